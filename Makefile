@@ -38,15 +38,15 @@ test-quick: setup-test
 	pytest --durations=25 --ignore=tests/e2e -n 2 --dist loadfile $(T)
 
 test-e2e: setup-test
-	pytest --durations=25 $(T) tests/e2e
+	pytest --durations=25 -n 2 --dist loadfile $(T) tests/e2e
 
 test-long: setup-test
 	pytest --durations=0 -m long
 
 check: setup-check
-	ruff format --check src tests tools
-	ruff check src tests tools
-	mypy --scripts-are-modules src tests $(PYTHON_TOOLS)
+	ruff format --check src tests tools examples
+	ruff check src tests tools examples
+	mypy --scripts-are-modules src tests examples $(PYTHON_TOOLS)
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	python tools/check-docs

@@ -16,9 +16,9 @@ from threading import Thread
 from bench_figures import Row
 
 from kdyno.base.cpu import read_cpu
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.measurement import value
-from kdyno.base.process import output, spawned
+from kdyno.base.process import output, spawn
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootOrder
@@ -26,15 +26,15 @@ from kdyno.boot.initramfs import file, guest_tools, newc
 from kdyno.boot.qemu import QemuMachine
 from kdyno.boot.qemu_config import QemuConfig
 from kdyno.measure.cycles.family import load_family
-from kdyno.measure.guest.job import Load, Program
+from kdyno.measure.guest.job import Program
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import read_pmu_record
-from kdyno.measure.workload.programs import OF_ROOT
-from kdyno.run.experiment.models import Experiment
-from kdyno.run.images import build_images
-from kdyno.run.prepare import plan_builds, prepare
-from kdyno.run.session import Session
-from kdyno.run.single_boots import SingleBoots
+from kdyno.measure.workload.needs import OF_ROOT, Load, Needs
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.images import build_images
+from kdyno.runs.prepare import plan_builds, prepare
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import SingleBoots
 from kdyno.store.store import Store
 from kdyno.store.url import sqlite_file
 
@@ -100,7 +100,7 @@ def bare_boot(machine: QemuMachine, order: BootOrder, archive: bytes) -> float:
     initrd, console = order.directory / "initramfs.cpio", order.directory / "console.log"
     initrd.write_bytes(archive)
     command = machine.command(order, initrd, serial=f"file:{console}", stream=order.directory / "stream.jsonl")
-    with spawned(command) as qemu:
+    with spawn(command) as qemu:
         return until(console, WORD, lambda: qemu.poll() is None) - started
 
 
@@ -138,17 +138,17 @@ def boot_row(experiment: Experiment, state: State, scratch: Path, pairs: int) ->
 def root_rows(experiment: Experiment, state: State, scratch: Path, pairs: int) -> list[Row]:
     """A guest with a root file system against one without, in both lanes, on a kernel that can do either."""
     recipe = experiment.variants[experiment.baseline]
-    fit = recipe.model_copy(update={"kconfig": {**recipe.kconfig, **OF_ROOT}})
+    fit = recipe.model_copy(update={"kconfig": {**recipe.kconfig, **OF_ROOT.kconfig}})
     variants = {experiment.baseline: fit}
     plans = plan_builds(experiment.model_copy(update={"variants": variants}), read_cpu, state, Talk()).plans
     kernel = build_images(plans, state, Talk())[experiment.baseline][0].bzimage
-    return [root_row(kernel, lane, state, scratch, pairs) for lane in ("model", "wall")]
+    return [root_row(kernel, lane, state, scratch, pairs) for lane in LANES]
 
 
-def root_row(kernel: Path, lane: Lane, state: State, scratch: Path, pairs: int) -> Row:
+def root_row(kernel: Path, lane: LaneName, state: State, scratch: Path, pairs: int) -> Row:
     """Both are the same guest up to where the program is run, and take turns."""
     machine = QemuMachine(QemuConfig(lane=lane))
-    machine.provide(ROOT_PACKAGES, {}, state, Talk())
+    machine.provide(Needs(packages=ROOT_PACKAGES), state, Talk())
     ratios = []
     for pair in range(pairs):
         seconds = {}

@@ -22,7 +22,7 @@ from unittest.mock import patch
 
 from markdown_it import MarkdownIt
 
-from kdyno.cli.main import Parser, main, parsed
+from kdyno.cli.main import Parser, main, parse_words
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data"
@@ -147,7 +147,7 @@ def refusal(words: tuple[str, ...], is_whole: bool) -> str | None:
     for number in range(MOST_ARGUMENTS):
         try:
             with patch.object(Parser, "error", refuse), redirect_stdout(io.StringIO()):
-                parsed(list(words))
+                parse_words(list(words))
         except SystemExit:  # --help
             return None
         except Refused as refused:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LaneName
 from kdyno.measure.guest.agent import catalogue
 
 HERE = "127.0.0.1"
@@ -17,7 +17,7 @@ AGENT = "agent"
 MICROSECONDS = r": ([\d.]+) microseconds"
 MEGABYTES = r"([\d.]+) MB/sec"
 SECOND_NUMBER = r"^[\d.]+ ([\d.]+)$"
-FILES_ENOUGH: dict[Lane, int] = {"wall": 20_000, "model": 1_000_000}
+FILES_ENOUGH: dict[LaneName, int] = {"wall": 20_000, "model": 1_000_000}
 """ENOUGH for lat_fs, in microseconds: it decides how many files there are at a time, and they shall be thousands."""
 SERVER_STARTS = 0.5
 """Seconds until a server that was started listens."""
@@ -91,7 +91,7 @@ def command(
     return Command(words, (Reading(benchmark, pattern, unit),), server)
 
 
-def commands(lane: Lane, scratch: str, many: str) -> tuple[Command, ...]:
+def commands(lane: LaneName, scratch: str, many: str) -> tuple[Command, ...]:
     """Every benchmark's counterpart, in the agent's order, with the sizes of this lane.
 
     `scratch` is a directory, `many` says how many measurements each program makes.

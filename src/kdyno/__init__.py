@@ -1,3 +1,20 @@
-"""kdyno: a dynamometer for Linux kernels."""
+"""kdyno: a dynamometer for Linux kernels. For programs there are `ab`, `run` and `Machine`: see api.py."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kdyno.api import CommandResult, Machine, Result, ab, run
+
+__all__ = ["CommandResult", "Machine", "Result", "__version__", "ab", "run"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import the API when it is first asked for: a command needs little of what it imports."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kdyno import api
+
+    return getattr(api, name)

@@ -136,7 +136,7 @@ UNSOUND: dict[str, tuple[Change, str]] = {
     "is-truncated": (truncated, "agent record 265 is truncated"),
     "is-newer": (line(5, b'{"v":2,"type":"sample"}'), "agent record 5: version 2, but this kdyno reads version 1"),
     "is-not-utf-8": (line(5, b'{"v":1,"type":"\xff"}'), "agent record 5 is not UTF-8 (byte 15)"),
-    "is-not-json": (line(5, b"Segmentation fault"), "agent record 5: the record: Invalid JSON"),
+    "is-not-json": (line(5, b"Segmentation fault"), "agent record 5: the record: it is no JSON"),
     "steers": (line(5, rb'{"v":1,"type":"\u001b[31mred\u202e"}'), "agent record 5: "),
     "says-nothing": (silent, "the guest ended before the agent said hello"),
 }

@@ -11,7 +11,7 @@ import pytest
 
 from kdyno.kernel import build
 from kdyno.kernel.make import BuildFailed
-from kdyno.run import run as line_run
+from kdyno.runs import run as line_run
 from tests.cli.conftest import CommandResult, Lab
 from tests.cli.replay import Change, Recording, died, ended, slower
 from tests.unit.kernel_toy import commit, git, toy_repository
@@ -78,7 +78,7 @@ def test_slower_in_something_else_is_exit_code_0(ab: Lab) -> None:
 def test_a_benchmark_that_is_not_measured_is_refused_before_anything_is_booted(ab: Lab) -> None:
     result = compared(ab, "-t", "lat_pipe", "--fail-on-regression", "lat_pip")
     assert result.status == 129
-    assert "--fail-on-regression names lat_pip, which is no benchmark of this workload" in result.err
+    assert "--fail-on-regression names lat_pip, which is not a benchmark of this workload" in result.err
     assert "did you mean lat_pipe? it measures lat_pipe" in result.err
     assert ab("runs").out.startswith("no runs yet")
 

@@ -7,15 +7,19 @@ import os
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import jsonschema
 import pytest
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
+from schema_files import SCHEMAS, schema_files
 
-from kdyno.cli.schema import FORMATS
-from kdyno.cli.schemas import schema
+from kdyno.cli.schemas import FORMATS, ROOMS, schema
 from kdyno.cli.verbs import VERBS
-from kdyno.run.experiment.load import load_experiment
+from kdyno.runs.experiment.resolve import load_experiment
 from tests.cli.conftest import Lab
 from tests.cli.replay import slower
 
@@ -27,15 +31,79 @@ def test_every_experiment_that_comes_with_kdyno_is_one(path: Path) -> None:
     assert load_experiment(path).baseline
 
 
+@pytest.fixture(scope="module")
+def frozen() -> dict[str, Any]:
+    return {path.name: json.loads(path.read_text()) for path in SCHEMAS.glob("*.json")}
+
+
+def test_the_frozen_schemas_are_those_of_the_code(frozen: dict[str, Any]) -> None:
+    now = {f"{name}.json": file for name, file in schema_files().items()}
+    assert frozen == now, "if they should differ: tools/check-docs --write"
+    assert set(now) == {f"{name}.json" for name in (*FORMATS, "defs")}
+
+
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_frozen_schemas_are_those_of_the_code(name: str) -> None:
-    frozen = json.loads((ROOT / "schemas" / f"{name}.json").read_text())
-    assert frozen == schema(name), "if it should differ: tools/check-docs --write"
-    jsonschema.Draft202012Validator.check_schema(frozen)
+def test_a_frozen_schema_with_those_that_it_refers_to_is_the_one_that_is_printed(
+    name: str, frozen: dict[str, Any]
+) -> None:
+    whole = schema(name)
+    jsonschema.Draft202012Validator.check_schema(whole)
+    one = Unfolded.of(frozen[f"{name}.json"], f"{name}.json", frozen)
+    other = Unfolded.of(whole, "", {"": whole})
+    assert_alike(one, other, set())
 
 
-def test_no_schema_is_left_of_a_format_that_is_gone() -> None:
-    assert sorted(path.stem for path in (ROOT / "schemas").glob("*.json")) == sorted(FORMATS)
+class Unfolded(NamedTuple):
+    """A part of a schema, with what it refers to in its place."""
+
+    value: Any
+    file: str
+    """Where references without a file lead."""
+    files: dict[str, Any]
+
+    @classmethod
+    def of(cls, value: Any, file: str, files: dict[str, Any]) -> Unfolded:
+        while isinstance(value, dict) and "$ref" in value:
+            other, _, name = value["$ref"].partition("#/$defs/")
+            file = other or file
+            value = files[file]["$defs"][name] | {key: part for key, part in value.items() if key != "$ref"}
+        return cls(value, file, files)
+
+    def parts(self) -> dict[Any, Unfolded]:
+        pairs = self.value.items() if isinstance(self.value, dict) else enumerate(self.value)
+        return {key: Unfolded.of(part, self.file, self.files) for key, part in pairs}
+
+
+def assert_alike(one: Unfolded, other: Unfolded, seen: set[tuple[str, str]]) -> None:
+    """What they say is the same; `seen` ends what refers to itself. Only the first title tells them apart."""
+    if not isinstance(one.value, dict | list):
+        assert one.value == other.value
+        return
+    pair = (one.file + json.dumps(one.value), json.dumps(other.value))
+    if pair in seen:
+        return
+    unsaid = set() if seen else {"$schema", "$defs", "title"}
+    seen.add(pair)
+    parts, others = one.parts(), other.parts()
+    assert parts.keys() - unsaid == others.keys() - unsaid
+    for key in parts.keys() - unsaid:
+        assert_alike(parts[key], others[key], seen)
+
+
+def test_a_validator_that_has_the_files_says_of_every_experiment_what_one_with_the_printed_schema_says(
+    frozen: dict[str, Any],
+) -> None:
+    files = Registry().with_contents(frozen.items(), default_specification=DRAFT202012)
+    ours = jsonschema.Draft202012Validator(frozen["experiment.json"], registry=files)
+    printed = jsonschema.Draft202012Validator(schema("experiment"))
+    experiments = [tomllib.loads(path.read_text()) for path in (ROOT / "experiments").glob("*.toml")]
+    verdicts = [ours.is_valid(experiment) for experiment in (*experiments, {"variants": {"a": {"opt": "O9"}}})]
+    assert verdicts == [*map(printed.is_valid, experiments), False]
+    assert any(verdicts)
+
+
+def test_a_format_is_declared_by_one_room() -> None:
+    assert sum(map(len, ROOMS)) == len(FORMATS)
 
 
 @pytest.mark.parametrize("name", FORMATS)

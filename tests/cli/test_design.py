@@ -66,7 +66,7 @@ def test_an_unfinished_run_with_looks_is_judged_by_its_last_complete_look(lab: L
     assert lab("run", experiment).status == 130
     assert len(orders) >= 8
     report = json.loads(lab("report", "latest", "--json").out)
-    assert any("judged are the 2 blocks of look 1" in notice for notice in report["notices"])
+    assert any("the 2 blocks of look 1" in notice for notice in report["notices"])
     assert {value["block"] for value in report["values"]} == {0, 1}
 
 

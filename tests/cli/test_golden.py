@@ -11,7 +11,7 @@ import pytest
 
 import kdyno
 from kdyno.base.host import host_facts
-from kdyno.run.experiment.load import load_experiment
+from kdyno.runs.experiment.resolve import load_experiment
 from tests.cli.conftest import CommandResult, Lab
 from tests.cli.replay import died, slower
 

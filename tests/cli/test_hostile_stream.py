@@ -54,16 +54,16 @@ def benchmarks(lab: Lab) -> set[tuple[str, str, str, str, str]]:
         (edited("benchmark", unit="MB/s"), "agent record 1: it says unit MB/s of bw_file_rd.io_only, which is B/instr"),
         (edited("benchmark", direction="lower"), "agent record 1: it says direction lower of bw_file_rd.io_only"),
         (edited("benchmark", test="lat_pipe"), "agent record 1: it says test lat_pipe of bw_file_rd.io_only"),
-        (edited("benchmark", name="lat_x"), "agent record 1: it begins lat_x where bw_file_rd.io_only was asked for"),
+        (edited("benchmark", name="lat_x"), "agent record 1: it begins lat_x where bw_file_rd.io_only was expected"),
         (edited("benchmark", 1, name="bw_pipe"), "agent record 9: it begins bw_pipe where bw_file_rd.open2close"),
-        (edited("sample", 0, iteration=7), "agent record 2: bw_file_rd.io_only iteration 7, of 7 that were asked for"),
+        (edited("sample", 0, iteration=7), "agent record 2: bw_file_rd.io_only iteration 7, of 7 that were requested"),
         (
             said_more({"type": "output", "stream": "stdout", "hex": ""}),
-            "agent record 265: it speaks of a step, and none is being carried out",
+            "agent record 265: it reports on a step, but none is running",
         ),
         (
             said_more({"type": "step", "program": "x", "phase": "command", "run": 0}),
-            "agent record 265: it begins x, command 0, which is not what comes next",
+            "agent record 265: it begins x, command 0, which is not the next step",
         ),
         (
             said_more({"type": "broken", "benchmark": "lat_x", "reason": ""}),

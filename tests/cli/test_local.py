@@ -78,7 +78,7 @@ def test_copies_of_a_program_make_a_scaling_curve_and_what_is_missing_leaves_the
     done = lab("run", str(path), "--json")
     assert done.status == 0, done.err
     [broken] = {why for boot in json.loads(done.out)["boots"] for why in boot["broken"].items()}
-    assert broken == ("make.j1", "line 3 says 'no make', which is no positive number")
+    assert broken == ("make.j1", "line 3 says 'no make', which is not a positive number")
     result = lab("scaling", "latest", "--json")
     assert result.status == 0, result.err
     curve = json.loads(result.out)

@@ -193,8 +193,8 @@ def test_what_reproduce_prints_repeats_the_run(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("stdin", "message"),
     [
-        ("", "invalid JSON"),
-        ("{}", "name: field required"),
+        ("", "it is no JSON"),
+        ("{}", "name: it is missing"),
         ('{"name":"x","source":"s","baseline":"a","variants":{"b":{}}}', "the baseline a is not a variant"),
     ],
 )

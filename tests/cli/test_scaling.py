@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from kdyno.cli.schemas import schema
-from kdyno.judge.curves.names import counted
+from kdyno.judge.curves.names import split_count
 from tests.cli.conftest import Lab
 from tests.cli.replay import BLOCKS, ran
 from tests.cli.test_golden import check
@@ -127,7 +127,7 @@ def test_a_file_may_hold_several_workloads_and_variants_in_any_order(sieve: Lab)
 @pytest.mark.parametrize(
     ("content", "words", "message"),
     [
-        ("n,seconds\n1,2\n2,3\n", (), "somebody must say what n processes did"),
+        ("n,seconds\n1,2\n2,3\n", (), "so the work of n processes must be given"),
         ("n,score\n1,2\n2,3\n", (), "nothing says whether lower or higher is better"),
         ("n,MB/s\n4,2\n4,3\n", (), "no workload measured with several numbers of processes"),
         ("n,MB/s\n1,2\n2.5,3\n", (), "'2.5' is not a number of processes"),
@@ -165,5 +165,5 @@ def test_a_run_without_such_names_is_refused_with_names_that_would_do(lab: Lab) 
     ],
 )
 def test_a_name_ends_in_a_number_of_processes_or_is_left_alone(name: str, parts: tuple[str, str, int] | None) -> None:
-    taken = counted(name)
+    taken = split_count(name)
     assert (taken and (taken.stem, taken.work, taken.n)) == parts

@@ -9,11 +9,15 @@ import signal
 import subprocess
 import sys
 import termios
+from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Lab
 from tests.cli.test_resume import STUCK
+from tests.unit.kernel_toy import toy_tree
+
+CHECKOUT = Path(__file__).parents[2]
 
 IN_THE_WRITE = """
 import shutil, time
@@ -22,7 +26,7 @@ def wait_for_a_signal():
     print("in the write", flush=True)
     for _ in range(6000):
         time.sleep(0.01)
-        if stop_signals.came():
+        if stop_signals.stop_requested():
             return
     raise SystemExit("no signal came")
 """
@@ -54,6 +58,7 @@ def slow(self, content):
 gzip.GzipFile.write = slow
 """
 )
+CALLED = "{}\nimport sys\nfrom kdyno.cli.main import main\nraise SystemExit(main(sys.argv[1:]))\n"
 STOPS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
 LISTENS = """
 import signal
@@ -62,6 +67,23 @@ signal.signal(signal.SIGTERM, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 """
 """The tests may run in a background job or under nohup, which ignore some of these."""
+
+
+EXPERIMENT = """
+name = "x"
+source = "{}"
+config = "make:tinyconfig"
+baseline = "O2"
+variants.O2.opt = "O2"
+variants.O3.opt = "O3"
+workload.tests = ["lat_syscall"]
+"""
+
+
+def started(code: str, *words: str | Path) -> subprocess.Popen[str]:
+    """A program in Python, which finds what the tests have."""
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=CHECKOUT)
 
 
 def stopped(child: subprocess.Popen[str], number: signal.Signals) -> None:
@@ -95,7 +117,99 @@ def test_a_signal_while_a_run_is_packed_leaves_what_was_there(lab: Lab, number: 
     assert sorted(lab.directory.iterdir()) == before
 
 
-CALLED = "{}\nimport sys\nfrom kdyno.cli.main import main\nraise SystemExit(main(sys.argv[1:]))\n"
+UNPACKING = (
+    IN_THE_WRITE
+    + """
+from kdyno.base import process
+run, attempt = process.stream_lines, process.attempt
+def unpack(*words, **rest):
+    status = run(*words, **rest)
+    wait_for_a_signal()
+    return status
+def remove(command, **rest):
+    if command[0] == "rm":
+        first = stop_signals.exit_status()
+        print("removing", flush=True)
+        for _ in range(6000):
+            if stop_signals.exit_status() != first:
+                break
+            time.sleep(0.01)
+    return attempt(command, **rest)
+process.stream_lines, process.attempt = unpack, remove
+"""
+)
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_second_signal_while_half_a_tree_is_removed_leaves_nothing_of_it(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """systemd and a terminal that closes send several; who is in a hurry presses Ctrl-C twice."""
+    toy_tree(tmp_path)
+    subprocess.run(["tar", "-cf", "linux.tar", "linux"], cwd=tmp_path, check=True)
+    experiment = tmp_path / "experiment.toml"
+    experiment.write_text(EXPERIMENT.format(tmp_path / "linux.tar"))
+    child = started(CALLED.format(LISTENS + UNPACKING), "build", experiment, "--state", tmp_path / "state", "-q")
+    assert child.stdout is not None
+    for line, sent in (("in the write", number), ("removing", STOPS[STOPS.index(number) - 1])):
+        assert child.stdout.readline() == f"{line}\n"
+        child.send_signal(sent)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 128 + STOPS[STOPS.index(number) - 1], err
+    assert "Traceback" not in err
+    assert not list((tmp_path / "state" / "sources").iterdir())
+
+
+STORING = (
+    LISTENS
+    + """
+import sys, time
+from pathlib import Path
+from kdyno.base import stop_signals
+from kdyno.base.state import State
+from kdyno.kernel import images
+from tests.unit import specimen
+stop_signals.raise_on_stop()
+write = Path.write_bytes
+def half(path, content):
+    write(path, content[: len(content) // 2])
+    print("in the write", flush=True)
+    time.sleep(60)
+Path.write_bytes = half
+try:
+    images.store_files(specimen.image("a", specimen.Recipe()), {"bzImage": b"kernel"}, State(Path(sys.argv[1])))
+except KeyboardInterrupt:
+    raise SystemExit(stop_signals.exit_status()) from None
+"""
+)
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_while_an_image_is_stored_leaves_no_part_of_it(tmp_path: Path, number: signal.Signals) -> None:
+    stopped(started(STORING, tmp_path / "state"), number)
+    assert not list((tmp_path / "state" / "images").iterdir())
+
+
+def test_a_signal_stops_again_what_has_dealt_with_one(tmp_path: Path) -> None:
+    script = (
+        LISTENS
+        + """
+import os
+from kdyno.base import stop_signals
+stop_signals.raise_on_stop()
+for number in (signal.SIGTERM, signal.SIGHUP):
+    try:
+        try:
+            os.kill(os.getpid(), number)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+            print("cleaned up", stop_signals.exit_status())
+    except KeyboardInterrupt:
+        print("stopped")
+"""
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "cleaned up 130\nstopped\n" * 2, done.stderr
 
 
 @pytest.mark.parametrize("only", ["stdout", "stderr", None])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Lab
+from tests.unit import pmu_specimen
 
 
 def test_a_store_is_named_on_the_command_line_else_in_the_environment_else_it_is_that_of_the_state(lab: Lab) -> None:
@@ -37,7 +39,7 @@ def test_a_file_may_hold_the_url_so_that_no_list_of_processes_shows_it(lab: Lab,
         *(["runs"], ["show", "latest"], ["report", "latest"], ["compare", "latest"], ["scaling", "latest"]),
         *(["selftest"], ["store", "gc", "--yes"], ["store", "gc", "--dry-run"], ["store", "rm", "latest", "--yes"]),
         *(["store", "export", "latest", "run.kdyno"], ["store", "gc", "--also", "{store}"]),
-        ["explain", "latest", "O3", "lat_syscall.null"],
+        *(["explain", "latest", "O3", "lat_syscall.null"], ["coverage", "latest"], ["coverage", "a", "b", "--diff"]),
     ],
     ids=" ".join,
 )
@@ -49,6 +51,27 @@ def test_a_mistyped_store_is_refused_and_not_made_by_whatever_only_reads_it(lab:
     assert (result.status, result.out) == (1, "")
     assert result.err.startswith(f"kdyno: there is no store {typo}\nhint: ")
     assert [path.name for path in lab.directory.glob("*typo*")] == []
+
+
+def test_a_plan_takes_a_store_that_is_not_there_for_an_empty_one_and_does_not_make_it(lab: Lab) -> None:
+    experiment, named = lab.experiment(), lab.directory / "named.sqlite"
+    before = lab("plan", experiment, "--json", "--store", f"sqlite:///{named}")
+    assert before.status == 0 and json.loads(before.out)["boots_done"] == 0
+    for mode in ("ro", "rw"):
+        assert lab("plan", experiment, "--store", f"sqlite:///{named}?mode={mode}").status == 0
+    assert [path.name for path in lab.directory.glob("*named*")] == []
+    assert lab("run", experiment, "-q", "--store", f"sqlite:///{named}").status == 0
+    kept = named.read_bytes()
+    after = lab("plan", experiment, "--json", "--store", f"sqlite:///{named}")
+    assert json.loads(after.out)["boots_done"] == len(json.loads(before.out)["boots"])
+    assert named.read_bytes() == kept
+
+
+def test_coverage_of_a_record_makes_no_store(lab: Lab) -> None:
+    record, named = lab.directory / "r.kpmu", lab.directory / "named.sqlite"
+    record.write_bytes(pmu_specimen.encode(pmu_specimen.specimen()))
+    assert "no image with the vmlinux" in lab("coverage", str(record), "--store", f"sqlite:///{named}").err
+    assert not named.exists()
 
 
 @pytest.mark.parametrize("is_there", [True, False], ids=["foreign", "missing"])

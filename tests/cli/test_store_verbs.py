@@ -150,13 +150,13 @@ def nested(content: bytes) -> bytes:
     ("part", "change", "with_digests", "why"),
     [
         ("boots/0.json", changed_sample, False, "of another size|was changed"),
-        ("boots/0.json", with_another_key, True, "none of the run's"),
-        ("boots/0.json", without_its_benchmarks, True, "no benchmark is called"),
-        ("run.json", renamed, True, "the run's id is not that of"),
-        ("run.json", of_another_run, True, "the run's id is not that of"),
+        ("boots/0.json", with_another_key, True, "does not belong to the run"),
+        ("boots/0.json", without_its_benchmarks, True, "the sample names an unknown benchmark,"),
+        ("run.json", renamed, True, "the run's id does not match"),
+        ("run.json", of_another_run, True, "the run's id does not match"),
         ("run.json", nested, True, "nested too deep"),
-        ("run.json", lambda _: b"{}", True, "Field required"),
-        ("run.json", lambda _: b"\xff", True, "no plain JSON"),
+        ("run.json", lambda _: b"{}", True, "it is missing"),
+        ("run.json", lambda _: b"\xff", True, "not plain JSON"),
     ],
 )
 def test_a_file_that_was_tampered_with_is_refused_and_nothing_is_changed(
@@ -184,7 +184,7 @@ def test_a_sample_that_a_forger_changed_is_seen_where_the_boot_is_on_record(done
     parts = contents(path)
     repacked(path, {**parts, "boots/0.json": changed_sample(parts["boots/0.json"])})
     result = done("store", "import", str(path))
-    assert result.status == 1 and "measured something else" in result.err
+    assert result.status == 1 and "with other measurements" in result.err
     assert done.boots() == before
 
 
@@ -339,7 +339,7 @@ def test_a_directory_that_is_not_kdynos_is_refused_and_left_as_it_is(done: Lab, 
     result = done(*words[verb], "--state", str(theirs))
     assert sorted(theirs.rglob("*")) == before
     if verb not in ("doctor", "gc"):  # they find nothing to do
-        assert result.status == 1 and f"{theirs} is no state directory" in result.err
+        assert result.status == 1 and f"{theirs} is not a state directory" in result.err
         assert f"touch {theirs}/.kdyno-state" in result.err
 
 

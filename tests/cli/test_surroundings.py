@@ -114,7 +114,7 @@ def test_where_file_names_cannot_be_read_that_is_said(lab: Lab) -> None:
     experiment = Path(lab.experiment()).rename(folder / "experiment.toml")
     result = elsewhere(lab, "run", str(experiment), **ASCII)
     assert (result.status, result.out) == (1, "")
-    assert f"kdyno: the file name {folder}/a-tree is not ascii\n" in result.err
+    assert f"kdyno: the file name {folder}/a-tree is not valid ascii\n" in result.err
     assert "LC_ALL=C.UTF-8" in result.err.splitlines()[-1]
 
 

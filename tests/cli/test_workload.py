@@ -64,7 +64,7 @@ def test_what_a_command_says_is_judged_like_any_other_benchmark(commands: Lab) -
     [throughput] = (row for row in content["benchmarks"] if row["name"] == "throughput")
     assert (throughput["unit"], throughput["direction"]) == ("requests/s", "higher")
     assert [row["value"] for row in content["values"] if row["benchmark"] == "p99"] == [830.5] * 6
-    [note] = (note for note in content["notices"] if "what the command says" in note)
+    [note] = (note for note in content["notices"] if "printed by the command" in note)
     assert "virtual" in note
 
 
@@ -99,7 +99,7 @@ def test_a_number_that_can_not_be_read_is_broken_and_the_others_are_judged(comma
     content = report(commands, "run", commands.experiment("mute", more=WORKLOAD))
     assert compared(content, "mute") == {
         "throughput": ("equivalent", ""),
-        "p99": (None, "broken in mute: line 3 says 'nan', which is no positive number"),
+        "p99": (None, "broken in mute: line 3 says 'nan', which is not a positive number"),
     }
 
 
@@ -107,9 +107,12 @@ def test_a_number_that_can_not_be_read_is_broken_and_the_others_are_judged(comma
     ("change", "why"),
     [
         (ran("", status=1, stderr="serve: no such device\n"), "the command ended with status 1: serve: no such device"),
-        (ran("bye\n"), "the command said none of its numbers; throughput: no line of the output matches its pattern"),
-        (ran("x" * 100_000 + "\n"), "the command said none of its numbers; throughput: no line of the output"),
-        (ran("\n" * 20_000), "the command said none of its numbers; throughput: the command wrote more than 10,000"),
+        (
+            ran("bye\n"),
+            "the command printed none of its numbers; throughput: no line of the output matches its pattern",
+        ),
+        (ran("x" * 100_000 + "\n"), "the command printed none of its numbers; throughput: no line of the output"),
+        (ran("\n" * 20_000), "the command printed none of its numbers; throughput: the command wrote more than 10,000"),
     ],
 )
 def test_a_command_that_fails_gives_its_variant_up_with_the_reason(commands: Lab, change: Change, why: str) -> None:

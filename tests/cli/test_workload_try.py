@@ -33,4 +33,4 @@ def test_a_parameter_that_is_a_number_stays_one_when_it_is_set(lab: Lab) -> None
 def test_a_number_of_operations_that_is_none_is_refused(lab: Lab) -> None:
     path = lab.directory / "small.toml"
     path.write_text(WORKLOAD)
-    assert "no whole number" in lab("workload", "try", str(path), "--set", "times=many").err
+    assert "not a whole number" in lab("workload", "try", str(path), "--set", "times=many").err

@@ -13,14 +13,14 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.kernel.image import Image
 from kdyno.kernel.source_trees import tree_path
-from kdyno.measure.guest.job import Load
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import read_pmu_record
-from kdyno.run.experiment.load import load_experiment
-from kdyno.run.images import build_images
-from kdyno.run.prepare import plan_builds
-from kdyno.run.session import Session
-from kdyno.run.single_boots import SingleBoots
+from kdyno.measure.workload.needs import Load
+from kdyno.runs.experiment.resolve import load_experiment
+from kdyno.runs.images import build_images
+from kdyno.runs.prepare import plan_builds
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import SingleBoots
 from kdyno.store.store import Store
 from kdyno.understand.coverage.measure import Wanted, measure
 from tests.e2e.conftest import Kdyno

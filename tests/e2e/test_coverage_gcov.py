@@ -28,9 +28,9 @@ from kdyno.kernel.images import NOTES
 from kdyno.measure.guest.job import Program
 from kdyno.measure.guest.pmu import RECORD, PmuConfig
 from kdyno.measure.guest.pmu_record import read_pmu_record
-from kdyno.run.experiment.load import load_experiment
-from kdyno.run.images import build_images
-from kdyno.run.prepare import plan_builds
+from kdyno.runs.experiment.resolve import load_experiment
+from kdyno.runs.images import build_images
+from kdyno.runs.prepare import plan_builds
 from kdyno.understand.coverage.line_table import in_tree
 from kdyno.understand.coverage.measure import Wanted, measure
 

@@ -15,8 +15,8 @@ from kdyno.kernel.build import build_layouts, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import fetch
-from kdyno.run.experiment.models import Experiment
-from kdyno.run.experiment.plan import recipes
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.experiment.plan import recipes
 from tests.e2e.conftest import Kdyno
 
 RECIPES = {"one": Recipe(opt="O2", lines=True), "other": Recipe(opt="O2", lines=True, layout_seed=7)}

@@ -15,7 +15,7 @@ from kdyno.kernel.build import build, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import fetch
-from kdyno.run.experiment.models import Experiment
+from kdyno.runs.experiment.models import Experiment
 from tests.e2e.conftest import Kdyno
 
 EXPERIMENT = Experiment(

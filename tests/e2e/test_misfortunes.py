@@ -6,10 +6,11 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
-from tests.e2e.conftest import PATCHES, Kdyno
+from tests.e2e.conftest import PATCHES, ROOT, Kdyno
 
 PLAIN = '[variants.plain]\nopt = "O2"\nlines = true\n'
 SMALL_WORKLOAD = '[workload]\ntests = ["lat_syscall", "lat_pipe"]\n'
@@ -150,3 +151,17 @@ def test_a_command_in_a_guest_gives_its_output_and_its_exit_status(kdyno: Kdyno)
     words = ["boot", image["key"], "--lane", "model"]
     done = kdyno(*words, command=["sh", "-c", "uname -r; echo oops >&2; exit 7"], status=7)
     assert (done.stdout, done.stderr.strip()) == (f"{image['release']}\n", "oops")
+
+
+def test_the_example_boot_asks_a_kernel_what_it_is(kdyno: Kdyno) -> None:
+    experiment = kdyno.experiment("boot", PLAIN, baseline="plain", blocks=1)
+    image = next(iter(json.loads(kdyno("build", experiment, "--json").stdout).values()))[0]
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "boot.py", image["key"]],
+        env={**os.environ, "KDYNO_STATE": str(kdyno.state)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith(f"Linux version {image['release']} ")
+    assert int(done.stdout.splitlines()[1].split()[0]) > 10

@@ -21,9 +21,9 @@ from kdyno.kernel.recipe import page_size_words
 from kdyno.measure.guest.job import Job, Program
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import read_pmu_record
-from kdyno.run.experiment.load import load_experiment
-from kdyno.run.images import build_images
-from kdyno.run.prepare import plan_builds
+from kdyno.runs.experiment.resolve import load_experiment
+from kdyno.runs.images import build_images
+from kdyno.runs.prepare import plan_builds
 
 pytestmark = pytest.mark.long  # a kernel of its own
 

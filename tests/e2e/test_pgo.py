@@ -16,13 +16,14 @@ from kdyno.kernel.delegation.records import read_records
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import load_image
 from kdyno.measure.guest.counters import read_snapshots
-from kdyno.measure.guest.job import ClangCounters, Load
+from kdyno.measure.guest.job import ClangCounters
 from kdyno.measure.guest.pmu_parts import CONTEXTS
 from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.measure.workload.needs import Load
 from kdyno.profile.code import Code
 from kdyno.profile.ir_profile import counted_functions, counts_of
-from kdyno.run.one_boot import Wanted
-from kdyno.run.single_boots import pmu_job, pmu_machine
+from kdyno.runs.one_boot import Wanted
+from kdyno.runs.single_boots import pmu_job, pmu_machine
 from kdyno.understand.coverage.executions import executions
 from tests.e2e.conftest import Kdyno
 from tests.e2e.test_feedback import COMPILED, image, ratios

@@ -26,9 +26,9 @@ from kdyno.measure.guest.pmu_parts import Region
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
 from kdyno.measure.guest.stream import read_stream
 from kdyno.profile.calls import calls
-from kdyno.run.experiment.load import load_experiment
-from kdyno.run.images import build_images
-from kdyno.run.prepare import plan_builds
+from kdyno.runs.experiment.resolve import load_experiment
+from kdyno.runs.images import build_images
+from kdyno.runs.prepare import plan_builds
 from tests.e2e.conftest import PATCHES, Kdyno
 
 PLAIN = '[variants.plain]\nopt = "O2"\nlines = true\n'
@@ -105,7 +105,7 @@ def test_counts_agree_with_qemus_own_count_of_instructions(image: Image, tmp_pat
     record = record_of(end)
     names = ("instructions", "rep_iterations", "user_instructions", "user_rep_iterations")
     columns = [record.names.index(name) for name in names]
-    raw = read_stream(end.stream, agent.asked_of(job_of(awake))).samples
+    raw = read_stream(end.stream, agent.expected_records(job_of(awake))).samples
     assert len(raw) > 30
     for sample in raw:
         counted = int(region(record, sample.benchmark).iterations[sample.iteration][:, columns].sum())
@@ -184,7 +184,7 @@ def test_general_runs_to_its_end_again_and_again_and_has_seen_what_each_benchmar
     assert first.pmu and again.pmu
     assert first.pmu.read_bytes() == again.pmu.read_bytes()
     job = job_of(["general"])
-    report = read_stream(first.stream, agent.asked_of(job))
+    report = read_stream(first.stream, agent.expected_records(job))
     assert (report.unsupported, report.broken) == ({}, {})
     general = record_of(first)
     assert len(general.regions) == len(agent.benchmark_names(job.tests))

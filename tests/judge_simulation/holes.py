@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from kdyno.judge.stats.diagnostics.mixed import mixed
+from kdyno.judge.stats.diagnostics.mixed import fit_mixed
 from kdyno.judge.stats.estimate import CONFIDENCE
 from kdyno.judge.stats.observations import Observations, Sample
 
@@ -45,7 +45,7 @@ def holes(variants: int, blocks: int, missing: int, weather: float, draws: int, 
             f"v{row}": Sample(np.exp(own[kept]), np.flatnonzero(kept))
             for row, (own, kept) in enumerate(zip(logs, there, strict=True))
         }
-        table = mixed(Observations("test", "ns", "lower", "", groups), "v0", 1 - CONFIDENCE)
+        table = fit_mixed(Observations("test", "ns", "lower", "", groups), "v0", 1 - CONFIDENCE)
         fits += bool(table.effects)
         df = int(there.sum()) - int(there.any(axis=0).sum()) - variants + 1
         narrower = float(scipy.stats.norm.ppf((1 + CONFIDENCE) / 2) / scipy.stats.t.ppf((1 + CONFIDENCE) / 2, df))

@@ -104,7 +104,9 @@ def plans(pilot: Pilot, benchmarks: int, others: Others, effect: float, draws: i
     powers, seconds = [], []
     for _ in range(draws):
         count = benchmarks if others == "as noisy" else 1
-        noisiest = max((_estimated(pilot, random) for _ in range(count)), key=lambda one: bound.estimated(one, 1, 1))
+        noisiest = max(
+            (_estimated(pilot, random) for _ in range(count)), key=lambda one: bound.estimate_variance(one, 1, 1)
+        )
         made = plan(noisiest, COSTS, effect, alpha=alpha, aim=AIM, bounds=REACH)
         boots = max(1, made.boots_per_layout)
         sizes = _trusting(noisiest, effect, alpha), _Size(made.iterations, boots, made.blocks // boots)
@@ -149,14 +151,14 @@ def _trusting(variances: Components, effect: float, alpha: float) -> _Size:
     boots = 1
     readings = min(
         range(1, REACH.iterations[1] + 1),
-        key=lambda count: (variances.boot + variances.within(count)) * (COSTS.boot + count * COSTS.iteration),
+        key=lambda count: (variances.boot + variances.variance_within(count)) * (COSTS.boot + count * COSTS.iteration),
     )
     if variances.layout is not None:
-        boot = variances.boot + variances.within(readings)
+        boot = variances.boot + variances.variance_within(readings)
         wanted = COSTS.layout / (COSTS.boot + readings * COSTS.iteration) * boot / max(variances.layout, TINY)
         boots = max(1, min(math.ceil(wanted**0.5), REACH.boots[1]))
-    sd = bound.estimated(variances, readings, boots) ** 0.5
-    return _Size(readings, boots, max(REACH.replicates[0], power.replicates_needed(effect, sd, alpha, aim=AIM) or 0))
+    sd = bound.estimate_variance(variances, readings, boots) ** 0.5
+    return _Size(readings, boots, max(REACH.replicates[0], power.find_replicates(effect, sd, alpha, aim=AIM) or 0))
 
 
 def _seconds(pilot: Pilot, size: _Size) -> float:
@@ -166,7 +168,7 @@ def _seconds(pilot: Pilot, size: _Size) -> float:
 
 def _power(pilot: Pilot, size: _Size, effect: float, alpha: float) -> float:
     """The true one."""
-    sd = bound.estimated(_truth(pilot), size.readings, size.boots) ** 0.5
+    sd = bound.estimate_variance(_truth(pilot), size.readings, size.boots) ** 0.5
     return float(power.power(effect, size.replicates, sd, alpha))
 
 

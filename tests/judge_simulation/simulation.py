@@ -46,10 +46,10 @@ def coverage(noise: Noise, blocks: int, draws: int, seed: int, bootstraps: int) 
     reach = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, blocks - 1))
     held = []
     for run in runs:
-        ratio = logratio.of_differences(run)
+        ratio = logratio.log_ratio_of_differences(run)
         assert ratio.error is not None
         held.append(abs(ratio.mean) <= reach * ratio.error)
-    ends = [bootstrap.of_differences(run, None, CONFIDENCE) for run in runs[:bootstraps]]
+    ends = [bootstrap.difference_interval(run, None, CONFIDENCE) for run in runs[:bootstraps]]
     return Coverage(
         t=float(np.mean(held)),
         studentized=float(np.mean([interval is not None and interval[0] <= 0 <= interval[1] for interval in ends])),
@@ -67,8 +67,8 @@ def layout_false_positives(layouts: int, boots: int, spread: float, draws: int, 
     by_layouts = by_boots = 0
     for _ in range(draws):
         run = random.normal(0, spread, layouts)[labels] + random.normal(0, 1, len(labels))
-        by_layouts += _p(logratio.of_layouts(run, labels)) < 0.05
-        by_boots += _p(logratio.of_differences(run)) < 0.05
+        by_layouts += _p(logratio.log_ratio_of_layouts(run, labels)) < 0.05
+        by_boots += _p(logratio.log_ratio_of_differences(run)) < 0.05
     return by_layouts / draws, by_boots / draws
 
 

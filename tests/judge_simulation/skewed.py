@@ -57,9 +57,9 @@ def skewed(shapes: tuple[Shape, Shape], n: int, draws: int, warnings: int, seed:
     df = both**2 * (n - 1) / (errors[0] ** 2 + errors[1] ** 2)
     t = np.abs(variant.mean(axis=1) - baseline.mean(axis=1)) / np.sqrt(both)
     welch = t <= scipy.stats.t.ppf((1 + CONFIDENCE) / 2, df)
-    noticed = [skewness.of_differences(run) is not None for run in differences[:warnings]]
+    noticed = [skewness.difference_skew(run) is not None for run in differences[:warnings]]
     noticed_apart = [
-        skewness.of_groups(ours, theirs) is not None
+        skewness.group_skew(ours, theirs) is not None
         for ours, theirs in zip(variant[:warnings], baseline[:warnings], strict=True)
     ]
     return _rates(paired, np.array(noticed)), _rates(welch, np.array(noticed_apart))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from kdyno.base import process
-from kdyno.base.llvm_tools import LlvmToolMissing, find_tool
 from kdyno.kernel.images import content_digest
 from kdyno.measure.guest.pmu_parts import BLOCK, Function, Region
 from kdyno.measure.guest.pmu_record import PmuRecord
@@ -93,10 +93,6 @@ class Toy:
 
 def make_toy(folder: Path, *flags: str) -> Toy:
     """Compile it as Kbuild does, in an object directory below the source."""
-    try:
-        find_tool("llvm-dwarfdump"), find_tool("llvm-symbolizer")
-    except LlvmToolMissing:
-        pytest.skip("no LLVM here")
     for name, text in SOURCES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -117,3 +113,10 @@ def make_toy(folder: Path, *flags: str) -> Toy:
         objects / "vmlinux",
         {name: (int(address, 16), int(size, 16)) for address, size, name in sorted(functions)},
     )
+
+
+@cache
+def kernels() -> Sequence[bytes]:
+    """The bytes of toy kernels with line tables."""
+    with tempfile.TemporaryDirectory() as directory:
+        return [make_toy(Path(directory), "-g").vmlinux.read_bytes()]

@@ -63,7 +63,7 @@ def snapshot(
     about |= {key: value for key, value in other.items() if key in about}
     size = sum(map(len, objects.values()))
     described = {"v": 1, **about, "objects": len(objects), "bytes": size}
-    content = compress(tar([("snapshot.json", json.dumps(described).encode()), *objects.items()], odd=odd))
+    content = compress(tar([("snapshot.json", json.dumps(described).encode()), *objects.items()], odd=odd), mtime=0)
     run = {**about, "snapshots": 2, "objects": len(objects), "counter_bytes": size}
     run |= {"file": f"{boot}/{about['run']:04}-000003.tar.gz", "file_bytes": len(content)} | other
     return run, content

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LaneName
 from kdyno.base.measurement import Benchmark, Sample
 from kdyno.judge.verdicts.assemble import assemble
 from kdyno.judge.verdicts.model import RunReport
@@ -48,7 +48,7 @@ TESTS = {
 }
 
 
-def benchmarks(lane: Lane = "model") -> list[Benchmark]:
+def benchmarks(lane: LaneName = "model") -> list[Benchmark]:
     """35 benchmarks: 29 latencies and 6 bandwidths."""
     units = {"model": ("instr", "B/instr"), "wall": ("ns", "MB/s")}[lane]
     return [
@@ -92,7 +92,7 @@ def image(name: str, recipe: Recipe) -> ImageRecord:
     )
 
 
-def run_record(blocks: int = 12, lane: Lane = "model", variants: tuple[str, ...] = VARIANTS) -> RunRecord:
+def run_record(blocks: int = 12, lane: LaneName = "model", variants: tuple[str, ...] = VARIANTS) -> RunRecord:
     recipes = {
         "gcc-12": Recipe(toolchain="gcc-12"),
         "gcc-12-O3": Recipe(toolchain="gcc-12", opt="O3"),
@@ -198,7 +198,7 @@ def placed_keys(boots: Sequence[BootRecord]) -> list[tuple[Place, str]]:
 
 
 def report(
-    directory: Path, run: RunRecord | None = None, boots: Sequence[BootRecord] | None = None, lane: Lane = "model"
+    directory: Path, run: RunRecord | None = None, boots: Sequence[BootRecord] | None = None, lane: LaneName = "model"
 ) -> RunReport:
     """Record the run in a store under `directory`, with the hostile console for boots that failed; assemble it."""
     run = run or run_record(lane=lane)

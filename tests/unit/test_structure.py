@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.base.lanes import LANES
+from kdyno.boot.registry import MACHINES
+from kdyno.cli.schemas import FORMATS
 from kdyno.cli.verbs import VERBS
+from kdyno.measure.workload.registry import WORKLOADS
 
 ROOT = Path(__file__).parents[2]
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
@@ -20,8 +24,11 @@ FILES = sorted(SOURCE.rglob("*.py"))
 WORDS_OF_MEASURING = tuple(f"kdyno.base.{name}" for name in ("arrays", "measurement", "text", "errors", "frozen"))
 NOT_DECIDING = ("diagnostics", "planning", "checks")
 KINDS = {
-    "boot": {"QemuConfig", "FakeConfig", "QemuMachine", "FakeMachine"},
-    "measure.workload": {"LmbenchWorkload", "CommandWorkload"},
+    "boot": {
+        *(kind.settings.__name__ for kind in MACHINES.values()),
+        *(kind.machine.__name__ for kind in MACHINES.values()),
+    },
+    "measure.workload": {workload.__name__ for workload in WORKLOADS.values()},
 }
 """By package: what only the package itself may ask for."""
 
@@ -90,8 +97,9 @@ def test_planning_a_run_needs_no_diagnostics() -> None:
 def test_every_module_that_is_shipped_can_be_reached_from_a_command() -> None:
     """What only tests and tools call lies with them."""
     imported = {name_of(file): set(imports(file)) for file in FILES}
+    imported["kdyno.cli.schemas"] |= {row.type.partition(":")[0] for row in FORMATS.values()}
     reached: set[str] = set()
-    new = {"kdyno.__main__", *(f"kdyno.cli.{verb.replace('-', '_')}" for verb in VERBS)}
+    new = {"kdyno.__main__", "kdyno.api", *(f"kdyno.cli.{verb.replace('-', '_')}" for verb in VERBS)}
     while new:
         module = new.pop()
         reached.add(module)
@@ -100,7 +108,7 @@ def test_every_module_that_is_shipped_can_be_reached_from_a_command() -> None:
 
 
 def packages_of(module: str) -> list[str]:
-    """`kdyno` and `kdyno.run` of `kdyno.run.boots`."""
+    """`kdyno` and `kdyno.runs` of `kdyno.runs.boots`."""
     parts = module.split(".")
     return [".".join(parts[:count]) for count in range(1, len(parts))]
 
@@ -139,7 +147,7 @@ def test_packages_of_a_room_do_not_import_each_other_in_a_circle() -> None:
 
 
 def package_of(module: str) -> str:
-    """`run.soak` of `kdyno.run.soak.record`."""
+    """`run.soak` of `kdyno.runs.soak.record`."""
     return ".".join(module.split(".")[1:3])
 
 
@@ -162,7 +170,46 @@ def test_only_machines_and_workloads_ask_of_what_kind_they_are(package: str) -> 
     assert questions == []
 
 
-WRITERS = ("kdyno.base.terminal", "kdyno.run.bootone")
+def test_only_the_registry_s_package_imports_the_settings_and_classes_of_machines() -> None:
+    imported = [
+        f"{name_of(file)}:{node.lineno}: {alias.name}"
+        for file in FILES
+        if not lies_in(name_of(file), "kdyno.boot")
+        for node in ast.walk(parsed(file))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name in KINDS["boot"]
+    ]
+    assert imported == []
+
+
+NOT_A_NAME = {
+    ("model", "kdyno.base.cpu"): "a field of /proc/cpuinfo",
+    ("model", "kdyno.measure.cycles.calibrate"): "a table of a family's file",
+    ("model", "kdyno.measure.cycles.kernel_fit"): "the same",
+    ("model", "kdyno.measure.cycles.kernel_measured"): "the same",
+    ("wall", "kdyno.measure.readers.units"): "what other tools call a time",
+    ("wall", "kdyno.measure.readers.headings"): "the same",
+    ("wall", "kdyno.measure.readers.roles"): "the same",
+    ("model", "kdyno.understand.validate.kvm"): "a field and a heading of its report",
+    ("wall", "kdyno.understand.validate.kvm"): "the same",
+}
+"""Words that only look like the name of a machine or of a lane."""
+
+
+@pytest.mark.parametrize(("names", "home"), [(set(MACHINES), "kdyno.boot"), (set(LANES), "kdyno.base.lanes")])
+def test_machines_and_lanes_are_asked_what_they_can_do_and_not_for_their_names(names: set[str], home: str) -> None:
+    named = {
+        (str(node.value), name_of(file))
+        for file in FILES
+        if not lies_in(name_of(file), home)
+        for node in ast.walk(parsed(file))
+        if isinstance(node, ast.Constant) and node.value in names
+    }
+    assert named - set(NOT_A_NAME) == set()
+
+
+WRITERS = ("kdyno.base.terminal", "kdyno.runs.bootone")
 """Who may write to standard output and standard error: the first cleans what it writes, the second is a guest's."""
 
 

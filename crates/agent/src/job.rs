@@ -40,8 +40,8 @@ impl Plan {
             Ok(Planned { test, params: test.resolve(job.lane, &asked.params)? })
         };
         let tests = job.tests.iter().map(plan).collect::<Result<_, String>>()?;
-        let clock = job.icount_shift.map_or(Clock::Wall, |shift| Clock::Model { shift });
-        let settings = Settings { clock, iterations: job.iterations };
+        let clock = Clock::with_shift(job.icount_shift);
+        let settings = Settings { lane: job.lane, clock, iterations: job.iterations };
         let Job { programs, soak, interactive, channel, counters, .. } = job;
         Ok(Plan { settings, tests, programs, soak, interactive, channel, counters })
     }

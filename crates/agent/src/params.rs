@@ -10,8 +10,8 @@ pub struct Param {
     pub name: &'static str,
     pub description: &'static str,
     pub default: u64,
-    /// Lanes that have another default.
-    pub in_lane: &'static [(Lane, u64)],
+    /// Another default where time passes, as instructions aren't counted.
+    pub in_real_time: Option<u64>,
     pub min: u64,
     pub max: u64,
 }
@@ -22,7 +22,7 @@ pub struct Params(Vec<(&'static str, u64)>);
 
 impl Param {
     pub fn default(&self, lane: Lane) -> u64 {
-        self.in_lane.iter().find(|(other, _)| *other == lane).map_or(self.default, |(_, value)| *value)
+        self.in_real_time.filter(|_| !lane.is_icount()).unwrap_or(self.default)
     }
 }
 
@@ -69,7 +69,7 @@ mod tests {
 
     fn resolve(test: &str, given: &[(&str, u64)]) -> Result<Params, String> {
         let given = given.iter().map(|(name, value)| (name.to_string(), *value)).collect();
-        bench::find(test).unwrap().resolve(Lane::Wall, &given)
+        bench::find(test).unwrap().resolve(Lane::usual(false), &given)
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub fn run(planned: &Planned, first: u16, settings: &Settings, sink: &Sink) {
         sink.emit(&Record::Benchmark {
             name: benchmark.clone(),
             test: planned.test.name.into(),
-            unit: settings.lane().row().unit(metric.kind),
+            unit: settings.lane.row().unit(metric.kind),
             direction: metric.kind.direction(),
             description: metric.description.into(),
         });
@@ -160,8 +160,9 @@ mod tests {
         }]));
         let test: &'static Test =
             Box::leak(Box::new(Test { name: "toy", suite: None, description: "d", params: &[], metrics }));
-        let params = test.resolve(Lane::Wall, &BTreeMap::new()).unwrap();
-        let settings = Settings { clock: Clock::Wall, iterations: 2 };
+        let lane = Lane::usual(false);
+        let params = test.resolve(lane, &BTreeMap::new()).unwrap();
+        let settings = Settings { lane, clock: Clock::with_shift(None), iterations: 2 };
         let (read, write) = fd::pipe().unwrap();
         let sink = Sink::new(write).unwrap();
         super::run(&Planned { test, params }, 0, &settings, &sink);

@@ -14,7 +14,7 @@ pub fn hello(settings: &Settings, sink: &Sink) {
     sink.emit(&Record::Hello {
         agent: VERSION.into(),
         kernel: kernel_release(),
-        lane: settings.lane(),
+        lane: settings.lane,
         icount_shift: settings.icount_shift(),
         cpus: cpus_online(),
         init: std::process::id() == 1,

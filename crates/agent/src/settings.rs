@@ -5,19 +5,13 @@ use kdyno_proto::Lane;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
+    pub lane: Lane,
     pub clock: Clock,
     /// Samples per benchmark.
     pub iterations: u32,
 }
 
 impl Settings {
-    pub fn lane(&self) -> Lane {
-        match self.clock {
-            Clock::Wall => Lane::Wall,
-            Clock::Model { .. } => Lane::Model,
-        }
-    }
-
     pub fn icount_shift(&self) -> Option<u8> {
         match self.clock {
             Clock::Wall => None,

@@ -9,7 +9,7 @@ use crate::inputs::Code;
 use crate::script::is_functions;
 
 /// The list, beside the output; kdyno keeps it with the image. A line of JSON for each section.
-const LIST: &str = ".kdyno-sections.jsonl";
+pub const LIST: &str = ".kdyno-sections.jsonl";
 
 /// A section of a group.
 #[derive(Debug, PartialEq, Serialize)]

@@ -25,18 +25,18 @@ use crate::survey::Survey;
 /// The real linker.
 const LINKER: &str = "KDYNO_LD";
 /// The seed of the order, for every call of a build that asks for a layout by seed.
-const SEED: &str = "KDYNO_LAYOUT_SEED";
+pub const SEED: &str = "KDYNO_LAYOUT_SEED";
 /// Begins the names of variables with words for the link of vmlinux.o, which is where link-time optimisation compiles.
 const LTO_WORDS: &str = "KDYNO_LTO_WORDS";
 /// The file whose functions come first, for every call of a build that asks for that.
-const ORDER: &str = "KDYNO_ORDER";
+pub const ORDER: &str = "KDYNO_ORDER";
 /// Names of sections that become part of the kernel's data, with blanks between them.
 const DATA: &str = "KDYNO_DATA_SECTIONS";
 /// What this program makes of a seed. kdyno says which one it counts on, because it is part of an image's key: raise
 /// both (FORMAT in kernel/lkd.py) whenever the same seed would give another order.
 const FORMAT: (&str, &str) = ("KDYNO_LAYOUT_FORMAT", "1");
 /// The changed script, beside the output; its first line says what was done, and kdyno reads it after the build.
-const SCRIPT: &str = ".kdyno-layout.lds";
+pub const SCRIPT: &str = ".kdyno-layout.lds";
 /// Where copies of objects go, beside the output.
 const COPIES: &str = ".kdyno-layout";
 /// ld.lld sorts functions by calls where clang compiled by a profile (`.llvm.call-graph-profile`), within each statement of

@@ -12,6 +12,8 @@ mod data;
 mod exec;
 mod first;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
 mod fuzz;
 mod grouped;
 mod groups;

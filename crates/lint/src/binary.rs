@@ -12,6 +12,8 @@ pub type Elf<'data> = ElfFile64<'data, LittleEndian>;
 
 /// The first section of an object starts here, and each at a multiple of it.
 const SPACING: u64 = 0x1_0000;
+/// Bytes of a name of a symbol or a section: the kernel itself takes 512 (KSYM_NAME_LEN).
+const LONGEST_NAME: usize = 4096;
 /// Padding before functions, which the linked kernel calls a function.
 const PADDING_PREFIX: &str = "__pfx_";
 
@@ -91,6 +93,7 @@ impl<'data> Binary<'data> {
         }
         let is_object = header.e_type(LittleEndian) == elf::ET_REL;
         let (sections, positions) = sections(&elf, is_object, data.len() as u64)?;
+        require_short_names(&elf)?;
         let mut binary = Binary { elf, is_object, sections, functions: Vec::new(), has_functions: true, positions };
         let mut starts = binary.symbols_of_functions();
         if starts.is_empty() && !is_object {
@@ -224,6 +227,16 @@ impl<'data> Binary<'data> {
             Function { name: start.4, section: start.3, start: start.0, end, is_global: !start.2 }
         };
         starts.iter().zip(nexts).map(function).collect()
+    }
+}
+
+/// Names come from the file once for each finding, so that a long one would fill the memory.
+fn require_short_names(elf: &Elf) -> Result<(), String> {
+    let sections = elf.sections().map(|section| section.name_bytes().map_or(0, <[u8]>::len));
+    let symbols = elf.symbols().map(|symbol| symbol.name_bytes().map_or(0, <[u8]>::len));
+    match sections.chain(symbols).find(|length| *length > LONGEST_NAME) {
+        Some(length) => Err(format!("it has a name of {length} bytes")),
+        None => Ok(()),
     }
 }
 

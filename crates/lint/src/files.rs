@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::binary::Binary;
 use crate::finding::Finding;
 use crate::lines::Lines;
-use crate::lints::{LINTS, Lint, Look, findings};
+use crate::lints::{LINTS, Lint, Look, MOST_FINDINGS, findings};
 use crate::settings::Settings;
 use crate::shared::Shared;
 
@@ -41,7 +41,8 @@ pub fn lint_object(data: &[u8], name: &str, settings: &Settings) -> Result<Vec<F
     let mut shared = Shared::new(settings);
     shared.add(&binary, settings);
     shared.finish();
-    Ok(looked_through(&Look { binary: &binary, lines: Lines::of(&binary), settings, shared: &shared, file: 0 }, name))
+    let look = Look { binary: &binary, lines: Lines::of(&binary), settings, shared: &shared, file: 0 };
+    Ok(looked_through(&look, name).collect())
 }
 
 /// Look through all files of the settings; `tell` is given what there is to say of each.
@@ -55,6 +56,7 @@ pub fn lint_files(settings: &Settings, tell: &mut dyn FnMut(Told)) {
         }
     }
     shared.finish();
+    let mut left = MOST_FINDINGS + 1;
     for (position, file) in readable.into_iter().enumerate() {
         let mut look_through = |binary: &Binary, bytes: u64| {
             tell(Told::Begun { begun: file.clone(), bytes });
@@ -64,7 +66,16 @@ pub fn lint_files(settings: &Settings, tell: &mut dyn FnMut(Told)) {
                 tell(Told::WithoutFunctions { without_functions: file.clone(), lints });
             }
             let look = Look { binary, lines: Lines::of(binary), settings, shared: &shared, file: position };
-            looked_through(&look, file).into_iter().for_each(|finding| tell(Told::Finding(finding)));
+            for finding in looked_through(&look, file) {
+                left = left.saturating_sub(1);
+                if left == 0 {
+                    let why =
+                        format!("more than {MOST_FINDINGS} findings: name fewer files, or fewer lints with --only");
+                    tell(Told::Refused { refused: file.clone(), why });
+                    break;
+                }
+                tell(Told::Finding(finding));
+            }
         };
         if let Err(why) = with_binary(file, settings, &mut look_through) {
             tell(Told::Refused { refused: file.clone(), why });
@@ -79,8 +90,8 @@ fn with_binary(file: &str, settings: &Settings, act: &mut dyn FnMut(&Binary, u64
     Ok(())
 }
 
-fn looked_through(look: &Look, name: &str) -> Vec<Finding> {
+fn looked_through<'a>(look: &'a Look, name: &'a str) -> impl Iterator<Item = Finding> + 'a {
     let can_run = |lint: &&Lint| !lint.needs_functions || look.binary.has_functions;
     let asked = LINTS.iter().filter(|lint| look.settings.asks_for(lint.name)).filter(can_run);
-    asked.flat_map(|lint| findings(lint, look, name)).collect()
+    asked.flat_map(move |lint| findings(lint, look, name))
 }

@@ -9,6 +9,8 @@ mod clock;
 mod driver;
 mod failure;
 mod fork;
+#[cfg(test)]
+mod formats;
 mod large_pages;
 mod load;
 mod loads;

@@ -156,7 +156,17 @@ impl Geometry {
         if btb_ways == 0 || btb / btb_ways == 0 {
             return Err(format!("frontend: {btb} branches in {btb_ways} ways is no branch target buffer"));
         }
-        for (name, value, low, high) in [
+        for (name, value, low, high) in self.ranges() {
+            if !(low..=high).contains(&value) {
+                return Err(format!("{name} = {value} is not from {low} to {high}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Names as in the file, values, and from where to where they may lie.
+    pub(crate) fn ranges(&self) -> [(&'static str, u64, u64, u64); 34] {
+        [
             ("width", u64::from(self.width), 1, 8),
             ("frontend.queue", self.frontend.queue as u64, 1, 1024),
             ("frontend.misses", self.frontend.misses as u64, 1, 256),
@@ -191,12 +201,7 @@ impl Geometry {
             ("itlb.entries_2m", self.itlb.entries_2m as u64, 1, 4096),
             ("dtlb.entries_4k", self.dtlb.entries_4k as u64, 1, 4096),
             ("dtlb.entries_2m", self.dtlb.entries_2m as u64, 1, 4096),
-        ] {
-            if !(low..=high).contains(&value) {
-                return Err(format!("{name} = {value} is not from {low} to {high}"));
-            }
-        }
-        Ok(())
+        ]
     }
 }
 

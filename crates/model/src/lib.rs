@@ -10,6 +10,8 @@
 
 pub mod cache;
 pub mod events;
+#[cfg(test)]
+mod formats;
 pub mod frontend;
 pub mod geometry;
 pub mod hardware;

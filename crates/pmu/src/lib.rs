@@ -18,6 +18,8 @@ mod counter;
 mod decode;
 mod detail;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
 mod fuzz;
 mod instruction;
 mod limits;

@@ -19,8 +19,8 @@ macro_rules! things {
             pub const ALL: &[Thing] = &[$(Thing::$name),*];
         }
 
-        const NAMES: &[&str] = &[$(stringify!($name)),*];
-        const MOST: [usize; NAMES.len()] = [$($most),*];
+        pub const NAMES: &[&str] = &[$(stringify!($name)),*];
+        pub const MOST: [usize; NAMES.len()] = [$($most),*];
     };
 }
 

@@ -55,7 +55,7 @@ impl Scope {
     }
 }
 
-const KEYS: [&str; 6] = ["out", "scope", "events", "symbols", "image", "geometry"];
+pub const KEYS: [&str; 6] = ["out", "scope", "events", "symbols", "image", "geometry"];
 
 impl Options {
     pub fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Options, OptionError> {

@@ -17,7 +17,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-const VERSION: u32 = 1;
+/// How a record begins, before the version.
+pub const MAGIC: &str = "kdyno-pmu ";
+pub const VERSION: u32 = 1;
 
 /// What the record says of itself, beyond what was counted.
 pub struct About {
@@ -30,26 +32,26 @@ pub struct About {
 }
 
 #[derive(Serialize)]
-struct Header<'a> {
-    plugin: &'static str,
-    qemu_api: i32,
-    scope: &'static str,
-    events: &'static str,
-    image: &'a Option<String>,
-    family: &'a Option<String>,
-    event_names: &'a [&'static str],
-    bytes: usize,
-    unclosed: Option<Unclosed>,
-    opened: u64,
+pub struct Header<'a> {
+    pub plugin: &'static str,
+    pub qemu_api: i32,
+    pub scope: &'static str,
+    pub events: &'static str,
+    pub image: &'a Option<String>,
+    pub family: &'a Option<String>,
+    pub event_names: &'a [&'static str],
+    pub bytes: usize,
+    pub unclosed: Option<Unclosed>,
+    pub opened: u64,
     /// The body ends with what was executed outside of all regions.
-    unmeasured: bool,
-    gave_up: Option<Excess>,
+    pub unmeasured: bool,
+    pub gave_up: Option<Excess>,
 }
 
 #[derive(Serialize)]
-struct Unclosed {
-    benchmark: u16,
-    iteration: u16,
+pub struct Unclosed {
+    pub benchmark: u16,
+    pub iteration: u16,
 }
 
 /// Writes the record beside its place, then moves it there: what is there is whole.
@@ -76,7 +78,7 @@ pub fn write(path: &Path, about: &About, finished: &Finished) -> io::Result<()> 
     partial.push(".partial");
     let partial = PathBuf::from(partial);
     let mut file = File::create(&partial)?;
-    writeln!(file, "kdyno-pmu {VERSION}\n{}", serde_json::to_string(&header)?)?;
+    writeln!(file, "{MAGIC}{VERSION}\n{}", serde_json::to_string(&header)?)?;
     let mut encoder = ZlibEncoder::new(file, Compression::fast());
     encoder.write_all(&body)?;
     encoder.finish()?.sync_all()?;

@@ -37,7 +37,22 @@ pub struct Symbols {
 pub const UNKNOWN: u32 = 0;
 
 /// Bytes. The kernel's own tools have no place for a name of more than 512 (KSYM_NAME_LEN in include/linux/kallsyms.h).
-const LONGEST_NAME: usize = 1024;
+pub const LONGEST_NAME: usize = 1024;
+
+/// As lines of symbols name them.
+pub const ROLES: [(&str, Role); 7] = [
+    ("-", Role::Plain),
+    ("syscall", Role::Syscall),
+    ("exception", Role::Exception),
+    ("interrupt", Role::Interrupt),
+    ("switch", Role::Switch),
+    ("fork", Role::Fork),
+    ("huge", Role::Huge),
+];
+
+/// Those that a kernel must have.
+pub const NEEDED: [(Role, &str); 3] =
+    [(Role::Syscall, "syscall"), (Role::Switch, "switch"), (Role::Interrupt, "interrupt")];
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum SymbolError {
@@ -71,7 +86,7 @@ impl Symbols {
 
     /// Refuses symbols of a kernel whose entries couldn't be told from its own work.
     pub fn require_kernel_roles(&self) -> Result<(), SymbolError> {
-        for (role, name) in [(Role::Syscall, "syscall"), (Role::Switch, "switch"), (Role::Interrupt, "interrupt")] {
+        for (role, name) in NEEDED {
             if !self.functions.iter().any(|function| function.role == role) {
                 return Err(SymbolError::NoRole(name));
             }
@@ -102,16 +117,8 @@ fn parse_line(line: &str) -> Option<Function> {
     let mut words = line.splitn(4, ' ');
     let start = u64::from_str_radix(words.next()?, 16).ok()?;
     let size = u64::from_str_radix(words.next()?, 16).ok()?;
-    let role = match words.next()? {
-        "-" => Role::Plain,
-        "syscall" => Role::Syscall,
-        "exception" => Role::Exception,
-        "interrupt" => Role::Interrupt,
-        "switch" => Role::Switch,
-        "fork" => Role::Fork,
-        "huge" => Role::Huge,
-        _ => return None,
-    };
+    let word = words.next()?;
+    let (_, role) = *ROLES.iter().find(|(name, _)| *name == word)?;
     let name = words.next().filter(|name| !name.is_empty())?.into();
     Some(Function { start, size, role, name })
 }

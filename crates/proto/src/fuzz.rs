@@ -1,6 +1,6 @@
 //! Properties: whatever a line or a job holds, it is read or refused. PROPTEST_CASES says how many cases are tried.
 
-use crate::{Direction, Job, Lane, Phase, Progress, Record, Stream, Unit, hex};
+use crate::{Direction, Job, LANES, Phase, Progress, Record, Stream, Unit, hex};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
@@ -74,7 +74,7 @@ const LINE: &str = r#"{"v":1,"type":"sample","benchmark":"lat_pipe","iteration":
 
 fn record() -> impl Strategy<Value = Record> {
     let text = any::<String>;
-    let lane = prop::sample::select(vec![Lane::Model, Lane::Wall]);
+    let lane = prop::sample::select(LANES.iter().map(|row| row.name).collect::<Vec<_>>());
     let unit = prop::sample::select(vec![Unit::Instructions, Unit::BytesPerInstruction]);
     let stream = prop::sample::select(vec![Stream::Stdout, Stream::Stderr]);
     let phase = prop::sample::select(vec![Phase::SetUp, Phase::Command, Phase::Report, Phase::TearDown]);

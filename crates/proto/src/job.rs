@@ -136,7 +136,7 @@ pub enum JobError {
 }
 
 /// QEMU refuses a larger shift.
-const LARGEST_SHIFT: u8 = 10;
+pub(crate) const LARGEST_SHIFT: u8 = 10;
 
 /// The emulated PMU is told the number of a run in 16 bits, of which it keeps the last two for itself.
 const MOST_MEASURED_RUNS: u32 = 65_000;
@@ -153,7 +153,7 @@ impl Job {
             return Err(JobError::Version(v));
         }
         let job: Job = serde_json::from_str(text).map_err(JobError::NotAJob)?;
-        match (job.lane.row().icount, job.icount_shift) {
+        match (job.lane.is_icount(), job.icount_shift) {
             (true, None) => Err(JobError::NeedsShift(job.lane)),
             (false, Some(_)) => Err(JobError::TakesNoShift(job.lane)),
             (true, Some(shift)) if shift > LARGEST_SHIFT => Err(JobError::ShiftTooLarge(shift)),

@@ -13,6 +13,8 @@
 mod catalogue;
 mod counters;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
 mod fuzz;
 mod hex;
 mod job;
@@ -24,10 +26,10 @@ mod words;
 pub use catalogue::{Catalogue, CatalogueBenchmark, CatalogueParam, CatalogueTest};
 pub use counters::{COUNTERS_PORT, Counters, CountersEnd, CountersItem};
 pub use job::{Channel, Job, JobError, JobTest, Measured, Program, Soak};
-pub use lanes::{LANES, LaneRow};
+pub use lanes::{LANES, Lane, LaneRow, Unit};
 pub use line::LineError;
 pub use record::Record;
-pub use words::{Direction, Kind, Lane, Phase, Progress, Stream, Suite, Unit};
+pub use words::{Direction, Kind, Phase, Progress, Stream, Suite};
 
 /// The version of every type in this crate.
 pub const VERSION: u64 = 1;

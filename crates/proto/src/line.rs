@@ -78,11 +78,11 @@ pub(crate) fn to_ascii(json: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::{Direction, Lane, Phase, Progress, Stream, Unit};
 
-    fn one_of_each() -> Vec<(Record, &'static str)> {
+    pub(crate) fn one_of_each() -> Vec<(Record, &'static str)> {
         let hello = |lane, icount_shift, init| Record::Hello {
             agent: "0.1.0".into(),
             kernel: "6.12.117".into(),

@@ -1,1 +1,1 @@
-"""What everything stands on: errors, texts, files, programs, the terminal, the words of measuring, and CPUs."""
+"""The base of all rooms: errors, texts, files, programs, the terminal, the terms of measuring, and CPUs."""

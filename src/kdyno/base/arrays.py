@@ -1,4 +1,4 @@
-"""Types of NumPy's arrays, by what is in them."""
+"""Types of NumPy arrays, by what they hold."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 """Measurements."""
 Labels = NDArray[np.int64]
-"""Numbers of blocks, boots, clusters: of what each value is."""
+"""Numbers of blocks, boots or clusters: which one each value belongs to."""

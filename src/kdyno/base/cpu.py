@@ -1,6 +1,6 @@
 """A CPU as the kernel that runs on it sees it: CPUID's vendor, family, model and feature flags, from /proc/cpuinfo.
 
-The flags are those which the kernel and its hypervisor let through: what they hide must not be compiled for either.
+The flags are those that the kernel and its hypervisor let through: code must not use what they hide.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from kdyno.base.frozen import Frozen
 
 CPUINFO = Path("/proc/cpuinfo")
 MOST_BYTES = 64 << 20
-"""Of a cpuinfo; 2,000 CPUs have 4 MB."""
+"""The most bytes of a cpuinfo; that of 2,000 CPUs has 4 MB."""
 MADE_UP = ("Common KVM processor", "QEMU Virtual CPU", "QEMU TCG CPU")
-"""Names of the CPUs that QEMU made up (kvm64, qemu64, max): their family and model are those of other CPUs."""
+"""Names of the CPUs that QEMU made up (kvm64, qemu64, max): their family and model numbers belong to other CPUs."""
 
 
 class NoCpuinfo(UserError):
@@ -31,12 +31,12 @@ class Cpu(Frozen):
     """The first CPU of a machine."""
 
     vendor: str
-    """CPUID's: `AuthenticAMD`."""
+    """The vendor that CPUID names: `AuthenticAMD`."""
     family: int
     model: int
     stepping: int | None
     name: str
-    """Of the vendor or the hypervisor; for people only."""
+    """The name that the vendor or the hypervisor gave it; only shown to people."""
     flags: frozenset[str]
 
     @field_serializer("flags")
@@ -49,27 +49,29 @@ class Cpu(Frozen):
 
     @property
     def runs_64_bit_kernels(self) -> bool:
-        """Whether it has long mode."""
+        """Whether the CPU has long mode."""
         return "lm" in self.flags
 
 
 def read_cpu(path: Path = CPUINFO) -> Cpu:
-    """The CPU that a /proc/cpuinfo describes; raises NoCpuinfo."""
+    """Return the CPU that a /proc/cpuinfo describes. Raise NoCpuinfo if it can't be read."""
     try:
-        # A file below /proc says that it has no bytes, and is read to its end all the same.
+        # A file below /proc reports a size of 0, yet it is read to its end.
         text = read_whole(path, MOST_BYTES).decode(errors="replace")
     except OSError as error:
         raise NoCpuinfo(path=path, why=error.strerror) from error
     try:
         return parse_cpuinfo(text)
     except KeyError as error:
-        raise NoCpuinfo(path=path, why=f"it has no `{error.args[0]}`, so it is not that of an x86 CPU") from error
+        raise NoCpuinfo(path=path, why=f"it has no `{error.args[0]}`, so it does not describe an x86 CPU") from error
     except ValueError as error:
         raise NoCpuinfo(path=path, why=f"it has a malformed number: {error}") from error
 
 
 def parse_cpuinfo(text: str) -> Cpu:
-    """The first CPU of the text. Raises KeyError with the field that is missing, ValueError for a bad number. Pure."""
+    """Return the first CPU of the text. Raise KeyError with the field that is missing, ValueError for a bad number.
+    Pure.
+    """
     lines = text.strip().partition("\n\n")[0].splitlines()
     fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
     stepping = fields.get("stepping", "")
@@ -84,7 +86,7 @@ def parse_cpuinfo(text: str) -> Cpu:
 
 
 def level_of(flags: frozenset[str]) -> int:
-    """The highest N for which these flags make x86-64-vN; 0 if not even the first. Pure."""
+    """Return the highest N for which these flags make x86-64-vN; 0 if they don't make v1. Pure."""
     reached = 0
     for row in levels():
         if not flags.issuperset(row.flags):
@@ -95,54 +97,56 @@ def level_of(flags: frozenset[str]) -> int:
 
 @dataclass(frozen=True)
 class Identity:
-    """Which family a CPU is of, and what tells."""
+    """The family of a CPU, and what it was recognised by."""
 
     family: March | None
     why: str
 
 
 def identify(cpu: Cpu) -> Identity:
-    """The family that CPUID's numbers name, unless what the CPU can do contradicts them: then its features decide.
+    """Return the family that CPUID's numbers name; if the CPU's features contradict them, the family that the features
+    tell.
 
-    Hypervisors make CPUs up: some have a name of their own, others the number of a CPU that lacks what they show. Pure.
+    Hypervisors make CPUs up: some have a name of their own, others have the number of a CPU that lacks features which
+    they show. Pure.
     """
     if cpu.is_guest and cpu.name.startswith(MADE_UP):
-        return Identity(None, f"{cpu.name} is a CPU that only hypervisors have")
-    named = numbered(cpu)
+        return Identity(None, f"{cpu.name} is a CPU that exists only in hypervisors")
+    named = find_by_number(cpu)
     if named is None:
         return Identity(None, f"no row of the table has {cpu.vendor} {cpu.family} {cpu.model}")
     foreign = _foreign(cpu, named)
     if not foreign:
         return Identity(named, f"{named.title} by CPUID")
-    contradiction = f"CPUID's model {cpu.model} is {named.name}, which has no {', '.join(foreign)}"
+    contradiction = f"CPUID's model {cpu.model} is {named.name}, which lacks {', '.join(foreign)}"
     able = [row for row in families() if row.vendor == named.vendor and row.has and not _foreign(cpu, row)]
     if not able:
-        return Identity(None, f"{contradiction}; nor has another family of {named.vendor}'s")
+        return Identity(None, f"{contradiction}; no other family of {named.vendor} has these either")
     oldest = min(able, key=lambda row: len(row.has or ()))
     return Identity(oldest, f"{oldest.title} or newer by its features: {contradiction}")
 
 
 def family_of(cpu: Cpu) -> March | None:
-    """The family by `identify`, without what tells it. Pure."""
+    """Return the family that `identify` finds, without the reason. Pure."""
     return identify(cpu).family
 
 
-def numbered(cpu: Cpu) -> March | None:
-    """The family that CPUID's numbers name; where several share a model, that with most telling flags."""
+def find_by_number(cpu: Cpu) -> March | None:
+    """Return the family that CPUID's numbers name; if several share a model, the one with the most telling flags."""
     matches = [row for row in families() if any(_covers(models, cpu) for models in row.cpuid)]
     matches = [row for row in matches if cpu.flags.issuperset(row.told_by)]
     return max(matches, key=lambda row: len(row.told_by), default=None)
 
 
 def _foreign(cpu: Cpu, family: March) -> list[str]:
-    """What the CPU shows and this family hasn't got."""
+    """Return the flags that the CPU shows and this family lacks."""
     if family.has is None:
         return []
     return [flag for flag in GENERATIONS if flag in cpu.flags and flag not in family.has]
 
 
 def _covers(models: str, cpu: Cpu) -> bool:
-    """Whether this CPU is among `vendor family first-last`."""
+    """Return whether this CPU is among `vendor family first-last`."""
     vendor, family, numbers = models.split(" ")
     first, _, last = numbers.partition("-")
     return (cpu.vendor, cpu.family) == (vendor, int(family)) and int(first) <= cpu.model <= int(last or first)

@@ -26,44 +26,44 @@ GENERATIONS = (
     "avx512_fp16",
     "amx_tile",
 )
-"""Flags of /proc/cpuinfo that came with a generation of CPUs: older ones can't show them."""
+"""Flags of /proc/cpuinfo that came with a generation of CPUs: older CPUs can't show them."""
 NATIVE = ("native", "nativeintel", "nativeamd")
-"""This host's CPU, as kernel patches write it."""
+"""This host's CPU, as kernel patches call it."""
 Version = Annotated[str, Field(pattern=r"^\d+(\.\d+)?$")]
 
 
 class March(Frozen):
-    """One name that -march may be given: an ISA level or a CPU family."""
+    """One name that -march can be given: an ISA level or a CPU family."""
 
     name: str
     title: str
-    """As people call it."""
+    """The name that people use."""
     vendor: str | None = None
-    """None: an ISA level."""
+    """The vendor; None: this is an ISA level."""
     level: Annotated[int, Field(ge=1, le=4)]
-    """The highest N of x86-64-vN whose instructions it has."""
+    """The highest N of x86-64-vN whose instructions this CPU has."""
     after: str | None = None
-    """A name for a compiler that doesn't know this one: this CPU has all instructions of that."""
+    """A name for a compiler that doesn't know this one: this CPU has all of its instructions."""
     cpuid: tuple[Annotated[str, Field(pattern=r"^\w+ \d+ \d+(-\d+)?$")], ...] = ()
     """Vendor, family and models, decimal, as in /proc/cpuinfo."""
     told_by: tuple[str, ...] = ()
-    """Flags that tell it from another family with the same CPUID model."""
+    """Flags that distinguish it from another family with the same CPUID model."""
     features: tuple[str, ...] = ()
-    """What compilers use of it in kernel code, as flags of /proc/cpuinfo."""
+    """The features that compilers use in kernel code, as flags of /proc/cpuinfo."""
     has: tuple[str, ...] | None = None
-    """Families: the flags of GENERATIONS that its silicon has; None: not known."""
+    """For families: the flags of GENERATIONS that the silicon has; None: not known."""
     flags: tuple[str, ...] = ()
-    """ISA levels: all flags of /proc/cpuinfo that the level adds to the one below it (System V psABI)."""
+    """For ISA levels: all flags of /proc/cpuinfo that the level adds to the one below it (System V psABI)."""
     gcc: Version | None = None
-    """First gcc that knows it; None: none does."""
+    """The first gcc that knows it; None: no gcc does."""
     clang: Version | None = None
     gcc_until: Version | None = None
-    """Last major release of gcc that knows it; None: the newest does."""
+    """The last major release of gcc that knows it; None: the newest does."""
     clang_until: Version | None = None
     aliases: tuple[str, ...] = ()
-    """Other names that a compiler takes for the same."""
+    """Other names that a compiler takes for the same CPU."""
     spellings: tuple[str, ...] = ()
-    """What people and kernel patches call it, and no compiler does."""
+    """Names that people and kernel patches use, and no compiler does."""
 
     @property
     def is_level(self) -> bool:
@@ -71,22 +71,22 @@ class March(Frozen):
 
     @property
     def symbol(self) -> str:
-        """Its Kconfig symbol, without CONFIG_: `MARCH_ZNVER4`."""
+        """The Kconfig symbol, without CONFIG_: `MARCH_ZNVER4`."""
         return f"MARCH_{self.name.upper().replace('-', '_')}"
 
     @property
     def whole_title(self) -> str:
-        """With the vendor: `AMD Zen 4 (Ryzen 7000, EPYC 9004)`."""
+        """The title with the vendor: `AMD Zen 4 (Ryzen 7000, EPYC 9004)`."""
         return f"{self.vendor} {self.title}" if self.vendor else self.title
 
     @property
     def level_name(self) -> str:
-        """The name of its ISA level: `x86-64-v3`."""
+        """The name of the ISA level: `x86-64-v3`."""
         return level_name(self.level)
 
     @property
     def needed(self) -> str:
-        """Which compilers know it, for people: `gcc 12.3 or clang 16`."""
+        """The compilers that know it, in words: `gcc 12.3 or clang 16`."""
         return " or ".join(releases for compiler in COMPILERS if (releases := self._releases(compiler)))
 
     def _releases(self, compiler: str) -> str:
@@ -96,14 +96,18 @@ class March(Frozen):
         return f"{compiler} {first}" + (f" to {last}" if last else "")
 
 
+Marches = tuple[March, ...]
+"""What `kdyno march list --json` prints."""
+
+
 def level_name(level: int) -> str:
-    """`x86-64` is the first level's."""
+    """Return the name of a level; that of the first one is `x86-64`."""
     return "x86-64" if level == 1 else f"x86-64-v{level}"
 
 
 @cache
 def table() -> dict[str, March]:
-    """All rows, by name, in the order of the file: levels, then families by vendor, older ones first."""
+    """Return all rows, by name, in the order of the file: levels, then families by vendor, older ones first."""
     text = files("kdyno").joinpath("data/march.toml").read_text(encoding="utf-8")
     rows = {name: {"name": name, **row} for name, row in tomllib.loads(text).items()}
     return TypeAdapter(dict[str, March]).validate_python(rows)
@@ -114,14 +118,15 @@ def families() -> list[March]:
 
 
 def levels() -> list[March]:
-    """The four ISA levels, lowest first."""
+    """Return the four ISA levels, lowest first."""
     return [row for row in table().values() if row.is_level]
 
 
-def spelled(name: str) -> list[str]:
-    """What compilers call what people write so: `zen4`, `MZEN4`, `GENERIC_CPU3`, `x86-64_v3`; else nothing. Pure.
+def compiler_names(name: str) -> list[str]:
+    """Return the compiler names for a name as people write it: `zen4`, `MZEN4`, `GENERIC_CPU3`, `x86-64_v3`; empty if
+    there are none. Pure.
 
-    Kernel patches put an M before their symbols; case, dashes and underscores tell nothing.
+    Kernel patches put an M before their symbols; case, dashes and underscores don't matter.
     """
     plain = _plain(name.removeprefix("CONFIG_"))
     for wanted in (plain, plain.removeprefix("m")):
@@ -138,5 +143,5 @@ def _plain(name: str) -> str:
 
 
 def find(name: str) -> March | None:
-    """The row of this name or alias."""
+    """Return the row of this name or alias; None if there is none."""
     return table().get(name) or next((row for row in table().values() if name in row.aliases), None)

@@ -1,4 +1,6 @@
-"""Digests of files, remembered by stat: what stays as it is isn't hashed again, be it 85,000 files."""
+"""Digests of files, remembered by stat: a file that did not change isn't hashed again, even if there are 85,000 of
+them.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +15,22 @@ from kdyno.base.files import write_whole
 from kdyno.base.state import DiskFull, State, StateNotWritable
 
 SETTLED_SECONDS = 2.0
-"""A file that changed this recently may change again within one tick of its clock: it isn't remembered."""
+"""Seconds. A file that changed this recently may change again within one tick of its clock, so its digest isn't
+remembered.
+"""
 
 
 def stat_line(path: Path) -> tuple[str, float]:
-    """One line that changes when the file does, and when it last changed."""
+    """Return one line that changes when the file does, and the time of the last change."""
     st = path.lstat()
     line = f"{path}\0{st.st_dev}\0{st.st_ino}\0{st.st_mode}\0{st.st_size}\0{st.st_mtime_ns}\0{st.st_ctime_ns}\n"
     return line, max(st.st_mtime, st.st_ctime)
 
 
 def stat_signature(paths: Iterable[Path]) -> tuple[str, bool]:
-    """A digest of the stats of all these files, and whether they have been left alone long enough to trust it."""
+    """Return a digest of the stats of all these files, and whether they have been left alone long enough to trust
+    it.
+    """
     signature = hashlib.sha256()
     newest = 0.0
     for path in paths:
@@ -35,7 +41,7 @@ def stat_signature(paths: Iterable[Path]) -> tuple[str, bool]:
 
 
 def recall(signature: str, state: State) -> str | None:
-    """What was remembered for this signature; None if nothing was."""
+    """Return the value that was remembered for this signature; None if there is none."""
     try:
         return (state.digests / signature).read_text(encoding="utf-8") or None
     except (OSError, StateNotWritable):
@@ -43,13 +49,13 @@ def recall(signature: str, state: State) -> str | None:
 
 
 def remember(signature: str, value: str, state: State) -> None:
-    """Keep a value for this signature, if that can be written; a kill -9 leaves it whole or absent."""
+    """Keep a value for this signature, if it can be written; after a kill -9 the file is whole or absent."""
     with suppress(OSError, StateNotWritable, DiskFull):
         write_whole(state.digests / signature, value, durable=False, refused=StateNotWritable)
 
 
 def file_digest(path: Path, state: State) -> str:
-    """SHA-256 of a file's content, 64 hex digits."""
+    """Return the SHA-256 of a file's content, 64 hex digits."""
     signature, settled = stat_signature([path])
     if known := recall(signature, state):
         return known

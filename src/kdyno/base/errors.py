@@ -1,7 +1,7 @@
 """The two roots of every error that a user can meet; each error is a class with a message and a hint.
 
-Both are templates, filled from the keyword arguments of the constructor. Messages say what happened, in lower
-case; hints say what to do about it. An error of a package is defined in that package, below one of these roots.
+Both are templates, filled from the keyword arguments of the constructor. Messages say what happened, in lower case;
+hints say what to do about it. Each package defines its errors itself, below one of these roots.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ class KdynoError(Exception):
 
 
 class UserError(KdynoError):
-    """What was asked can't be done as asked; the user can change it. Exit code 1."""
+    """A request that can't be carried out as it stands; the user can change it. Exit code 1."""
 
     exit_code = 1
 
 
 class Unbuildable(UserError):
-    """A source can't become the kernel that was asked for; another revision of it may."""
+    """A source that can't become the requested kernel; another revision of it may."""
 
 
 class InfrastructureError(KdynoError):
-    """The surroundings failed: a tool, the disk, a machine. Exit code 3."""
+    """A failure of the surroundings: a tool, the disk, a machine. Exit code 3."""
 
     exit_code = 3

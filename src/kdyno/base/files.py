@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all, and reading one that may be anything."""
+"""Writing a file whole or not at all, and reading files of unknown content."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from kdyno.base.errors import KdynoError, UserError
-from kdyno.base.state import disk_full_is_said, why_not_writable
+from kdyno.base.state import translate_disk_full, unwritable_reason
 
 REFUSALS = (
     errno.ENOENT,
@@ -24,14 +24,14 @@ REFUSALS = (
     errno.EROFS,
     errno.ENAMETOOLONG,
 )
-"""Errors that lie in the path, not in the disk: another path would do."""
+"""Errors of the path, not of the disk: another path would work."""
 STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 """Directories whose names stand for devices and open files, as /dev/stdout does."""
 
 
 class NotWritable(UserError):
     message = "can't write {path}: {why}"
-    hint = "name a file in a directory that exists and that you may write to"
+    hint = "name a file in an existing directory that you may write to"
 
 
 def write_whole(
@@ -42,11 +42,11 @@ def write_whole(
     durable: bool = True,
     refused: type[KdynoError] = NotWritable,
 ) -> None:
-    """Write a file so that a reader finds the old one or the whole new one.
+    """Write a file so that a reader finds either the old one or the whole new one.
 
-    Without `mode` the file gets the mode of any new file. A durable file is on the disk, and so is its name, when this
-    returns; one that isn't may be empty or gone after a power cut. Raises DiskFull, and `refused` with `path` and `why`
-    if the path can't be written to.
+    Without `mode` the file gets the mode of any new file. If it is `durable`, the file and its name are on the disk
+    when this returns; otherwise it may be empty or gone after a power cut. Raise DiskFull, and `refused` with `path`
+    and `why` if the path can't be written to.
     """
     with replacement(path, mode, durable, refused) as file:
         file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
@@ -60,29 +60,30 @@ def copy_whole(
     durable: bool = True,
     refused: type[KdynoError] = NotWritable,
 ) -> None:
-    """Copy the content of a file, as `write_whole` writes it. Raises OSError if the source can't be read."""
+    """Copy the content of a file, as `write_whole` writes it. Raise OSError if the source can't be read."""
     with source.open("rb") as original, replacement(path, mode, durable, refused) as file:
         shutil.copyfileobj(original, file)
 
 
 def remove_unfinished(path: Path) -> None:
-    """Remove what writes of this file left beside it that were killed. Nobody may be writing it meanwhile.
+    """Remove the temporary files that killed writes of this file left next to it. Nobody may be writing it meanwhile.
 
-    What this user may not remove stays.
+    Files that this user may not remove stay.
     """
     with suppress(OSError):
-        for left in list(path.parent.iterdir()):
-            if left.name.startswith(_incoming_prefix(path)):
-                left.unlink()
+        for leftover in list(path.parent.iterdir()):
+            if leftover.name.startswith(_incoming_prefix(path)):
+                leftover.unlink()
 
 
 def read_whole(path: Path, most_bytes: int, *, follow_link: bool = True) -> bytes:
-    """Read a regular file that somebody named. It never waits, as a pipe would, and never fills the memory.
+    """Return the content of a regular file that somebody named. It never waits, as a pipe would, and never exhausts
+    memory.
 
-    Raises OSError, whose `strerror` says it all: also for a directory, pipe or device, for a file of more bytes, and
-    for a link that is not to be followed.
+    Raise OSError with a complete `strerror`: also for a directory, pipe or device, for a file of more bytes, and for a
+    link that must not be followed.
     """
-    # A pipe that nobody writes to would wait at open() already.
+    # With a pipe that nobody writes to, open() itself would wait.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags if follow_link else flags | os.O_NOFOLLOW)
@@ -92,7 +93,7 @@ def read_whole(path: Path, most_bytes: int, *, follow_link: bool = True) -> byte
         raise
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             content = file.read(most_bytes + 1)
     finally:
@@ -103,18 +104,18 @@ def read_whole(path: Path, most_bytes: int, *, follow_link: bool = True) -> byte
 
 
 def require_writable(path: Path) -> None:
-    """Raise NotWritable if a file can't be written: to be called before minutes of work that it is for."""
+    """Raise NotWritable if a file can't be written: call this before minutes of work for that file."""
     directory = path.absolute().parent
     if path.is_dir():
         raise NotWritable(path=path, why="it is a directory")
     if not directory.is_dir():
         raise NotWritable(path=path, why="its directory does not exist")
-    if not _is_stream(path) and (why := why_not_writable(path) or why_not_writable(directory)):
+    if not _is_stream(path) and (why := unwritable_reason(path) or unwritable_reason(directory)):
         raise NotWritable(path=path, why=why)
 
 
 def sync(path: Path) -> None:
-    """Put a file on the disk, or the names in a directory."""
+    """Flush a file, or the names in a directory, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -126,8 +127,10 @@ def sync(path: Path) -> None:
 def replacement(
     path: Path, mode: int | None = None, durable: bool = True, refused: type[KdynoError] = NotWritable
 ) -> Iterator[IO[bytes]]:
-    """A new file that takes the name `path` when the body is done; it is gone if the body fails. See write_whole."""
-    with disk_full_is_said(path), _refusals_are(refused, path):
+    """Yield a new file that takes the name `path` when the body is done; it is removed if the body fails. See
+    write_whole.
+    """
+    with translate_disk_full(path), _translate_refusals(refused, path):
         if _is_stream(path):
             with path.open("wb") as stream:
                 yield stream
@@ -145,17 +148,17 @@ def replacement(
         finally:
             incoming.unlink(missing_ok=True)
         if durable:
-            with suppress(PermissionError):  # a directory may be for writing only
+            with suppress(PermissionError):  # a directory may be write-only
                 sync(path.parent)
 
 
 def _incoming_prefix(path: Path) -> str:
-    """What the name of a file begins with that is to take the name `path`."""
+    """Return the prefix of temporary files that are to take the name `path`."""
     return f".{path.name[:40]}-"
 
 
 @contextmanager
-def _refusals_are(refused: type[KdynoError], path: Path) -> Iterator[None]:
+def _translate_refusals(refused: type[KdynoError], path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -165,12 +168,12 @@ def _refusals_are(refused: type[KdynoError], path: Path) -> Iterator[None]:
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a path leads to a device or a pipe, which is written to and never replaced."""
+    """Return whether a path leads to a device or a pipe, which is written to and never replaced."""
     return path.is_fifo() or path.is_char_device() or path.absolute().parent in STREAMS
 
 
 def _new_file_mode() -> int:
-    """The mode that new files get here; temporary files begin with another one."""
+    """Return the mode that new files get here; temporary files begin with another one."""
     mask = os.umask(0o077)
     os.umask(mask)
     return 0o666 & ~mask

@@ -1,4 +1,4 @@
-"""The base of every type that flows along the line: immutable, strict about unknown keys."""
+"""The base of every type that passes from stage to stage: immutable, strict about unknown keys."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 
 class Frozen(BaseModel):
-    """An immutable value with a written schema; an unknown key is an error. It is written as it is read."""
+    """An immutable value with a published schema; an unknown key is an error. It is written in the form in which it is
+    read.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, serialize_by_alias=True)
 
 
 def one_of(kinds: Mapping[str, type[BaseModel]]) -> Any:
-    """A type for pydantic: a value is of the kind that its `type` names, or of the first where it names none."""
+    """Return a type for pydantic: a value is of the kind that its `type` names, or of the first kind if it names
+    none.
+    """
     first = next(iter(kinds))
 
     def kind_of(value: Any) -> str:

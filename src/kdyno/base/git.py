@@ -1,10 +1,11 @@
-"""git, run so that nothing runs but git itself: a repository may be a stranger's, and its configuration names programs.
+"""git, run so that it starts no other program: a repository may be a stranger's, and its configuration names programs.
 
-What a configuration can have run is switched off one by one, since nothing switches off a configuration as a whole. The
-user's own and the system's stay in force: which directories are safe, and what is ignored, is said there.
+Each setting that could run a program is switched off by itself, since nothing switches off a configuration as a whole.
+The configurations of the user and the system stay in force: they say which directories are safe and which files are
+ignored.
 
-No variable of git's own is passed on: GIT_DIR and its like would put another repository in the place of the one that
-was named. Only who commits may be said so.
+No variable of git is passed on: GIT_DIR and its like would replace the repository that was named. Only the variables
+that name the committer may be set.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ SETTINGS = {
     "maintenance.auto": "false",
 }
 ENVIRONMENT = {
-    "GIT_ALLOW_PROTOCOL": "none",  # no remote, and so no ssh, proxy or helper
+    "GIT_ALLOW_PROTOCOL": "none",  # no remote, so no ssh, proxy or helper
     "GIT_NO_LAZY_FETCH": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",  # a commit's name says what is in it
+    "GIT_NO_REPLACE_OBJECTS": "1",  # the name of a commit identifies its content
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
@@ -43,60 +44,60 @@ ENVIRONMENT = {
 }
 IDENTITY = re.compile(r"EMAIL|GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)")
 """Variables that say who commits."""
-LOOK_SECONDS = 30.0
-"""For reading a configuration: it takes milliseconds."""
+LOOK_SECONDS = process.QUERY_SECONDS
+"""For reading a configuration: it takes milliseconds, but half a minute where the machine has no time for it."""
 NO_CONFIGURATION = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 AS_COMMITTED = "* -filter -text -eol -ident -working-tree-encoding -export-subst -export-ignore\n"
-"""Attributes that win over those of a tree: its files come out as they were committed."""
+"""Attributes that override those of a tree: its files come out as they were committed."""
 
 
 class FilterUnfit(UserError):
-    message = "{repository} has a filter called `{name}` in its configuration, which git can't be told to leave out"
-    hint = "remove it (git config --edit): a filter is a program, and kdyno runs none that a repository names"
+    message = "{repository} has a filter called `{name}` in its configuration, which git can't be told to skip"
+    hint = "remove it (git config --edit): a filter is a program, and kdyno runs no program that a repository names"
 
 
 class RepositoryHangs(UserError):
-    message = "git does not come to an end in {repository}: what it reads first waits for somebody who writes"
+    message = "git does not finish in {repository}: a file that it reads first is a pipe that waits for a writer"
     hint = "look for pipes among .git/config, .git/HEAD, ~/.gitconfig and the files that an include.path there names"
 
 
 def attempt(
     repository: Path, *words: str | Path, stdin: str | None = None, guarded: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """Run git in a repository, or in a directory that may be none; the caller looks at the status.
+    """Run git in a repository, or in a directory that may not be one; the caller checks the status.
 
-    Raises RepositoryHangs.
+    Raise RepositoryHangs.
     """
     _look_at(repository)
     return process.attempt(_command(repository, *words), stdin=stdin, env=_environment(), guarded=guarded)
 
 
 def output(repository: Path, *words: str | Path) -> str:
-    """The same, for the standard output; raises ToolFailed."""
+    """Return the standard output of git, run as `attempt` runs it. Raise ToolFailed."""
     _look_at(repository)
     return process.output(_command(repository, *words), env=_environment())
 
 
-def without_filters(repository: Path) -> list[str]:
-    """Words for `attempt` that switch off every configured filter: a command that writes files needs them.
+def filter_overrides(repository: Path) -> list[str]:
+    """Return arguments for `attempt` that switch off every configured filter: a command that writes files needs them.
 
-    Raises FilterUnfit.
+    Raise FilterUnfit.
     """
     listed = attempt(repository, "config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.").stdout
     names = {key.removeprefix("filter.").rpartition(".")[0] for key in listed.split("\0") if key}
     for name in names:
         if "=" in name:
             raise FilterUnfit(repository=repository, name=clean(name))
-    off = {"clean": "", "smudge": "", "process": "", "required": "false"}
-    settings = [f"filter.{name}.{key}={value}" for name in sorted(names) for key, value in off.items()]
+    switches = {"clean": "", "smudge": "", "process": "", "required": "false"}
+    settings = [f"filter.{name}.{key}={value}" for name in sorted(names) for key, value in switches.items()]
     return [word for setting in settings for word in ("-c", setting)]
 
 
 @contextmanager
 def archive(repository: Path, commit: str) -> Iterator[subprocess.Popen[bytes]]:
-    """`git archive` of a commit as a tar on its standard output.
+    """Yield `git archive` of a commit as a tar on its standard output.
 
-    It reads the repository's objects from a scratch repository, which has no configuration to go with attributes.
+    It reads the repository's objects from a scratch repository, so that no configuration applies to the attributes.
     """
     objects = repository / output(repository, "rev-parse", "--git-path", "objects").removesuffix("\n")
     with TemporaryDirectory(prefix="kdyno-git-") as name:
@@ -109,7 +110,7 @@ def archive(repository: Path, commit: str) -> Iterator[subprocess.Popen[bytes]]:
         (scratch / "config").write_text(
             f"[core]\nrepositoryformatversion = 1\nbare = true\n[extensions]\nobjectFormat = {kind}\n", encoding="utf-8"
         )
-        with process.spawned(
+        with process.spawn(
             ["git", "archive", "--format=tar", commit],
             env={
                 **ENVIRONMENT,
@@ -124,13 +125,13 @@ def archive(repository: Path, commit: str) -> Iterator[subprocess.Popen[bytes]]:
             yield running
 
 
-def each_entry(repository: Path, commit: str, on_entry: Callable[[str], None]) -> int:
-    """Call `on_entry` for each entry of a commit's tree, with what `ls-tree` says of it; git's status."""
+def visit_entries(repository: Path, commit: str, on_entry: Callable[[str], None]) -> int:
+    """Call `on_entry` for each entry of a commit's tree, with the line of `ls-tree`; return the status of git."""
     return process.stream_lines(_command(repository, "ls-tree", "-r", commit), on_entry, env=_environment())
 
 
 def apply(tree: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    """`git apply` to a tree that is no repository, whatever lies in it or around it."""
+    """Run `git apply` on a tree that is not a repository, whatever lies in it or around it."""
     return process.attempt(
         ["git", "apply", *words],
         cwd=tree,
@@ -141,9 +142,9 @@ def apply(tree: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
 
 @cache
 def _look_at(repository: Path) -> None:
-    """Let git read what it reads before all else: a pipe there would keep every command waiting.
+    """Let git read the files that it reads first: a pipe among them would make every command wait.
 
-    Raises RepositoryHangs.
+    Raise RepositoryHangs.
     """
     try:
         process.attempt(_command(repository, "rev-parse", "HEAD"), env=ENVIRONMENT, timeout=LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""What this host is, for the record."""
+"""The properties of this host, for the record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def host_facts() -> dict[str, Any]:
-    """CPU model, number of CPUs, memory in MB, kernel, distribution; what can't be read is left out."""
+    """Return CPU model, number of CPUs, memory in MB, kernel, distribution; facts that can't be read are left out."""
     facts: dict[str, Any] = {"kernel": platform.release(), "cpus": os.cpu_count()}
     facts["cpu"] = _field(Path("/proc/cpuinfo"), "model name")
     if memory := _field(Path("/proc/meminfo"), "MemTotal"):

@@ -1,4 +1,4 @@
-"""Finding a program that kdyno needs, of its own or of the host."""
+"""Finding a program that kdyno needs, either its own or one of the host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ProgramMissing(InfrastructureError):
 
 
 def find_program(program: str, needed_for: str, way_out: str = BUILT_WITH_KDYNO) -> Path:
-    """The program beside kdyno's own command, else the one on the PATH; raises ProgramMissing."""
+    """Return the program next to kdyno's own command, else the one on the PATH. Raise ProgramMissing."""
     scripts = Path(sysconfig.get_path("scripts"))
     beside = scripts / program
     path = str(beside) if beside.is_file() else shutil.which(program)

@@ -1,76 +1,102 @@
-"""The lanes, one row each: what a sample's clock counts, and what follows from that.
+"""The lanes: what a sample's clock counts, and what follows from that. A new one is a value here, and in `LANES`.
 
-The agent has its half of the rows in crates/proto/src/lanes.rs; a test compares them.
+Code asks a lane what it can do, never what it is called. The agent has its half in crates/proto/src/lanes.rs; a test
+compares the two.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
-
-Lane = Literal["model", "wall"]
+from typing import TYPE_CHECKING, Literal
 
 
 @dataclass(frozen=True)
 class Clock:
-    """What samples are read in."""
+    """The quantity that samples are read in."""
 
     title: str
-    """In words, for reports."""
+    """The name in reports."""
     cost_unit: str
-    """Unit of what an operation costs."""
+    """The unit of the cost of an operation."""
     bandwidth_unit: str
+
+    @property
+    def units(self) -> tuple[str, str]:
+        return self.cost_unit, self.bandwidth_unit
 
     def unit_for(self, unit: str, other: Clock) -> str:
         """The unit here of what is read in `unit` with the other clock; a unit that is not a clock's stays."""
-        return {other.cost_unit: self.cost_unit, other.bandwidth_unit: self.bandwidth_unit}.get(unit, unit)
+        return dict(zip(other.units, self.units, strict=True)).get(unit, unit)
 
 
 @dataclass(frozen=True)
-class LaneRow:
-    """One lane."""
+class Lane:
+    """One lane, and what it can do."""
 
-    name: Lane
+    name: str
+    """As experiments, jobs and runs on record say it."""
     clock: Clock
     iterations: int
     """Samples per benchmark and boot, unless an experiment says how many. Odd, so that the median is one of them."""
-    icount: bool
-    """One emulated CPU, whose executed instructions are the clock (QEMU's TCG with -icount); else time passes."""
-    disturbed_by_host: bool
-    """What the host does meanwhile shows in the samples, so that they hold for this host alone."""
-    side_by_side: bool
+    is_icount: bool
+    """The clock is the executed instructions of one emulated CPU: the machine must have QEMU's TCG with -icount, and
+    may have the emulated PMU. Otherwise time passes."""
+    is_repeatable: bool
+    """The same boot gives the same samples, to the bit, on any host: a boot on record needn't be done again."""
+    is_disturbed_by_host: bool
+    """What the host does meanwhile shows in the samples."""
+    is_parallel: bool
     """Boots may run at the same time without disturbing each other's samples."""
     first_boot_seconds: float
-    """What a boot took on a machine with 2 cores: a guess, until one is on record."""
+    """Seconds of a boot on a machine with 2 cores: a guess, used until one is on record."""
 
     def headline(self, clock: Clock | None = None) -> str:
-        """The first line of a report; `clock` is what the samples are read in, if that is not the lane's own."""
+        """Return the first line of a report; `clock` is the clock of the samples, if it is not the lane's own."""
         return f"lane: {self.name} — {(clock or self.clock).title}"
 
 
-LANES: dict[Lane, LaneRow] = {
-    row.name: row
-    for row in (
-        LaneRow(
-            name="model",
-            clock=Clock("instructions executed by an emulated CPU (virtual time), not time", "instr", "B/instr"),
-            iterations=7,
-            icount=True,
-            disturbed_by_host=False,
-            side_by_side=True,
-            first_boot_seconds=6.0,
-        ),
-        LaneRow(
-            name="wall",
-            clock=Clock("nanoseconds of the guest's clock", "ns", "MB/s"),
-            iterations=11,
-            icount=False,
-            disturbed_by_host=True,
-            side_by_side=False,
-            first_boot_seconds=20.0,
-        ),
-    )
-}
+MODEL = Lane(
+    name="model",
+    clock=Clock("instructions executed by an emulated CPU (virtual time), not time", "instr", "B/instr"),
+    iterations=7,
+    is_icount=True,
+    is_repeatable=True,
+    is_disturbed_by_host=False,
+    is_parallel=True,
+    first_boot_seconds=6.0,
+)
+WALL = Lane(
+    name="wall",
+    clock=Clock("nanoseconds of the guest's clock", "ns", "MB/s"),
+    iterations=11,
+    is_icount=False,
+    is_repeatable=False,
+    is_disturbed_by_host=True,
+    is_parallel=False,
+    first_boot_seconds=20.0,
+)
+
+LANES: dict[str, Lane] = {lane.name: lane for lane in (MODEL, WALL)}
+DEFAULT_LANE = MODEL
+"""Meant where an experiment names none."""
+COUNTED_LANE = MODEL
+"""Where the emulated PMU counts, and the same boot leaves the same files: of profiles, explanations and searches."""
+TIMED_LANE = WALL
+"""Where real time passes: of this host itself, of a kernel under KVM, of a shell, of hours under load."""
+
+CLOCKS = [lane.clock for lane in LANES.values()]
+
+if TYPE_CHECKING:
+    LaneName = str
+    RealTimeLaneName = str
+    ClockUnit = str
+else:
+    LaneName = Literal[tuple(LANES)]
+    """The name of a lane, for settings and records."""
+    RealTimeLaneName = Literal[tuple(name for name, lane in LANES.items() if not lane.is_icount)]
+    """The same of one for which no CPU must be emulated."""
+    ClockUnit = Literal[(*(clock.cost_unit for clock in CLOCKS), *(clock.bandwidth_unit for clock in CLOCKS))]
+    """What a lane's own clock is read in."""
 
 PMU_CLOCKS: dict[str, Clock] = {
     "cycles": Clock(
@@ -80,6 +106,6 @@ PMU_CLOCKS: dict[str, Clock] = {
         "instructions that the emulated PMU counted in the measured loops, not time", "instr", "B/instr"
     ),
 }
-"""What samples may be read in instead where the emulated PMU counts; by `pmu_clock` among a machine's facts."""
+"""Clocks that samples may be read in instead where the emulated PMU counts; by `pmu_clock` among a machine's facts."""
 HOST_CLOCK = Clock("nanoseconds of this host's clock", "ns", "MB/s")
-"""What samples are read in where there is no guest: on the machine `local`."""
+"""What samples are read in where there is no guest."""

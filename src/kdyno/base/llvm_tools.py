@@ -1,4 +1,4 @@
-"""The programs of LLVM that read profiles and line tables, under whatever version this host has them."""
+"""The programs of LLVM that read profiles and maps of blocks, under whatever version this host has them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kdyno.base.packages import way_to_install
 from kdyno.base.process import ToolMissing, attempt
 
 MOST_LISTED = 512 << 20
-"""Bytes of what they list of all code of a vmlinux: its line tables, its basic blocks."""
+"""Bytes of what they list of all code of a vmlinux: its basic blocks."""
 
 
 class LlvmToolMissing(ToolMissing):
@@ -19,7 +19,7 @@ class LlvmToolMissing(ToolMissing):
 
 
 def find_tool(name: str) -> str:
-    """The newest tool of this name, with or without a version in it, on the PATH; raises LlvmToolMissing."""
+    """Return the newest tool of this name on the PATH, with or without a version in its name. Raise LlvmToolMissing."""
     pattern = re.compile(rf"{re.escape(name)}(-\d+)?")
     folders = [Path(folder) for folder in os.get_exec_path() if Path(folder).is_dir()]
     names = {entry.name for folder in folders for entry in folder.iterdir() if pattern.fullmatch(entry.name)}

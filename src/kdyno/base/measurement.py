@@ -1,4 +1,4 @@
-"""The words of measuring, below everything: lanes, what a benchmark is, what a sample is."""
+"""The terms of measuring, below everything: lanes, benchmarks, samples."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from kdyno.base.frozen import Frozen
 
 Direction = Literal["lower", "higher"]
 Quantity = Literal["speed", "count"]
-"""What a value is: time, cycles or a rate, of which there is faster and slower; or a number of things (instructions,
-misses, bytes), of which there is fewer and more."""
+"""The kind of a value: `speed` for time, cycles or a rate, which can be faster or slower; `count` for a number of
+things (instructions, misses, bytes), which can be fewer or more.
+"""
 BootStatus = Literal["ok", "failed", "lost"]
 Correction = Literal["holm", "bh"]
-"""How p-values are adjusted for the number of comparisons: after Holm, or after Benjamini and Hochberg."""
+"""The adjustment of p-values for the number of comparisons: after Holm, or after Benjamini and Hochberg."""
 COUNTS = frozenset({"instr", "B/instr", "misses", "walks"})
-"""Units of what the emulated PMU counts."""
+"""Units of the events that the emulated PMU counts."""
 INT64_MAX = 2**63 - 1
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-"""What every database holds in one column."""
+"""The range of integers that every database holds in one column."""
 
 
 class AnyBenchmark(Frozen):
@@ -29,36 +30,40 @@ class AnyBenchmark(Frozen):
     name: str
     """`lat_syscall.null`"""
     test: str
-    """What measures it: `lat_syscall`, a test of LMBench; `command` for what a command says."""
+    """The test that measures it: `lat_syscall`, a test of LMBench; `command` for the output of a command."""
     unit: str
     """`instr`, `cycles` or `ns` per operation; `B/instr`, `B/cycle` or `MB/s` for bandwidths; a command has its own."""
     direction: Direction | None
-    """None where nobody said."""
+    """The better direction; None if nobody said."""
     description: str
 
 
 class Benchmark(AnyBenchmark):
-    """One that was measured here."""
+    """A benchmark that was measured here."""
 
     direction: Direction
 
     @property
     def quantity(self) -> Quantity:
-        """Instructions are counted; all else that is measured here is time, cycles, or what a user calls better."""
+        """The kind of value: instructions are counted; all else measured here is time, cycles, or has a direction set
+        by the user.
+        """
         return "count" if self.unit in COUNTS else "speed"
 
 
 class Sample(Frozen):
-    """One reading: so much work took so many units of the lane's clock; or a value as a program said it."""
+    """One reading: an amount of work and the units of the lane's clock that it took; or a value that a program
+    printed.
+    """
 
     benchmark: str
     iteration: Int64
     elapsed: Int64 | None = None
     """Instructions in the model lane, or modelled cycles; nanoseconds in the wall lane."""
     work: Int64 | None = None
-    """Operations, or bytes for a bandwidth. Goes with `elapsed`."""
+    """Operations, or bytes for a bandwidth. Comes with `elapsed`."""
     value: float | None = None
-    """In the benchmark's unit, in the place of both: a throughput or a percentile that a program said."""
+    """The value in the benchmark's unit, instead of both: a throughput or a percentile that a program printed."""
 
     @model_validator(mode="after")
     def _is_given_one_way(self) -> Self:
@@ -68,7 +73,7 @@ class Sample(Frozen):
 
     @property
     def usable(self) -> bool:
-        """Whether a value can be made of it that has a logarithm."""
+        """Whether the sample yields a value that has a logarithm."""
         numbers = [number for number in (self.elapsed, self.work, self.value) if number is not None]
         return all(number > 0 and math.isfinite(number) for number in numbers)
 

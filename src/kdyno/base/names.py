@@ -1,4 +1,4 @@
-"""File names as text: kdyno puts them on record and into reports as UTF-8, and not every name is that."""
+"""File names as text: kdyno puts them on record and into reports as UTF-8, and not every name is valid UTF-8."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ AS_IT_IS = "kdyno.as_it_is"
 
 
 class NameUnfit(UserError):
-    message = "the file name {name} is not {encoding}"
-    hint = "rename it; or, if this locale can't have it: LC_ALL=C.UTF-8, and no PYTHONUTF8=0"
+    message = "the file name {name} is not valid {encoding}"
+    hint = "rename it; or, if this locale can't represent it: LC_ALL=C.UTF-8, and no PYTHONUTF8=0"
 
 
 class LeadsNowhere(UserError):
@@ -23,22 +23,24 @@ class LeadsNowhere(UserError):
     hint = "paths in an experiment start from the directory of its file, from / or from ~"
 
 
-def as_it_is(error: UnicodeError) -> tuple[str | bytes, int]:
-    """A handler for `codecs`: bytes that were read as no UTF-8, such as names, are written as they are."""
+def keep_bytes(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Return the replacement for a `codecs` handler: bytes that are not UTF-8, such as those in names, are written
+    unchanged.
+    """
     assert isinstance(error, UnicodeEncodeError)
     try:
         return error.object[error.start : error.end].encode(errors="surrogateescape"), error.end
-    except UnicodeEncodeError:  # half a character, which is no name's
+    except UnicodeEncodeError:  # half a character, which no name contains
         return codecs.backslashreplace_errors(error)
 
 
 def printable(name: str | Path) -> str:
-    """The name as text that can go on record; a byte that is no UTF-8 becomes `\\xf6`."""
+    """Return the name as text that can go on record; a byte that is not UTF-8 becomes `\\xf6`."""
     return str(name).encode(errors=AS_IT_IS).decode(errors="backslashreplace")
 
 
 def require_text(name: str | Path) -> None:
-    """Raise NameUnfit if the name can't be put on record, or if this locale has no such name."""
+    """Raise NameUnfit if the name can't be put on record, or if this locale can't represent it."""
     try:
         os.fsencode(name)
         str(name).encode()
@@ -47,20 +49,20 @@ def require_text(name: str | Path) -> None:
 
 
 def absolute(name: str | Path, base: Path) -> str:
-    """Where a path leads that starts from `base`, or from a home (`~`), as text for the record.
+    """Return the path that starts from `base`, or from a home (`~`), made absolute, as text for the record.
 
-    Raises NameUnfit and LeadsNowhere.
+    Raise NameUnfit and LeadsNowhere.
     """
     try:
         path = str((base / Path(name).expanduser()).resolve())
-    except (OSError, RuntimeError, ValueError) as error:  # a link to itself, no such user, a NUL
+    except (OSError, RuntimeError, ValueError) as error:  # a link to itself, an unknown user, a NUL
         raise LeadsNowhere(name=printable(name), why=error) from error
     require_text(path)
     return path
 
 
 def all_absolute(names: Sequence[str], base: Path) -> tuple[str, ...]:
-    """The same for several."""
+    """Return several paths made absolute."""
     return tuple(absolute(name, base) for name in names)
 
 
@@ -68,4 +70,4 @@ def unfit(name: str) -> NameUnfit:
     return NameUnfit(name=printable(name), encoding=sys.getfilesystemencoding())
 
 
-codecs.register_error(AS_IT_IS, as_it_is)
+codecs.register_error(AS_IT_IS, keep_bytes)

@@ -1,4 +1,4 @@
-"""How far a piece of work is, and how long it will take."""
+"""The progress of a piece of work, and the time that it will take."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ SPEED_AFTER_SECONDS = 10.0
 
 
 class Pace:
-    """How far a piece of work is and how long it will take, in the words that a terminal and a file both get."""
+    """The progress of a piece of work and its remaining time, in the words that a terminal and a file both get."""
 
-    def __init__(self, about: bool = False) -> None:
-        self.about = about
+    def __init__(self, is_estimate: bool = False) -> None:
+        self.is_estimate = is_estimate
         self.began = time.monotonic()
         self.first: tuple[float, int] | None = None
-        """When the total was first known, and how much was done by then: that tells nothing about the speed."""
+        """When the total was first known, and how much was done by then: that part tells nothing about the speed."""
 
     def count(self, done: int, total: int | None) -> str:
         if total is None:
             return f"{done:,}"
-        return f"{done:,} of {'about ' if self.about else ''}{max(done, total):,}"
+        return f"{done:,} of {'about ' if self.is_estimate else ''}{max(done, total):,}"
 
     def elapsed(self) -> str:
         return f"{clock(time.monotonic() - self.began)} elapsed"
 
     def left(self, done: int, total: int | None) -> str:
-        """Empty while there is nothing to estimate it from, and where an estimated total was passed."""
+        """Return the time left; empty while there is no basis for an estimate, and once an estimated total was
+        passed.
+        """
         if total is None:
             return ""
         now = time.monotonic()
@@ -38,7 +40,7 @@ class Pace:
 
 
 def clock(seconds: float) -> str:
-    """Minutes and seconds, after an hour hours too: `5:10`, `1:05:10`."""
+    """Return minutes and seconds, after an hour hours too: `5:10`, `1:05:10`."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

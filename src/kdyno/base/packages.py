@@ -1,5 +1,6 @@
-"""What kdyno calls and reads on a host, and the package that has it: Debian's in data/debian-packages.txt, and what
-Ubuntu 24.04 calls those in data/ubuntu-24.04-packages.txt. tools/setup reads both as well."""
+"""Everything that kdyno runs and reads on a host, and the package that has it: Debian's in data/debian-packages.txt,
+and Ubuntu 24.04's names for those in data/ubuntu-24.04-packages.txt. tools/setup reads both as well.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from kdyno.base.process import ToolMissing, attempt
 OS_RELEASE = Path("/etc/os-release")
 
 Names = Literal["debian", "ubuntu-24.04", "unknown"]
-"""Whose names packages have on a host."""
+"""The distribution whose package names a host uses."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +26,14 @@ class Requirement:
     """One row of the table of what a host needs."""
 
     when: str
-    """Who needs it: needed, wanted, extra, tests, setup, rust or lints; the table says what these mean."""
+    """Who needs it: needed, wanted, extra, tests, setup, rust or lints; the table explains these words."""
     package: str
     program: str
     """A name on the PATH, or a file."""
     purpose: str
 
     def path(self) -> str | None:
-        """Where it is on this host; None if it is not here."""
+        """Return its path on this host; None if it is not here."""
         if self.program.startswith("/"):
             return self.program if Path(self.program).exists() else None
         return shutil.which(self.program)
@@ -40,24 +41,24 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Counterpart:
-    """What Ubuntu has in the place of one of Debian's packages."""
+    """Ubuntu's replacement for one of Debian's packages."""
 
     package: str
-    """Debian's name."""
+    """The name in Debian."""
     names: tuple[str, ...]
-    """Ubuntu's; none where it has no such package."""
+    """The name in Ubuntu; None if it has no such package."""
     note: str
-    """What to do where there is none."""
+    """Advice where Ubuntu has no such package."""
 
 
 def requirements() -> Iterator[Requirement]:
-    """What a host needs, in the table's order."""
+    """Yield the requirements of a host, in the table's order."""
     for line in _lines("debian-packages.txt"):
         yield Requirement(*line.split(maxsplit=3))
 
 
 def counterparts(names: Names) -> dict[str, Counterpart]:
-    """By Debian's names, the packages that have others here."""
+    """Return the packages that have other names here, by their names in Debian."""
     if names != "ubuntu-24.04":
         return {}
     by_package = {}
@@ -73,11 +74,11 @@ def _lines(table: str) -> Iterator[str]:
             yield line
 
 
-def names_here(os_release: Path | None = None) -> Names:
-    """Whose names of packages a host has, by its /etc/os-release.
+def detect_names(os_release: Path | None = None) -> Names:
+    """Return whose names of packages a host has, by its /etc/os-release.
 
-    Ubuntu 24.04 and what is made of it say UBUNTU_CODENAME=noble. What is made of Debian, but not by way of Ubuntu, has
-    Debian's names.
+    Ubuntu 24.04 and its derivatives say UBUNTU_CODENAME=noble. Debian's derivatives, except Ubuntu's, have Debian's
+    names.
     """
     facts: dict[str, str] = {}
     with suppress(OSError, ValueError):
@@ -90,8 +91,10 @@ def names_here(os_release: Path | None = None) -> Names:
 
 
 def missing_packages(packages: Sequence[str]) -> list[str]:
-    """Those of these Debian packages that aren't installed here, under whatever name; all of them where dpkg isn't."""
-    others = counterparts(names_here())
+    """Return those of these Debian packages that aren't installed here, under whatever name; all of them if there is no
+    dpkg.
+    """
+    others = counterparts(detect_names())
     missing = []
     for package in packages:
         names = others[package].names if package in others else (package,)
@@ -109,24 +112,25 @@ def _is_installed(name: str) -> bool:
 
 
 def way_to_install(*packages: str, program: str | None = None) -> str:
-    """What a user does to have these Debian packages here, as a hint says it: a command, or words where there is none.
+    """Return how a user installs these Debian packages here, as a hint says it: a command, or words if there is no
+    command.
 
-    Where the names of packages are unknown, what they have is described: this `program` of theirs, or all.
+    If the names of packages are unknown, their content is described: this `program` of theirs, or all.
     """
-    here = names_here()
+    here = detect_names()
     if here == "unknown":
-        return f"install {', '.join(text for package in packages for text in _described(package, program))}"
+        return f"install {', '.join(text for package in packages for text in _describe_package(package, program))}"
     others = counterparts(here)
     names = [name for package in packages for name in (others[package].names if package in others else (package,))]
     ways = [f"sudo apt-get install -y {' '.join(dict.fromkeys(names))}"] if names else []
     lacking = [others[package] for package in packages if package in others and not others[package].names]
-    return "; ".join([*ways, *(f"there is no package {other.package} here: {other.note}" for other in lacking)])
+    return "; ".join([*ways, *(f"this host has no package {other.package}: {other.note}" for other in lacking)])
 
 
-def _described(package: str, program: str | None) -> Iterator[str]:
-    """The programs of a package that the table knows, each with its purpose; without any, its name."""
+def _describe_package(package: str, program: str | None) -> Iterator[str]:
+    """Yield the programs of a package that the table knows, each with its purpose; without any, its name."""
     rows = [row for row in requirements() if row.package == package and program in (None, row.program)]
     for row in rows:
         yield f"{row.program} ({row.purpose}; Debian's package {package} has it)"
     if not rows:
-        yield f"what Debian's package {package} has"
+        yield f"the content of Debian's package {package}"

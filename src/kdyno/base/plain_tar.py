@@ -1,4 +1,4 @@
-"""Regular files out of a tar archive that somebody sent, one after the other, within limits; and into one.
+"""Reading regular files from a stranger's tar archive, one after the other, within limits; and writing them.
 
 Python's tarfile reads far more than kdyno and kdyno-pgod write: links, devices, sparse files, extended headers that may
 claim gigabytes of memory. Here an entry is a regular file with a plain name, or it is refused. The format is POSIX's
@@ -19,24 +19,24 @@ PIECE = 1 << 20
 LONGEST_NAME = 4096
 LONGEST_PART = 255
 DEEPEST = 100
-"""Parts of a name: code that walks a tree may call itself for each."""
+"""The most parts of a name: code that walks a tree may call itself for each."""
 FILE, LONG_NAME = (b"0", b"\0"), b"L"
 OCTAL = frozenset(b"01234567")
 END = bytes(2 * BLOCK)
-"""What an archive ends with."""
+"""The end of an archive."""
 
 Read = Callable[[int], bytes]
-"""Up to so many bytes; none only at the end."""
+"""Return up to so many bytes; no bytes only at the end."""
 
 
 class ArchiveDamaged(InfrastructureError):
     message = "{name} can't be used: {why}"
-    hint = "get it again from where it came from"
+    hint = "fetch it again from its origin"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one archive."""
+    """The limits of one archive."""
 
     files: int
     file_bytes: int
@@ -44,7 +44,7 @@ class Limits:
 
 
 def entry(name: str, content: bytes) -> bytes:
-    """What an archive has of one file: the same bytes for the same file. The name has at most 100 bytes."""
+    """Return the archive entry of one file: the same bytes for the same file. The name has at most 100 bytes."""
     header = tarfile.TarInfo(name)
     header.size = len(content)
     return header.tobuf(tarfile.USTAR_FORMAT, "utf-8", "strict") + content + bytes(-len(content) % BLOCK)
@@ -53,10 +53,11 @@ def entry(name: str, content: bytes) -> bytes:
 def files(
     read: Read, limits: Limits, archive: str, damaged: type[ArchiveDamaged] = ArchiveDamaged
 ) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each file; `archive` is what messages call it. No more memory is taken than a file has.
+    """Yield the name and content of each file; `archive` is its name in messages. A file takes no more memory than its
+    size.
 
-    A name is relative, has neither empty parts nor `.` or `..`, and comes once. Raises `damaged`, also if the
-    archive ends too early or goes on after its end.
+    A name is relative, has neither empty parts nor `.` or `..`, and occurs once. Raise `damaged`, also if the archive
+    ends too early or continues after its end.
     """
     reader = _Reader(read, archive, damaged)
     names: set[str] = set()
@@ -69,7 +70,7 @@ def files(
         if len(names) >= limits.files:
             raise reader.damaged(f"it holds more than {limits.files:,} files")
         if size > limits.file_bytes or total > limits.total_bytes:
-            raise reader.damaged(f"{name} of {size:,} bytes is more than is taken")
+            raise reader.damaged(f"{name} of {size:,} bytes exceeds the limit")
         names.add(name)
         yield name, reader.content(size)
 
@@ -84,11 +85,11 @@ class _Reader:
         return self._damaged(name=self._archive, why=why)
 
     def entry(self) -> tuple[str, int] | None:
-        """Name and size of the next file; None at the end."""
+        """Return the name and size of the next file; None at the end."""
         header = self._exactly(BLOCK)
         if not any(header):
             if any(self._exactly(BLOCK)) or self._read(1):
-                raise self.damaged("it goes on after its end")
+                raise self.damaged("it continues after its end")
             return None
         kind, size = self._parsed(header)
         name = header[:100].split(b"\0")[0]
@@ -98,7 +99,7 @@ class _Reader:
             name = self.content(size).rstrip(b"\0")
             kind, size = self._parsed(self._exactly(BLOCK))
         if kind not in FILE:
-            raise self.damaged("it holds something else than regular files")
+            raise self.damaged("it holds entries that are not regular files")
         return self._plain(name), size
 
     def content(self, size: int) -> bytes:
@@ -107,24 +108,24 @@ class _Reader:
         return content
 
     def _parsed(self, header: bytes) -> tuple[bytes, int]:
-        """Kind and size of an entry."""
+        """Return the kind and size of an entry."""
         sum_of_bytes = sum(header[:148]) + 8 * ord(" ") + sum(header[156:])
         if self._octal(header[148:156]) != sum_of_bytes or header[345:500].strip(b"\0"):
-            raise self.damaged("it is no plain tar archive")
+            raise self.damaged("it is not a plain tar archive")
         return header[156:157], self._octal(header[124:136])
 
     def _octal(self, text: bytes) -> int:
         digits = text.strip(b" \0")
         if not digits or not OCTAL.issuperset(digits):
-            raise self.damaged("it is no plain tar archive")
+            raise self.damaged("it is not a plain tar archive")
         return int(digits, 8)
 
     def _plain(self, name: bytes) -> str:
-        """The name, if it is one that stays below the directory that it is written to."""
+        """Return the name, if it stays below the directory that it is written to."""
         try:
             text = name.decode()
         except UnicodeDecodeError:
-            raise self.damaged("a name in it is no UTF-8") from None
+            raise self.damaged("a name in it is not UTF-8") from None
         parts = text.split("/")
         is_short = len(parts) <= DEEPEST and max(map(len, map(str.encode, parts))) <= LONGEST_PART
         if not text.isprintable() or {"", ".", ".."} & {*parts} or not is_short:
@@ -132,7 +133,7 @@ class _Reader:
         return text
 
     def _exactly(self, size: int) -> bytes:
-        content = BytesIO()  # gives its bytes away without a copy
+        content = BytesIO()  # frees its bytes without a copy
         while content.tell() < size:
             piece = self._read(min(size - content.tell(), PIECE))
             if not piece:

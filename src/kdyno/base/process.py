@@ -1,9 +1,9 @@
 """Running other programs: never through a shell, never outliving kdyno, always on record.
 
 A child gets its own process group, so that Ctrl-C reaches kdyno alone, which then ends the whole group. Programs that
-work for long or change files have a warden, whose group they join: it waits for kdyno's end of a pipe to close, and
-then kills the group. So `kill -9` of kdyno leaves neither a make with its compilers nor a QEMU behind. A short query
-has no warden, which would take longer than most queries do, but a time limit.
+run for long or change files have a warden, whose group they join: it waits for kdyno's end of a pipe to close, and then
+kills the group. So `kill -9` of kdyno leaves neither a make with its compilers nor a QEMU behind. A short query has a
+time limit instead of a warden, because a warden would take longer than most queries.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from pathlib import Path
 from typing import IO
 
 from kdyno.base.errors import InfrastructureError, UserError
-from kdyno.base.surroundings import handed_on
+from kdyno.base.surroundings import passed_environment
 
 log = logging.getLogger("kdyno.base.process")
 
 WARDEN = "import os, signal, sys; sys.stdin.buffer.read(); os.killpg(0, signal.SIGKILL)"
 QUERY_SECONDS = 300.0
-"""A query that takes longer hangs: the slowest known, `git ls-files` on a cold disk, takes a minute."""
+"""Seconds. A query that takes longer hangs: the slowest known, `git ls-files` on a cold disk, takes a minute."""
 MOST_OUTPUT = 128 << 20
-"""Bytes of what a program prints that are taken, unless more is asked for."""
+"""The most bytes that are taken from a program's output, unless the caller allows more."""
 PIECE = 1 << 16
 LONGEST_LINE = 1 << 20
-"""Bytes; what goes on after that is another line."""
+"""The most bytes of a line; the rest is another line."""
 MESSAGE_SHOWN = 2000
-"""Characters of what a failed program printed, its last."""
+"""The last characters of a failed program's output that are shown."""
 
 
 class ToolMissing(InfrastructureError):
     message = "{tool} is not installed"
-    hint = "run `kdyno doctor`: it says how to install it"
+    hint = "run `kdyno doctor` to see how to install it"
 
 
 class ToolFailed(InfrastructureError):
@@ -56,21 +56,21 @@ class ToolHangs(InfrastructureError):
 
 class TooMuchOutput(UserError):
     message = "{command} printed more than {most:,} bytes"
-    hint = "what it reads is damaged, or made to fill the memory: run it by hand to see"
+    hint = "the file that it reads is damaged, or made to exhaust memory: run it by hand to see"
 
 
 def failure(command: Sequence[str | Path], status: int, output: str) -> ToolFailed:
-    """The error for a program that ended with this status and had printed this."""
-    return ToolFailed(command=quoted(command), status=status, output=output.strip()[-MESSAGE_SHOWN:] or "nothing")
+    """Return the error for a program that ended with this status after this output."""
+    return ToolFailed(command=quote(command), status=status, output=output.strip()[-MESSAGE_SHOWN:] or "nothing")
 
 
-def quoted(command: Sequence[str | Path]) -> str:
-    """The command as one line that a shell would take; for people and records, never for running."""
+def quote(command: Sequence[str | Path]) -> str:
+    """Return the command as one line for a shell; it is shown to people and recorded, never run."""
     return shlex.join(str(word) for word in command)
 
 
 @contextmanager
-def spawned(
+def spawn(
     command: Sequence[str | Path],
     *,
     cwd: Path | None = None,
@@ -83,17 +83,17 @@ def spawned(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a program in a process group of its own; whatever happens in the body, the group is gone at the end.
 
-    `env` is added to what is handed on of the environment (surroundings.py), and `umask` takes the place of kdyno's own
-    if it is given. A program that is `guarded` has a warden, and dies with kdyno even if kdyno is killed. Raises
-    ToolMissing if there is no such program.
+    `env` is added to the environment that is passed on (surroundings.py), and `umask`, if given, replaces kdyno's own.
+    A `guarded` program has a warden, and dies with kdyno even if kdyno is killed. Raise ToolMissing if there is no such
+    program.
     """
-    log.debug("%s", quoted(command))
+    log.debug("%s", quote(command))
     with _warden() if guarded else nullcontext(0) as group:
         try:
             child = subprocess.Popen(
                 [str(word) for word in command],
                 cwd=cwd,
-                env={**handed_on(), **(env or {})},
+                env={**passed_environment(), **(env or {})},
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
@@ -112,14 +112,14 @@ def spawned(
 
 @contextmanager
 def _warden() -> Iterator[int]:
-    """Start a warden, in a new group: it kills the group when this process dies, however it dies. Gives the group.
+    """Start a warden, in a new group: it kills the group when this process dies, however it dies. Yield the group.
 
-    It is isolated (-I): no module comes from the directory or the variables that kdyno was called with.
+    It is isolated (-I): no module is loaded from the directory or the variables that kdyno was called with.
     """
     with subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", WARDEN],
         cwd="/",
-        env=handed_on(),
+        env=passed_environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -141,7 +141,7 @@ def output(
     guarded: bool = False,
     most: int = MOST_OUTPUT,
 ) -> str:
-    """Run a program as `attempt` does and return its standard output; raise ToolFailed with its message if it fails."""
+    """Run a program as `attempt` does and return its standard output. Raise ToolFailed with its message if it fails."""
     done = attempt(command, cwd=cwd, env=env, timeout=timeout, guarded=guarded, most=most)
     if done.returncode != 0:
         raise failure(command, done.returncode, done.stderr or done.stdout)
@@ -158,13 +158,13 @@ def attempt(
     guarded: bool = False,
     most: int = MOST_OUTPUT,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end and return what it printed and its status, which the caller must look at.
+    """Run a program to its end and return its output and its status, which the caller must check.
 
-    Raises TooMuchOutput once it has printed more than `most` bytes, and ToolHangs after `timeout` seconds. A `guarded`
-    program has a warden instead of a time limit: that is for programs that work for long, or that must not go on
+    Raise TooMuchOutput once it has printed more than `most` bytes, and ToolHangs after `timeout` seconds. A `guarded`
+    program has a warden instead of a time limit: use that for programs that run for long, or that must not go on
     writing when kdyno is started again.
     """
-    with spawned(
+    with spawn(
         command,
         cwd=cwd,
         env=env,
@@ -175,11 +175,11 @@ def attempt(
     ) as child:
         data = None if stdin is None else stdin.encode(errors="surrogateescape")
         try:
-            out, err = _communicated(child, data or b"", None if guarded else timeout, most)
+            out, err = _communicate(child, data or b"", None if guarded else timeout, most)
         except subprocess.TimeoutExpired:
-            raise ToolHangs(command=quoted(command), seconds=timeout) from None
+            raise ToolHangs(command=quote(command), seconds=timeout) from None
         except _TooMuch:
-            raise TooMuchOutput(command=quoted(command), most=most) from None
+            raise TooMuchOutput(command=quote(command), most=most) from None
     return subprocess.CompletedProcess(child.args, child.returncode, _text(out), _text(err))
 
 
@@ -187,17 +187,17 @@ class _TooMuch(Exception):
     pass
 
 
-def _communicated(
+def _communicate(
     child: subprocess.Popen[bytes], data: bytes, seconds: float | None, most: int
 ) -> tuple[BytesIO, BytesIO]:
-    """What `communicate` returns, of both outputs together no more than `most` bytes.
+    """Return the result of `communicate`, with at most `most` bytes of both outputs together.
 
-    Raises _TooMuch and subprocess.TimeoutExpired.
+    Raise _TooMuch and subprocess.TimeoutExpired.
     """
     assert child.stdout and child.stderr
     end = None if seconds is None else time.monotonic() + seconds
     printed = {child.stdout.fileno(): BytesIO(), child.stderr.fileno(): BytesIO()}
-    left = memoryview(data)
+    remaining = memoryview(data)
     with child.stdout, child.stderr, child.stdin or nullcontext(), selectors.DefaultSelector() as selector:
         for descriptor in printed:
             selector.register(descriptor, selectors.EVENT_READ)
@@ -211,10 +211,10 @@ def _communicated(
             for key, _ in ready:
                 if key.fileobj is child.stdin:
                     try:
-                        left = left[os.write(key.fd, left[:PIECE]) :]
+                        remaining = remaining[os.write(key.fd, remaining[:PIECE]) :]
                     except BrokenPipeError:  # it has ended, or reads no more
-                        left = left[:0]
-                    if not left:
+                        remaining = remaining[:0]
+                    if not remaining:
                         selector.unregister(child.stdin)
                         child.stdin.close()
                     continue
@@ -230,7 +230,7 @@ def _communicated(
 
 
 def _text(content: BytesIO) -> str:
-    """What was printed, in UTF-8; the bytes are freed as it is made."""
+    """Return the output, in UTF-8; the bytes are freed as the text is made."""
     with content:
         return str(content.getbuffer(), "utf-8", "replace")
 
@@ -244,8 +244,8 @@ def stream_lines(
     stdin: int | IO[bytes] = subprocess.DEVNULL,
     umask: int = -1,
 ) -> int:
-    """Run a program, hand each line of its output (stdout and stderr together) to `on_line`, return its status."""
-    with spawned(command, cwd=cwd, env=env, stdin=stdin, stdout=subprocess.PIPE, umask=umask) as child:
+    """Run a program, pass each line of its output (stdout and stderr together) to `on_line`, and return its status."""
+    with spawn(command, cwd=cwd, env=env, stdin=stdin, stdout=subprocess.PIPE, umask=umask) as child:
         assert child.stdout is not None
         while line := child.stdout.readline(LONGEST_LINE):
             on_line(line.decode(errors="replace").rstrip("\n"))

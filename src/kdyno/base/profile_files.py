@@ -1,6 +1,7 @@
-"""Files of profiles that other tools make, known by how they begin: what each is, and what makes of it what is asked.
+"""Profiles that other tools make, recognised by their first bytes: their kind, and how to make a usable profile from
+them.
 
-They are given to kdyno because their names say `profile`, and the tools that read profiles only call them damaged.
+Users give them to kdyno because their names say `profile`; the tools that read profiles only call them damaged.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from pathlib import Path
 from kdyno.base.errors import UserError
 
 LOOKED_AT = 4096
-"""Bytes from the start that tell."""
+"""The number of first bytes that identify a kind."""
 OF_SAMPLES = "make a profile of it with llvm-profgen --kernel --{word}={path} --binary=vmlinux -o PROFILE"
 
 
 class ProfileOfAnotherTool(UserError):
-    message = "{path} is {what}, which kdyno doesn't read here"
+    message = "{path} is {what}, which kdyno can't read here"
     hint = "{way_out}"
 
 
@@ -37,7 +38,7 @@ KINDS = (
     Kind(
         "perf.data",
         re.compile(rb"PERFILE2|PERFFILE|2ELIFREP"),
-        "what perf record wrote (perf.data)",
+        "a file that perf record wrote (perf.data)",
         f"{OF_SAMPLES.format(word='perfdata', path='{path}')}; it needs `perf record -b` and the vmlinux that ran",
     ),
     Kind(
@@ -71,20 +72,20 @@ KINDS = (
         "instrumented",
         re.compile(rb"\xfflprofi\x81"),
         "a profile of code that clang instrumented",
-        'it is for compilers: profile = {{ use = ["pgo"], from = "{path}" }} in a recipe',
+        'use it for a compiler: profile = {{ use = ["pgo"], from = "{path}" }} in a recipe',
     ),
     Kind(
         "samples",
         re.compile(rb"[^\s:][^:\n]{0,1000}:\d{1,20}:\d{1,20}\n"),
         "a sample profile of clang",
-        "`kdyno profile stale {path} VMLINUX` says what it is worth for a kernel, "
-        "`kdyno profile overlap` how two are alike",
+        "run `kdyno profile stale {path} VMLINUX` to see its worth for a kernel, `kdyno profile overlap` to compare "
+        "two",
     ),
 )
 
 
 def refuse_other_tools(path: Path, head: bytes, taken: Collection[str]) -> None:
-    """Raise ProfileOfAnotherTool if a file begins as one of KINDS does, but for those of the names `taken`."""
+    """Raise ProfileOfAnotherTool if a file begins as one of KINDS does, except those whose names are in `taken`."""
     for kind in KINDS:
         if kind.begins.match(head[:LOOKED_AT]) and kind.name not in taken:
             raise ProfileOfAnotherTool(path=path, what=kind.what, way_out=kind.way_out.format(path=path))

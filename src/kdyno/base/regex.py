@@ -1,6 +1,6 @@
-"""Regular expressions where the text or the expression is hostile: RE2's, which never go back in the text.
+"""Regular expressions for hostile texts or expressions: RE2's, which never backtrack.
 
-Python's own may take time that grows with the square of a text, or without end, and can't be interrupted. These take
+Those of Python may take time that grows with the square of a text, or without end, and can't be interrupted. These take
 time in proportion to the text. They have no look-around and no references to groups.
 """
 
@@ -12,11 +12,11 @@ from typing import Protocol
 import re2  # type: ignore[import-untyped]
 
 MOST_MEMORY = 1 << 20
-"""Bytes that one expression may take."""
+"""The most bytes of memory of one expression."""
 
 
 class BadPattern(Exception):
-    """No regular expression of this kind; the text says why."""
+    """The text is not a regular expression of RE2; the error's text says why."""
 
 
 class Match(Protocol):
@@ -27,16 +27,16 @@ class Pattern(Protocol):
     pattern: str
     groups: int
     programsize: int
-    """Steps of the expression's program: the time for a text is at most in proportion to them."""
+    """Steps of the compiled expression: the time for a text is at most in proportion to them."""
 
     def search(self, text: str) -> Match | None: ...
     def finditer(self, text: str) -> Iterator[Match]: ...
 
 
-def compiled(pattern: str) -> Pattern:
-    """The expression, ready for use. `.` is all but a line end; `(?m)` makes `^` and `$` those of lines.
+def compile_pattern(pattern: str) -> Pattern:
+    """Return the compiled expression. `.` matches all but a line end; `(?m)` makes `^` and `$` those of lines.
 
-    Raises BadPattern.
+    Raise BadPattern.
     """
     options = re2.Options()
     options.max_mem = MOST_MEMORY

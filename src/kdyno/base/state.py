@@ -1,4 +1,4 @@
-"""The state directory: where sources, builds, images, artefacts and the store live, and who may touch them now."""
+"""The state directory: the place of sources, builds, images, artefacts and the store, and the locks on it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kdyno.base.errors import InfrastructureError
-from kdyno.base.ownership import is_root, why_in_others_hands
+from kdyno.base.ownership import is_root, untrusted_reason
 from kdyno.base.state_marker import IN_USE, LOCKS, STORE, claim
 
 
 class NoSpace(InfrastructureError):
     message = "not enough disk space in {path}: {free_mb} MB free, {needed_mb} MB needed"
-    hint = "free some space there, or name another place with --state DIR or KDYNO_STATE"
+    hint = "free some space there (`kdyno store gc`), or name another place with --state DIR or KDYNO_STATE"
 
 
 class DiskFull(InfrastructureError):
@@ -34,12 +34,12 @@ class StateNotWritable(InfrastructureError):
 
 class StateNotOurs(InfrastructureError):
     message = "as root, kdyno does not use the state directory {path}: {why}"
-    hint = "run it as the user whose directory that is, or say --state DIR with one that root alone can change"
+    hint = "run it as the owner of that directory, or give --state DIR with a directory that only root can change"
 
 
 class LockRefused(InfrastructureError):
     message = "can't take the lock {path}: {why}"
-    hint = "kdyno did not make this: see what it is, and remove it"
+    hint = "kdyno did not make this file: look at it, and remove it"
 
 
 class HomeUnknown(InfrastructureError):
@@ -48,10 +48,10 @@ class HomeUnknown(InfrastructureError):
 
 
 class State:
-    """The state directory and its parts; each part is made when it is first asked for.
+    """The state directory and its parts; each part is made on first use.
 
-    A directory with anything in it that isn't kdyno's is refused with StateOfOthers. Root uses none that others may
-    change: each way to a part leads through `why_not_ours`.
+    A directory that holds anything which isn't kdyno's is refused with StateOfOthers. Root uses none that others may
+    change: each way to a part leads through `refusal_reason`.
     """
 
     def __init__(self, root: Path) -> None:
@@ -60,7 +60,9 @@ class State:
 
     @classmethod
     def default(cls) -> State:
-        """$KDYNO_STATE, else $XDG_STATE_HOME/kdyno, else ~/.local/state/kdyno. Raises HomeUnknown."""
+        """Return the default: $KDYNO_STATE, else $XDG_STATE_HOME/kdyno, else ~/.local/state/kdyno. Raise
+        HomeUnknown.
+        """
         if explicit := os.environ.get("KDYNO_STATE"):
             return cls(Path(explicit))
         if base := os.environ.get("XDG_STATE_HOME"):
@@ -70,16 +72,16 @@ class State:
         except RuntimeError as error:
             raise HomeUnknown(uid=os.getuid()) from error
 
-    def why_not_ours(self, name: str = ".") -> str | None:
-        """Why root must not use a part, as somebody else may change it or a directory above; None if it may.
+    def refusal_reason(self, name: str = ".") -> str | None:
+        """Return why root must not use a part, as somebody else may change it or a directory above; None if root may.
 
-        Who isn't root is stopped by the system from all that it may not do, and can be used for nothing else.
+        Other users are stopped by the system from everything that they may not do, and can't be misused.
         """
-        return why_in_others_hands(self.root / name) if is_root() else None
+        return untrusted_reason(self.root / name) if is_root() else None
 
     def file(self, name: str) -> Path:
-        """The path of a file that lies in the state directory itself. Raises StateNotOurs."""
-        if why := self.why_not_ours(name):
+        """Return the path of a file that lies in the state directory itself. Raise StateNotOurs."""
+        if why := self.refusal_reason(name):
             raise StateNotOurs(path=self.root, why=why)
         return self.root / name
 
@@ -132,7 +134,7 @@ class State:
 
     @property
     def kernels(self) -> Path:
-        """Kernels out of packages, with a few modules; may be deleted at any time."""
+        """Kernels from packages, with a few modules; may be deleted at any time."""
         return self._part("kernels")
 
     @property
@@ -152,7 +154,7 @@ class State:
 
     @property
     def removed(self) -> Path:
-        """What is being removed: it has left its place in one step; may be deleted at any time."""
+        """Files that are being removed: each was moved here in one step; may be deleted at any time."""
         return self._part("removed")
 
     @property
@@ -167,17 +169,15 @@ class State:
 
     def require_space(self, megabytes: int) -> None:
         """Raise NoSpace unless so many megabytes are free."""
-        free = shutil.disk_usage(self._part(".")).free // 1_000_000
-        if free < megabytes:
-            raise NoSpace(path=self.root, free_mb=free, needed_mb=megabytes)
+        require_space(self._part("."), megabytes * MEGABYTE)
 
     @contextmanager
     def lock(self, name: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Hold the lock `name` among all kdyno processes of this host; the kernel drops it if the holder dies."""
-        with self.in_use():
+        with self.hold_shared():
             descriptor = _open_lock(self.locks / f"{name}.lock")
             try:
-                if not _held(descriptor):
+                if not _try_lock(descriptor):
                     on_wait()
                     fcntl.flock(descriptor, fcntl.LOCK_EX)
                 yield
@@ -186,16 +186,18 @@ class State:
 
     @contextmanager
     def lock_if_free(self, name: str) -> Iterator[bool]:
-        """Hold the lock `name` if nobody else does; whether it is held now."""
+        """Hold the lock `name` if nobody else does; yield whether it is held now."""
         descriptor = _open_lock(self.locks / f"{name}.lock")
         try:
-            yield _held(descriptor)
+            yield _try_lock(descriptor)
         finally:
             os.close(descriptor)
 
     @contextmanager
-    def in_use(self) -> Iterator[None]:
-        """Rely on what is in the directory: until the end nothing is taken out of it. Any number may at once."""
+    def hold_shared(self) -> Iterator[None]:
+        """Hold a shared lock: nothing is removed from the directory while it is held. It may have any number of
+        holders.
+        """
         descriptor = _open_lock(self.locks / IN_USE)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH)
@@ -204,34 +206,36 @@ class State:
             os.close(descriptor)
 
     @contextmanager
-    def alone(self) -> Iterator[bool]:
-        """Whether no other kdyno is at work here; if so, none begins to until the end. Hold no other lock meanwhile."""
+    def hold_alone(self) -> Iterator[bool]:
+        """Yield whether no other kdyno is at work here; if so, no other begins before the end. The caller must hold no
+        other lock.
+        """
         descriptor = _open_lock(self.locks / IN_USE)
         try:
-            yield _held(descriptor) and not self.at_work()
+            yield _try_lock(descriptor) and not self.held_names()
         finally:
             os.close(descriptor)
 
-    def at_work(self) -> list[str]:
-        """The locks and scratch directories that are held now, by name; nothing is made to find that out."""
+    def held_names(self) -> list[str]:
+        """Return the locks and scratch directories that are held now, by name; finding out creates nothing."""
         locks, boots = self.file(LOCKS), self.file("boots")
         names = [path.stem for path in sorted(locks.glob("*.lock")) if path.name != IN_USE and _is_held(path)]
         return names + [f"boots/{path.name}" for path in sorted(boots.glob(f"*{SCRATCH}")) if _is_held(path)]
 
     @contextmanager
     def scratch(self, prefix: str) -> Iterator[Path]:
-        """An empty directory for the files of boots under way, gone at the end.
+        """Yield an empty directory for the files of boots under way; it is gone at the end.
 
-        Its owner holds a lock of the directory itself, which dies with it: what a kdyno that was killed left is
-        removed by the next one that comes here.
+        Its owner holds a lock of the directory itself, which ends with the owner: the directory of a killed kdyno is
+        removed by the next call.
         """
         boots = self._part("boots")
-        with self.in_use():
-            with self.lock("scratch"), disk_full_is_said(boots):  # between making one and locking it nobody looks
+        with self.hold_shared():
+            with self.lock("scratch"), translate_disk_full(boots):  # between making one and locking it nobody looks
                 _remove_unheld(boots)
                 place = Path(tempfile.mkdtemp(prefix=f"{prefix}-", suffix=SCRATCH, dir=boots))
                 descriptor = os.open(place, DIRECTORY)
-                _held(descriptor)
+                _try_lock(descriptor)
             try:
                 yield place
             finally:
@@ -240,25 +244,27 @@ class State:
 
 
 ROOT_RECORD = "root.json"
-"""In the directory of a root file system: what is in it."""
+"""The file in the directory of a root file system that describes its content."""
 SCRATCH = ".boot"
 """What the names of scratch directories end with: nothing else is ever removed from their place."""
+MEGABYTE = 1_000_000
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def _make_directory(path: Path) -> None:
-    """Make a directory, and those above. Root's can't be changed by others, whatever the mask says."""
+    """Make a directory, and those above it. Root's can't be changed by others, whatever the umask is."""
     for place in (*reversed(path.parents), path):
         if not place.is_dir():
             place.mkdir(mode=0o755 if is_root() else 0o777, exist_ok=True)
 
 
 def _open_lock(path: Path) -> int:
-    """Open the file of a lock, which is made if it isn't there and never changed. Nothing else is opened in its place.
+    """Open the file of a lock, which is made if it doesn't exist and never changed. No other file is opened in its
+    place.
 
-    Raises StateNotWritable and LockRefused.
+    Raise StateNotWritable and LockRefused.
     """
-    # A pipe that nobody reads would wait at open() already.
+    # With a pipe that nobody reads, open() itself would wait.
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o600)
@@ -266,16 +272,16 @@ def _open_lock(path: Path) -> int:
         if error.errno == errno.ELOOP:
             raise LockRefused(path=path, why="it is a symbolic link") from error
         if error.errno in (errno.EISDIR, errno.ENXIO):
-            raise LockRefused(path=path, why="it is no regular file") from error
+            raise LockRefused(path=path, why="it is not a regular file") from error
         raise StateNotWritable(path=path, why=error.strerror) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise LockRefused(path=path, why="it is no regular file")
+        raise LockRefused(path=path, why="it is not a regular file")
     return descriptor
 
 
-def _held(descriptor: int) -> bool:
-    """Lock an open file or directory; False if another has."""
+def _try_lock(descriptor: int) -> bool:
+    """Lock an open file or directory; return False if another holds it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -284,34 +290,41 @@ def _held(descriptor: int) -> bool:
 
 
 def _is_held(path: Path) -> bool:
-    """Whether another has locked a file or directory. What can't be opened is nobody's lock."""
+    """Return whether another process has locked a file or directory. A file that can't be opened is held by nobody."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        return not _held(descriptor)
+        return not _try_lock(descriptor)
     finally:
         os.close(descriptor)
 
 
 def _remove_unheld(directory: Path) -> None:
-    """Remove the scratch directories in a directory that no owner holds. No link is followed."""
+    """Remove the scratch directories of a directory that have no owner. No link is followed."""
     if directory.is_symlink():
         return
-    for left in directory.glob(f"*{SCRATCH}"):
-        with suppress(OSError):  # no directory, or another user's
-            descriptor = os.open(left, DIRECTORY)
+    for leftover in directory.glob(f"*{SCRATCH}"):
+        with suppress(OSError):  # not a directory, or another user's
+            descriptor = os.open(leftover, DIRECTORY)
             try:
-                if _held(descriptor):
-                    shutil.rmtree(left, ignore_errors=True)
+                if _try_lock(descriptor):
+                    shutil.rmtree(leftover, ignore_errors=True)
             finally:
                 os.close(descriptor)
 
 
+def require_space(directory: Path, size: int) -> None:
+    """Raise NoSpace unless so many bytes are free on a directory's disk: before minutes of work that would fill it."""
+    free = shutil.disk_usage(directory).free
+    if free < size:
+        raise NoSpace(path=directory, free_mb=free // MEGABYTE, needed_mb=-(-size // MEGABYTE))
+
+
 @contextmanager
-def disk_full_is_said(path: Path) -> Iterator[None]:
-    """Turn ENOSPC and EDQUOT into DiskFull, which says what to do."""
+def translate_disk_full(path: Path) -> Iterator[None]:
+    """Turn ENOSPC and EDQUOT into DiskFull, whose hint says what to do."""
     try:
         yield
     except OSError as error:
@@ -320,18 +333,20 @@ def disk_full_is_said(path: Path) -> Iterator[None]:
         raise
 
 
-def nearest(path: Path) -> Path:
-    """The path, or the nearest above it that is there, as far as this user can see."""
+def nearest_existing(path: Path) -> Path:
+    """Return the path, or its nearest parent that exists, as far as this user can see."""
     return next(candidate for candidate in (path, *path.parents) if os.access(candidate, os.F_OK))
 
 
-def why_not_writable(path: Path) -> str | None:
-    """Open the file, or make and remove one in the directory or where it would be made; None if that works."""
+def unwritable_reason(path: Path) -> str | None:
+    """Return why the file can't be opened, or none made and removed in the directory or where it would be; None if it
+    can.
+    """
     try:
         if path.is_file():
             path.open("ab").close()
         else:
-            tempfile.NamedTemporaryFile(dir=nearest(path), prefix=".kdyno-").close()
+            tempfile.NamedTemporaryFile(dir=nearest_existing(path), prefix=".kdyno-").close()
     except OSError as error:
         return error.strerror
     return None

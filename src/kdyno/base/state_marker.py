@@ -1,4 +1,4 @@
-"""The file that says that a directory is kdyno's: nothing is made in, and removed from, what was anything else."""
+"""The file that marks a directory as kdyno's: kdyno makes and removes nothing in directories of others."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ TEXT = "This directory is kdyno's own: it removes what it made here. docs/store.
 STORE = "store.sqlite"
 LOCKS = "locks"
 IN_USE = "in-use.lock"
-"""Held, together with others, by all who rely on what lies in the directory; alone by who takes things out of it."""
+"""A lock: shared by all who rely on the content of the directory, exclusive for the one that removes content."""
 
 
 class StateOfOthers(UserError):
-    message = "{path} is no state directory: there is something in it, and kdyno didn't make it"
+    message = "{path} is not a state directory: it has content that kdyno didn't make"
     hint = "name an empty directory, or a new one, with --state DIR or KDYNO_STATE; if it is kdyno's after all: {adopt}"
 
 
 def claim(root: Path) -> None:
-    """Mark a directory that is empty, or that an earlier kdyno used. Raises StateOfOthers, and OSError."""
+    """Mark a directory that is empty, or that an earlier kdyno used. Raise StateOfOthers and OSError."""
     marker = root / MARKER
     if _is_file(marker):
         return
@@ -40,7 +40,7 @@ def claim(root: Path) -> None:
 
 
 def is_marked(root: Path) -> bool:
-    """Whether a directory is kdyno's; nothing is made to find that out."""
+    """Return whether a directory is kdyno's; finding out creates nothing."""
     return _is_file(root / MARKER) or _was_used(root)
 
 
@@ -51,7 +51,9 @@ def _is_file(path: Path) -> bool:
 
 
 def _was_used(root: Path) -> bool:
-    """Whether an earlier kdyno took a lock in it, or has its store there: no other program makes such a table."""
+    """Return whether an earlier kdyno took a lock in it, or has its store there: no other program makes such a
+    table.
+    """
     lock, path = root / LOCKS / IN_USE, root / STORE
     if not lock.parent.is_symlink() and _is_file(lock) and lock.stat().st_size == 0:
         return True

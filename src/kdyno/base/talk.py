@@ -1,4 +1,4 @@
-"""Talking to people on stderr: what goes on, how far it is, how long it will take. stdout is for data alone."""
+"""Talking to people on stderr: the work under way, its progress, its remaining time. stdout is for data alone."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ if TYPE_CHECKING:
 
 PLAIN_EVERY_SECONDS = 15.0
 NOTE_SHOWN = 40
-"""Characters of a note beside a bar."""
+"""Characters of a note next to a bar."""
 MOST_NOTED = 400
-"""Characters of a note in a line of its own: a note may be a command of a build, which names hundreds of files."""
+"""Characters of a note on a line of its own: a note may be a command of a build, which names hundreds of files."""
 
 Advance = Callable[[int, int | None, str], None]
-"""(done, total or None, what it is at): tells how far a piece of work is."""
+"""(done, total or None, note): reports the progress of a piece of work."""
 
 
 class Talk:
     """A terminal gets progress bars; a file or a pipe gets a line now and then; `quiet` gets neither.
 
-    A run that is watched shows its plan, too, and what is told of it by `built`, `booted`, `heard` and `stand`. Nobody
-    else sees that. `plain` keeps to lines on a terminal as well; `build_output` shows the end of what a build says.
+    On a terminal, a run also shows its plan and the events that `on_images_built`, `on_boot_ended`, `on_build_output`
+    and `on_standings` report. Elsewhere these are ignored. `plain` prints lines on a terminal as well; `build_output`
+    shows the last lines of a build's output.
     """
 
     def __init__(self, quiet: bool = False, *, plain: bool = False, build_output: bool = False) -> None:
@@ -39,31 +40,33 @@ class Talk:
         self._screen: Screen | None = None
 
     def say(self, text: str) -> None:
-        """One line, unless quiet."""
+        """Print one line, unless quiet."""
         if not self.quiet:
             terminal.tell(text)
 
     def warn(self, text: str) -> None:
-        """One line that must be seen, quiet or not."""
+        """Print one line that must be seen, quiet or not."""
         terminal.tell(text)
 
     @contextmanager
-    def working(self, what: str, *, about: bool = False) -> Iterator[Advance]:
-        """Show one piece of work; the body calls the Advance that it is given. `about`: its totals are estimates."""
+    def working(self, what: str, *, is_estimate: bool = False) -> Iterator[Advance]:
+        """Show one piece of work; the body calls the Advance that it is given. `is_estimate`: its totals are
+        estimates.
+        """
         if self.quiet:
             yield lambda _done, _total, _note: None
         elif self._screen:
-            with self._screen.working(what, Pace(about)):
+            with self._screen.working(what, Pace(is_estimate)):
                 yield self._screen.advance
         elif self.bars:
-            with _bar(what, Pace(about)) as advance:
+            with _bar(what, Pace(is_estimate)) as advance:
                 yield advance
         else:
-            yield _plain(what, Pace(about))
+            yield _plain(what, Pace(is_estimate))
 
     @contextmanager
     def watching(self, ahead: Ahead) -> Iterator[None]:
-        """Show a run while the body carries it out, on a terminal; elsewhere nothing is different."""
+        """Show a run on a terminal while the body carries it out; elsewhere do nothing."""
         if not self.bars:
             yield
             return
@@ -81,25 +84,25 @@ class Talk:
         """Whether a run is shown now."""
         return self._screen is not None
 
-    def built(self, images: int) -> None:
-        """So many images were built."""
+    def on_images_built(self, images: int) -> None:
+        """Report that so many images were built."""
         if self._screen:
-            self._screen.built(images)
+            self._screen.on_images_built(images)
 
-    def booted(self) -> None:
-        """A boot of the run has ended."""
+    def on_boot_ended(self) -> None:
+        """Report that a boot of the run has ended."""
         if self._screen:
-            self._screen.booted()
+            self._screen.on_boot_ended()
 
-    def heard(self, line: str) -> None:
-        """A build says this."""
+    def on_build_output(self, line: str) -> None:
+        """Report a line of a build's output."""
         if self._screen:
-            self._screen.heard(line)
+            self._screen.on_build_output(line)
 
-    def stand(self, standings: Sequence[Standing]) -> None:
-        """The verdicts so far."""
+    def on_standings(self, standings: Sequence[Standing]) -> None:
+        """Report the verdicts so far."""
         if self._screen:
-            self._screen.stand(standings)
+            self._screen.on_standings(standings)
 
 
 @contextmanager
@@ -110,13 +113,13 @@ def _bar(what: str, pace: Pace) -> Iterator[Advance]:
     from rich.text import Text
 
     class Elapsed(ProgressColumn):
-        """Goes on while the work says nothing."""
+        """A clock that goes on while the work reports nothing."""
 
         def render(self, task: Task) -> Text:  # noqa: ARG002
             return Text(pace.elapsed())
 
     class Yielding(TextColumn):
-        """Gives way where the terminal is narrow, so that no figure is cut."""
+        """A column that shrinks where the terminal is narrow, so that no figure is cut."""
 
         def render(self, task: Task) -> Text:
             text = super().render(task)
@@ -152,12 +155,12 @@ def _plain(what: str, pace: Pace) -> Advance:
 
     def advance(done: int, total: int | None, note: str) -> None:
         nonlocal last
-        left = pace.left(done, total)
+        remaining = pace.left(done, total)
         now = time.monotonic()
         if now - last < PLAIN_EVERY_SECONDS:
             return
         last = now
-        times = ", ".join(filter(None, [pace.count(done, total), pace.elapsed(), left]))
+        times = ", ".join(filter(None, [pace.count(done, total), pace.elapsed(), remaining]))
         terminal.tell(f"{what}: {times} ({note[:MOST_NOTED]})")
 
     return advance

@@ -1,10 +1,10 @@
-"""What kdyno says to people, and the only place that writes to standard output and standard error.
+"""All output to people, and the only place that writes to standard output and standard error.
 
-Guests, sources, experiments, other programs and the stores of others name things and say why they failed; all of that
-may hold what a terminal obeys: titles, the clipboard, the cursor, the direction of text. So nothing reaches a terminal
-but through here, where it is cleaned: `line` and `lines` to standard output, `tell` and `tell_error` to standard error,
-tables through `console`. What another program reads is `data`. What a command in a guest prints is neither: `kdyno
-boot` passes it on as ssh does.
+Guests, sources, experiments, other programs and the stores of others name things and give reasons for failures; all of
+these texts may hold what a terminal obeys: titles, the clipboard, the cursor, the direction of text. So every text for
+a terminal passes through here, where it is cleaned: `line` and `lines` to standard output, `tell` and `tell_error` to
+standard error, tables through `console`. `data` is for other programs. The output of a command in a guest is neither:
+`kdyno boot` passes it on as ssh does.
 """
 
 from __future__ import annotations
@@ -34,71 +34,78 @@ STYLES = {
 }
 NARROWEST_NAME = 12
 CANT_DRAW = ("dumb", "unknown")
-"""What TERM says of terminals that only add lines."""
+"""The values of TERM for terminals that only add lines."""
 MOST_TOLD = 20_000
-"""Characters of one message: who is told more reads none of it."""
+"""Characters of one message: nobody reads a longer one."""
 
 
 def line(text: str = "", *, flush: bool = False) -> None:
-    """Print one line for people: it stays one, whatever it holds."""
+    """Print one line for people: it stays one line, whatever it holds."""
     print(clean_line(text), flush=flush)
 
 
 def lines(text: str, end: str = "\n") -> None:
-    """Print text whose lines are to be kept: a console, a patch."""
+    """Print text whose lines are kept: a console, a patch."""
     print(clean_lines(text), end=end)
 
 
 def data(text: str) -> None:
-    """Print what another program reads, as it is; unless a terminal shows it, to people."""
+    """Print data for another program unchanged; if a terminal shows it, clean it for people."""
     print(clean_lines(text) if _is_terminal(sys.stdout) else text, end="")
 
 
 def data_file() -> IO[str]:
-    """Standard output for what another program reads."""
+    """Return standard output for data that another program reads."""
     return io.StringIO() if sys.stdout is None else sys.stdout  # `kdyno ... >&-`
 
 
 def tell(text: str) -> None:
-    """Say one line on standard error."""
+    """Print one line to standard error."""
     _tell(clean_line(cut(text, MOST_TOLD)))
 
 
 def tell_error(text: str) -> None:
-    """Say a message of several lines on standard error; all but the first are indented: none looks like kdyno's own."""
+    """Print a message of several lines to standard error; all but the first are indented, so none looks like kdyno's
+    own.
+    """
     _tell(clean_lines(cut(text, MOST_TOLD)).replace("\n", "\n  "))
 
 
 def can_ask() -> bool:
-    """Whether somebody can answer a question: standard input and standard error are a terminal."""
+    """Return whether somebody can answer a question: standard input and standard error are a terminal."""
     return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
 
 
-def agreed(question: str) -> bool:
-    """Ask, and wait for an answer: whether it is yes. Without an answer it is no."""
+def ask_agreement(question: str) -> bool:
+    """Ask a question and return whether the answer is yes. No answer means no."""
     sys.stderr.write(f"{clean_line(question)} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def can_draw() -> bool:
-    """Whether standard error is a terminal that can take back what it shows."""
+    """Return whether standard error is a terminal that can redraw its lines."""
     return _is_terminal(sys.stderr) and os.environ.get("TERM", "").lower() not in CANT_DRAW
 
 
 def console() -> Console:
-    """Standard output for tables: as wide as the terminal, and with its colours if it is one."""
+    """Return standard output for tables: as wide as the terminal, and with its colours if it is one."""
     width = None if _is_terminal(sys.stdout) else int(os.environ.get("COLUMNS", PLAIN_WIDTH))
     return _clean_console(width=width or shutil.get_terminal_size().columns)
 
 
+def text_console(file: IO[str]) -> Console:
+    """A console for tables that writes plain text into `file`, PLAIN_WIDTH columns wide."""
+    return _clean_console(file=file, width=PLAIN_WIDTH)
+
+
 def error_console() -> Console:
-    """Standard error for progress bars."""
+    """Return standard error for progress bars."""
     return _clean_console(stderr=True)
 
 
 def _clean_console(**settings: Any) -> Console:
-    """A console that cleans what it prints, piece by piece: the colours are rich's own, and stay."""
+    """Yield a console that cleans the text printed to it, piece by piece: the colours are rich's own, and stay."""
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
@@ -111,14 +118,14 @@ def _clean_console(**settings: Any) -> Console:
 
 
 def speak_utf8() -> None:
-    """Write UTF-8 in every locale, as files have it: reports hold what ASCII has not, and JSON is UTF-8."""
+    """Write UTF-8 in every locale, as files have it: reports hold characters that ASCII lacks, and JSON is UTF-8."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not with `kdyno ... >&-`
             stream.reconfigure(encoding="utf-8", errors=AS_IT_IS)
 
 
 def tell_debugging() -> None:
-    """Say on standard error what modules log: every command that is run."""
+    """Print to standard error what modules log: every command that is run."""
     import logging  # `kdyno --help` takes as long as its imports
 
     class Telling(logging.Handler):
@@ -132,28 +139,28 @@ def tell_debugging() -> None:
     log.setLevel(logging.DEBUG)
 
 
-def tell_crash(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
-    """Say the traceback of a mistake of kdyno's own, as `sys.excepthook`: its last line may quote anything."""
+def tell_crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print the traceback of a bug in kdyno, as `sys.excepthook`: its last line may quote anything."""
     import traceback
 
-    _tell(clean_lines(cut("".join(traceback.format_exception(kind, error, at)), MOST_TOLD)).rstrip("\n"))
+    _tell(clean_lines(cut("".join(traceback.format_exception(kind, error, trace)), MOST_TOLD)).rstrip("\n"))
 
 
 @contextmanager
 def reader_may_leave() -> Iterator[None]:
-    """Print for a reader that may go away, as `head` does: the rest of the body is left out, and nothing is said."""
+    """Print for a reader that may go away, as `head` does: the rest of the body is then skipped without a message."""
     try:
         yield
     except BrokenPipeError:
         forget(sys.stdout)
-    except SystemExit as left:  # what rich makes of it
+    except SystemExit as left:  # rich's form of the error
         if not isinstance(left.__context__, BrokenPipeError):
             raise
         forget(sys.stdout)
 
 
 def flush() -> None:
-    """Write out what is left on standard output, or forget it. Raises OSError."""
+    """Write out what is left on standard output, or drop it. Raise OSError."""
     with reader_may_leave():
         if sys.stdout is None:  # `kdyno ... >&-`
             return
@@ -165,7 +172,7 @@ def flush() -> None:
 
 
 def forget(stream: IO[str]) -> None:
-    """Let what is printed from now on, and what is left to be written, go nowhere."""
+    """Discard everything printed from now on, and everything still to be written."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
@@ -176,9 +183,9 @@ def _is_terminal(stream: IO[str] | None) -> bool:
 
 
 def _tell(text: str) -> None:
-    if sys.stderr is None:  # `kdyno ... 2>&-`; print would take standard output instead
+    if sys.stderr is None:  # `kdyno ... 2>&-`; print would use standard output instead
         return
     try:
         print(text, file=sys.stderr, flush=True)
-    except OSError:  # a terminal that was hung up, a pipe that nobody reads: work is not lost for that
+    except OSError:  # a terminal that was hung up, a pipe that nobody reads: work is not lost because of that
         forget(sys.stderr)

@@ -1,4 +1,6 @@
-"""Text to show: what a guest said made safe, since it may hold anything, and numbers in as many digits as are read."""
+"""Text to show: text from guests made safe, since it may hold anything, and numbers with as many digits as people
+read.
+"""
 
 from __future__ import annotations
 
@@ -21,22 +23,22 @@ LINE_ENDS = re.compile(r"[\t\n\v\f\r]+")
 
 def clean(text: str) -> str:
     """Return the text as one line: escape sequences gone, controls as `\\x07`, line ends as spaces."""
-    return _visible(" ".join(_without_escapes(text).split()))
+    return _visible(" ".join(_strip_escapes(text).split()))
 
 
 def clean_line(text: str) -> str:
-    """Return the text as one line whose columns stay: what `clean` does, but for the spaces."""
-    return _visible(LINE_ENDS.sub(" ", _without_escapes(text)))
+    """Return the text as one line whose columns stay: like `clean`, but spaces are kept."""
+    return _visible(LINE_ENDS.sub(" ", _strip_escapes(text)))
 
 
 def clean_lines(text: str) -> str:
     """Return a whole console cleaned, its lines and tabs kept."""
-    lines = _without_escapes(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = _strip_escapes(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join(_visible(line.replace("\t", "        ")) for line in lines)
 
 
 def cut(text: str, most: int) -> str:
-    """The text itself, or its beginning and its end if it has more characters."""
+    """Return the text itself, or its beginning and its end if it has more characters."""
     if len(text) <= most:
         return text
     half = most // 2
@@ -44,9 +46,9 @@ def cut(text: str, most: int) -> str:
 
 
 def harmless_json(text: str) -> str:
-    """The same JSON, which no terminal obeys: characters that steer are written as `\\u009b`.
+    """Return the same JSON in a form that no terminal obeys: characters that steer are written as `\\u009b`.
 
-    JSON holds them in strings alone, and has escaped the ASCII controls anyway.
+    In JSON only strings hold such characters, and the ASCII controls are escaped anyway.
     """
     if text.isascii() and "\x7f" not in text:
         return text
@@ -55,33 +57,33 @@ def harmless_json(text: str) -> str:
 
 def _json_escape(character: str) -> str:
     units = character.encode("utf-16-be", errors="surrogatepass")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+    return "".join(f"\\u{units[position]:02x}{units[position + 1]:02x}" for position in range(0, len(units), 2))
 
 
-def _without_escapes(text: str) -> str:
+def _strip_escapes(text: str) -> str:
     return ESCAPES.sub("", printable(text))
 
 
 def _visible(line: str) -> str:
     if line.isprintable():
         return line
-    return "".join(_escaped(c) if unicodedata.category(c) in UNSHOWN else c for c in line)
+    return "".join(_escape_character(c) if unicodedata.category(c) in UNSHOWN else c for c in line)
 
 
-def _escaped(character: str) -> str:
+def _escape_character(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def p_value(p: float | None) -> str:
-    """`0.032`; what is smaller than one in ten thousand is not told apart: `< 0.0001`."""
+    """Return `0.032`; values below one in ten thousand are not distinguished: `< 0.0001`."""
     if p is None:
         return ""
     return "< 0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
 def number(value: float) -> str:
-    """Four digits, with k, M or G for large numbers."""
+    """Return a number with four digits, with k, M or G for large numbers."""
     for limit, unit, suffix in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e5, 1e3, "k")):
         if value >= limit:
             return f"{value / unit:.4g}{suffix}" if value < 1e4 * unit else f"{value / unit:,.0f}{suffix}"
@@ -89,12 +91,14 @@ def number(value: float) -> str:
 
 
 def confidence(coverage: float) -> str:
-    """How surely an interval covers the truth: `95 %`, `99.85 %`."""
+    """Return how surely an interval covers the truth: `95 %`, `99.85 %`."""
     return f"{100 * coverage:.4g} %"
 
 
 def percent(fraction: float) -> str:
-    """A size in percent, without sign: one decimal, or two digits below 1 %. 0.031 -> `3.1`, 0.00062 -> `0.062`."""
+    """Return a size in percent, without sign: one decimal, or two digits below 1 %. 0.031 -> `3.1`, 0.00062 ->
+    `0.062`.
+    """
     size = abs(100 * fraction)
     if size < 1:
         size = float(f"{size:.1e}")
@@ -106,22 +110,22 @@ def percent(fraction: float) -> str:
 
 
 def limit(fraction: float) -> str:
-    """A limit that somebody chose, in percent: 0.01 -> `1`, 0.005 -> `0.5`."""
+    """Return a limit that somebody chose, in percent: 0.01 -> `1`, 0.005 -> `0.5`."""
     return f"{100 * fraction:.4g}"
 
 
-def signed(fraction: float) -> str:
-    """The same with its sign: `-3.1`, `+0.62`, `0`."""
+def format_signed(fraction: float) -> str:
+    """Return a size in percent with its sign: `-3.1`, `+0.62`, `0`."""
     return ("" if fraction == 0 else "-" if fraction < 0 else "+") + percent(fraction)
 
 
-def counted(number: int, what: str) -> str:
-    """`1 block`, `1,200 blocks`."""
+def format_count(number: int, what: str) -> str:
+    """Return a number with its noun: `1 block`, `1,200 blocks`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def listed(names: Sequence[str], most: int = 4) -> str:
-    """`a, b and 3 more`; names with commas in them are told apart by semicolons."""
+def format_list(names: Sequence[str], most: int = 4) -> str:
+    """Return `a, b and 3 more`; names with commas in them are separated by semicolons."""
     between = "; " if any(", " in name for name in names) else ", "
     if len(names) <= most:
         return between.join(names)

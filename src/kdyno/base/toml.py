@@ -1,4 +1,4 @@
-"""TOML that somebody else wrote: read, or refused with one ValueError."""
+"""TOML from somebody else: parsed, or refused with one ValueError."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any
 
 _PART = r"""(?:[A-Za-z0-9_-]{1,200}+|"(?:[^"\\\n]|\\.){0,200}+"|'[^'\n]{0,200}+')"""
 DEEP_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]{{0,200}}+\.[ \t]{{0,200}}+{_PART}){{16}}")
-"""A key of more parts than any has, a.b.c...: tomllib's memory grows with the square of their number. Of parts that are
-longer there can't be enough in what kdyno reads."""
+"""The most parts of a key, a.b.c...: tomllib's memory grows with the square of their number. kdyno's limit on file
+sizes leaves no room for many longer parts.
+"""
 MARK = "\ufeff"
 KEY_SHOWN = 200
 """Characters of a key, in messages."""
 
 
 def parse(text: str) -> dict[str, Any]:
-    """What the TOML says. Raises ValueError, also where reading it would take time or memory without end.
+    """Return the content of the TOML. Raise ValueError, also if reading it would take time or memory without end.
 
-    A byte order mark before it, as editors of Windows write one, is no part of the text.
+    A byte order mark before it, as editors of Windows write one, is not part of the text.
     """
     text = text.removeprefix(MARK)
     if key := DEEP_KEY.search(text):
@@ -26,4 +27,4 @@ def parse(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise ValueError("its tables and arrays lie too deep in each other") from None
+        raise ValueError("its tables and arrays are nested too deeply") from None

@@ -1,6 +1,6 @@
-"""What a terminal shows while a run goes on: the plan, how far it is, the verdicts so far, what the build says.
+"""The display on a terminal while a run goes on: the plan, the progress, the verdicts so far, the output of the build.
 
-A `Screen` is told what happens and keeps it as a `View`; `drawn` makes lines of one, and is pure.
+A `Screen` receives events and keeps them as a `View`; `draw_view` makes the lines of a view, and is pure.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from rich.text import Text
 
 from kdyno.base import terminal
 from kdyno.base.pace import Pace, clock
-from kdyno.base.text import clean, counted
+from kdyno.base.text import clean, format_count
 from kdyno.base.watched import Ahead, Standing
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-NOT_YET = "Verdicts so far. Don't trust them before the end: who looks often finds differences that aren't there."
+NOT_YET = "Verdicts so far. Don't trust them before the end: looking often finds differences that don't exist."
 BAR = 24
 BUILD_LINES = 8
 LONGEST = 400
-"""Characters of a line or note that are looked at: it may be a command that names hundreds of files."""
+"""Characters of a line or note that are used: it may be a command that names hundreds of files."""
 SPARE = 2
-"""Lines of the terminal that are left free: what fills all of it can't be taken back."""
+"""Lines of the terminal that are left free: a display that fills the whole terminal can't be redrawn."""
 REDRAWN_EACH_SECOND = 4
 
 Piece = tuple[str, str]
-"""Text and its style."""
+"""A text and its style."""
 
 
 @dataclass(frozen=True)
@@ -47,21 +47,21 @@ class Work:
     total: int | None = None
     note: str = ""
     is_counted: bool = False
-    """Whether anything was told of it yet."""
+    """Whether any progress was reported yet."""
 
 
 @dataclass(frozen=True)
 class View:
-    """All that is shown; times are of the monotonic clock."""
+    """Everything that is shown; times are of the monotonic clock."""
 
     ahead: Ahead
     began: float
     built: int = 0
     last_built: float = 0.0
-    """When the last one was; at first when it all began."""
+    """When the last boot ended; at first, when the run began."""
     booted: int = 0
     first_boot: float | None = None
-    """When the first one ended."""
+    """When the first boot ended."""
     last_boot: float = 0.0
     work: Work | None = None
     standings: tuple[Standing, ...] = ()
@@ -70,7 +70,9 @@ class View:
 
 
 def seconds_left(view: View, now: float) -> float | None:
-    """What is left of a run: by the forecast until boots end, then by how fast they do; None if nothing tells."""
+    """Return the seconds left of a run: from the forecast until boots end, then from their speed; None if neither is
+    known.
+    """
     boots = max(0, view.ahead.boots - view.booted)
     if view.first_boot is None:
         before, images = view.ahead.seconds_before_boots, view.ahead.images
@@ -84,8 +86,8 @@ def seconds_left(view: View, now: float) -> float | None:
     return max(0.0, boots * boot_seconds - (now - view.last_boot))
 
 
-def drawn(view: View, columns: int, rows: int, now: float) -> list[Text]:
-    """The view in at most this many lines of at most this many columns; what the build says gives way first."""
+def draw_view(view: View, columns: int, rows: int, now: float) -> list[Text]:
+    """Return the view in at most this many lines of at most this many columns; the build's output is cut first."""
     lines = [*_plan(view, columns, now), *_work(view.work, columns), *_standings(view.standings, columns)]
     lines = lines[: max(1, rows - SPARE)]
     room = min(BUILD_LINES, rows - SPARE - len(lines))
@@ -99,16 +101,16 @@ def drawn(view: View, columns: int, rows: int, now: float) -> list[Text]:
 
 def _plan(view: View, columns: int, now: float) -> list[Text]:
     ahead = view.ahead
-    left = seconds_left(view, now)
+    seconds = seconds_left(view, now)
     pieces = [
-        f"{view.built:,} of {counted(max(ahead.images, view.built), 'image')} built" if ahead.images else "",
-        f"{ahead.boots_before + view.booted:,} of {counted(ahead.boots_before + ahead.boots, 'boot')} done"
+        f"{view.built:,} of {format_count(max(ahead.images, view.built), 'image')} built" if ahead.images else "",
+        f"{ahead.boots_before + view.booted:,} of {format_count(ahead.boots_before + ahead.boots, 'boot')} done"
         if ahead.boots
         else "",
         f"{clock(now - view.began)} elapsed",
-        f"about {clock(left)} left" if left else "",
+        f"about {clock(seconds)} left" if seconds else "",
     ]
-    return [Text(ahead.title, "bold"), *packed([(piece, "") for piece in pieces if piece], columns)]
+    return [Text(ahead.title, "bold"), *pack_lines([(piece, "") for piece in pieces if piece], columns)]
 
 
 def _work(work: Work | None, columns: int) -> list[Text]:
@@ -116,7 +118,7 @@ def _work(work: Work | None, columns: int) -> list[Text]:
         return []
     figures = [work.pace.count(work.done, work.total) if work.is_counted else "", work.pace.elapsed()]
     figures.append(work.pace.left(work.done, work.total))
-    lines = [Text(work.what, "cyan"), *packed([(text, "") for text in figures if text], columns)]
+    lines = [Text(work.what, "cyan"), *pack_lines([(text, "") for text in figures if text], columns)]
     if work.total:
         bar = _bar(min(1.0, work.done / max(work.total, work.done)), min(BAR, columns))
         beside = len(lines) == 2 and bar.cell_len + 1 + lines[1].cell_len <= columns
@@ -132,16 +134,17 @@ def _bar(fraction: float, columns: int) -> Text:
 def _standings(standings: Sequence[Standing], columns: int) -> list[Text]:
     if not standings:
         return []
-    lines = list(packed([(word, "yellow") for word in NOT_YET.split()], columns, between=" ", indent=""))
+    lines = list(pack_lines([(word, "yellow") for word in NOT_YET.split()], columns, between=" ", indent=""))
     for standing in standings:
         verdicts = [(f"{number} {name}", terminal.STYLES.get(name, "")) for name, number in standing.verdicts.items()]
         overall = [(f"in all {standing.overall}", "")] if standing.overall else []
-        lines += packed([(f"{standing.variant}:", "bold"), *verdicts, *overall], columns)
+        lines += pack_lines([(f"{standing.variant}:", "bold"), *verdicts, *overall], columns)
     return lines
 
 
-def packed(pieces: Sequence[Piece], columns: int, between: str = ", ", indent: str = "  ") -> Iterator[Text]:
-    """Lines of pieces, as many in each as there is room for; a piece is never broken, and later lines are indented.
+def pack_lines(pieces: Sequence[Piece], columns: int, between: str = ", ", indent: str = "  ") -> Iterator[Text]:
+    """Yield lines of pieces, with as many in each as there is room for; a piece is never broken, and later lines are
+    indented.
 
     No comma follows a colon.
     """
@@ -160,9 +163,9 @@ def packed(pieces: Sequence[Piece], columns: int, between: str = ", ", indent: s
 
 
 class Screen:
-    """The view of a run at the bottom of a terminal, redrawn while it is open; what is said meanwhile scrolls above.
+    """The view of a run at the bottom of a terminal, redrawn while it is open; messages printed meanwhile scroll above.
 
-    It is told what happens by one thread, and draws in another.
+    One thread sends it events; it draws in another.
     """
 
     def __init__(self, ahead: Ahead, *, output: bool = False) -> None:
@@ -181,16 +184,18 @@ class Screen:
         self._live.start(refresh=True)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._live.stop()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         size = console.size
-        yield from drawn(self.view, min(options.max_width, size.width), size.height, time.monotonic())
+        yield from draw_view(self.view, min(options.max_width, size.width), size.height, time.monotonic())
 
     @contextmanager
     def working(self, what: str, pace: Pace) -> Iterator[None]:
-        """Show a piece of work while the body runs, and say in a line that stays how far it came."""
+        """Show a piece of work while the body runs, then print a line with its final progress, which stays."""
         self.view = replace(self.view, work=Work(clean(what), pace), output=())
         try:
             yield
@@ -198,33 +203,33 @@ class Screen:
             work = self.view.work
             self.view = replace(self.view, work=None, output=())
             if work and work.is_counted:
-                total = None if pace.about else work.total
+                total = None if pace.is_estimate else work.total
                 terminal.tell(f"{work.what}: {pace.count(work.done, total)}, {pace.elapsed()}")
 
     def advance(self, done: int, total: int | None, note: str) -> None:
-        """How far the piece of work is."""
+        """Report the progress of the piece of work."""
         if self.view.work:
             work = replace(self.view.work, done=done, total=total, note=clean(note[:LONGEST]), is_counted=True)
             self.view = replace(self.view, work=work)
 
-    def built(self, images: int) -> None:
-        """So many more images are there."""
+    def on_images_built(self, images: int) -> None:
+        """Report that so many more images are built."""
         if images:
             self.view = replace(self.view, built=self.view.built + images, last_built=time.monotonic())
 
-    def booted(self) -> None:
-        """One more boot has ended."""
+    def on_boot_ended(self) -> None:
+        """Report that one more boot has ended."""
         now, view = time.monotonic(), self.view
         first = now if view.first_boot is None else view.first_boot
         self.view = replace(view, booted=view.booted + 1, first_boot=first, last_boot=now)
 
-    def heard(self, line: str) -> None:
-        """A line that a build says."""
+    def on_build_output(self, line: str) -> None:
+        """Report a line of a build's output."""
         if self._shows_output:
             self.view = replace(self.view, output=(*self.view.output, clean(line[:LONGEST]))[-BUILD_LINES:])
 
-    def stand(self, standings: Sequence[Standing]) -> None:
-        """The verdicts so far; their names may come from anywhere."""
+    def on_standings(self, standings: Sequence[Standing]) -> None:
+        """Report the verdicts so far; their names may come from anywhere."""
         self.view = replace(
             self.view, standings=tuple(replace(standing, variant=clean(standing.variant)) for standing in standings)
         )

@@ -1,4 +1,4 @@
-"""What is told of a run to who watches it."""
+"""The events of a run that a watching user sees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Ahead:
-    """What a run has to do, as it was forecast."""
+    """The work of a run, as it was forecast."""
 
     title: str
     images: int
@@ -16,14 +16,14 @@ class Ahead:
     boots_before: int = 0
     """Boots that are on record already."""
     seconds_before_boots: float | None = 0.0
-    """None: nothing tells."""
+    """Seconds; None: not known."""
     seconds_of_a_boot: float = 0.0
-    """By which the time grows with each, so less where several run side by side."""
+    """Seconds that each boot adds to the run: less where several run side by side."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a variant stands against the baseline: benchmarks by verdict, and the effect on the whole workload."""
+    """A variant's state against the baseline: benchmarks by verdict, and the effect on the whole workload."""
 
     variant: str
     verdicts: Mapping[str, int]

@@ -13,7 +13,7 @@ from pydantic import Field
 from kdyno.base.cpu import Cpu
 from kdyno.base.errors import UserError
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import DEFAULT_LANE, Clock, LaneName
 from kdyno.base.measurement import BootStatus
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
@@ -21,6 +21,7 @@ from kdyno.boot.platforms import Output
 from kdyno.measure.guest.job import Channel, Job, Program, TestOrder, VirtioPort
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.stream import AgentReport
+from kdyno.measure.workload.needs import Needs
 
 
 class CpuLacks(UserError):
@@ -73,30 +74,33 @@ class MachineSettings(Frozen):
     starts_kernels: ClassVar[bool] = True
     """False: it takes the kernel that runs, so that variants can say only what that can be told."""
 
+    own_clock: ClassVar[Clock | None] = None
+    """What samples are read in, where that is not the lane's clock."""
+
     type: str
-    lane: Lane = "model"
+    lane: LaneName = DEFAULT_LANE.name
 
     def located(self, base: Path) -> Self:
         """The same with its paths absolute; relative ones start from `base`. Raises NameUnfit."""
         raise NotImplementedError
 
-    def suited(self, memory_mb: int, cpus: int) -> Self:  # noqa: ARG002
-        """The same machine with at least so much memory and so many CPUs, where it can choose."""
+    def at_least(self, needs: Needs, cpus: int = 1) -> Self:  # noqa: ARG002
+        """The same machine with at least the memory that is needed and so many CPUs, where it can choose."""
         return self
 
-    def counting(self, pmu: PmuConfig) -> Self:  # noqa: ARG002
+    def with_pmu(self, pmu: PmuConfig) -> Self:  # noqa: ARG002
         """The same machine in the model lane, counting with this emulated PMU. Raises NotEmulated."""
         raise NotEmulated(type=self.type)
 
-    def timed(self) -> Self:
+    def in_timed_lane(self) -> Self:
         """The same machine in the wall lane: under KVM or not at all, with one CPU. Raises NotTimed."""
         raise NotTimed(type=self.type)
 
-    def checking(self) -> Self:
+    def for_check_boot(self) -> Self:
         """The same machine for a boot that measures nothing and may take long."""
         return self
 
-    def starting(self, kernels: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> Self:  # noqa: ARG002
+    def with_platform_for(self, kernels: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> Self:  # noqa: ARG002
         """The same machine so that it starts all these kernels, where it can choose: each its configuration and the
         modules that are at hand.
         """
@@ -178,7 +182,7 @@ class BootEnd:
 class Description:
     """What a machine says of itself before the first boot."""
 
-    lane: Lane
+    lane: LaneName
     parallel: int
     """Boots that may run side by side without disturbing each other's samples."""
     facts: dict[str, Any]
@@ -241,9 +245,10 @@ class Machine(Protocol):
         """Raise KdynoError for words of the command line that it can't heed; `what` has them, for people."""
         ...
 
-    def provide(self, packages: Sequence[str], unpack: Mapping[str, str], state: State, talk: Talk) -> None:
-        """Have the programs of these Debian packages at hand in every boot, and those members of archives in them that
-        match a pattern; raise KdynoError if that can't be."""
+    def provide(self, needs: Needs, state: State, talk: Talk) -> None:
+        """Have at hand in every boot the programs of the Debian packages that are needed, and the members of archives
+        in them. Raises KdynoError if that can't be.
+        """
         ...
 
     def stand_in(self, variant: str, block: int) -> str:

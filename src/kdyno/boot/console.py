@@ -23,7 +23,7 @@ class Symptom:
 
 
 def _symptom(reason: str, pattern: str) -> Symptom:
-    return Symptom(reason, regex.compiled(f"(?m){pattern}"))
+    return Symptom(reason, regex.compile_pattern(f"(?m){pattern}"))
 
 
 SYMPTOMS: tuple[Symptom, ...] = (
@@ -57,10 +57,10 @@ REPORTS: tuple[Symptom, ...] = (
 """In order of what says most."""
 MOST_FINDINGS = 50
 """Different messages that are listed; all are counted."""
-TELLING = regex.compiled("|".join(f"(?:{symptom.pattern.pattern})" for symptom in (*SYMPTOMS, *REPORTS)))
-STAMP = regex.compiled(r"^(?:\[[^\]\n]{0,40}\] ?)+")
+TELLING = regex.compile_pattern("|".join(f"(?:{symptom.pattern.pattern})" for symptom in (*SYMPTOMS, *REPORTS)))
+STAMP = regex.compile_pattern(r"^(?:\[[^\]\n]{0,40}\] ?)+")
 
-WARNING = regex.compiled(r"(?m)^(?:\[[^\]\n]{0,40}\] ?)*(WARNING: .+)$")
+WARNING = regex.compile_pattern(r"(?m)^(?:\[[^\]\n]{0,40}\] ?)*(WARNING: .+)$")
 """Of WARN() (kernel/panic.c of Linux 6.12) and lockdep, with the time and thread that may stand before it."""
 MOST_WARNINGS = 20
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 from qemu.qmp import ExecuteError, QMPClient
 
 from kdyno.base.errors import UserError
-from kdyno.base.process import spawned
+from kdyno.base.process import spawn
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ async def _answer(qemu: str, accel: str, cpu: str, question: Callable[[QMPClient
     await client.start_server(str(socket))
     words = [qemu, "-nodefaults", "-no-user-config", "-display", "none", "-S", "-M", "pc"]
     words += ["-accel", accel, "-cpu", cpu, "-qmp", f"unix:{str(socket).replace(',', ',,')}"]
-    with spawned(words, cwd=socket.parent, stdout=subprocess.PIPE) as guest:
+    with spawn(words, cwd=socket.parent, stdout=subprocess.PIPE) as guest:
         accepting = asyncio.create_task(client.accept())
         ended = asyncio.create_task(asyncio.to_thread(guest.wait))
         await asyncio.wait({accepting, ended}, timeout=TIME_LIMIT, return_when=asyncio.FIRST_COMPLETED)

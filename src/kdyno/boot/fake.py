@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -13,16 +13,17 @@ from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen, digest
 from kdyno.base.host import host_facts
-from kdyno.base.lanes import Lane
+from kdyno.base.mistakes import first_fault
 from kdyno.base.names import absolute
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootOrder, Description, MachineSettings, NoShell
 from kdyno.boot.ending import Exit, verdict_on_boot
 from kdyno.boot.platforms import Output
-from kdyno.measure.guest.agent import asked_of
+from kdyno.measure.guest.agent import expected_records
 from kdyno.measure.guest.pmu import RECORD
 from kdyno.measure.guest.stream import read_stream
+from kdyno.measure.workload.needs import Needs
 
 LARGEST_FILE = 1 << 27
 """Bytes of a file in a recording: more than any machine keeps of a boot."""
@@ -32,7 +33,6 @@ class FakeConfig(MachineSettings):
     """Replays recorded boots; for tests and for looking again at what a machine did."""
 
     type: Literal["fake"] = "fake"
-    lane: Lane = "model"
     recording: Path
     """Directory: VARIANT/BLOCK, VARIANT or the directory itself holds console.log, stream.jsonl and exit.json."""
 
@@ -89,7 +89,7 @@ class FakeMachine:
         return Description(
             lane=self.config.lane,
             parallel=1,
-            facts={"type": "fake"},
+            facts={"type": self.config.type},
             host=host_facts(),
             needs_images=False,
             notices=("these samples are replayed from a recording",),
@@ -107,7 +107,7 @@ class FakeMachine:
     def require_cmdline(self, words: Sequence[str], what: str) -> None:
         """A recording runs nothing."""
 
-    def provide(self, packages: Sequence[str], unpack: Mapping[str, str], state: State, talk: Talk) -> None:
+    def provide(self, needs: Needs, state: State, talk: Talk) -> None:
         """A recording runs nothing."""
 
     def stand_in(self, variant: str, block: int) -> str:
@@ -126,7 +126,7 @@ class FakeMachine:
         for target in (console, stream):
             target.write_bytes(_content(recorded / target.name) or b"")
         ended = self._exit(recorded)
-        report = read_stream(stream, asked_of(order.job))
+        report = read_stream(stream, expected_records(order.job))
         if report.hello and report.hello.lane != self.config.lane:
             raise OtherLane(place=recorded, recorded=report.hello.lane, asked=self.config.lane)
         status, reason = verdict_on_boot(Exit(ended.stopped, ended.lost), report, console)
@@ -150,7 +150,7 @@ class FakeMachine:
             content = _content(path)
             return RecordedExit() if content is None else RecordedExit.model_validate_json(content)
         except ValidationError as error:
-            raise BadExit(path=path, why=error.errors(include_url=False)[0]["msg"]) from None
+            raise BadExit(path=path, why=first_fault(error)) from None
 
 
 def _content(path: Path) -> bytes | None:

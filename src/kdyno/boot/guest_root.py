@@ -26,9 +26,9 @@ from kdyno.base.frozen import digest
 from kdyno.base.installed import find_program
 from kdyno.base.ownership import is_root
 from kdyno.base.packages import way_to_install
-from kdyno.base.process import attempt, spawned
-from kdyno.base.regex import compiled
-from kdyno.base.state import ROOT_RECORD, DiskFull, State, disk_full_is_said
+from kdyno.base.process import attempt, spawn
+from kdyno.base.regex import compile_pattern
+from kdyno.base.state import ROOT_RECORD, DiskFull, State, translate_disk_full
 from kdyno.base.talk import Talk
 from kdyno.base.text import clean
 
@@ -134,7 +134,7 @@ def _make(packages: Sequence[str], unpack: Mapping[str, str], scratch: Path) -> 
     words = [str(mmdebstrap), "--mode=unshare", "--variant=extract", "--format=tar", f"--include={','.join(packages)}"]
     words += [f"--extract-hook={hook}", SUITE, "-"]
     plain = scratch / "root.tar"
-    with disk_full_is_said(scratch):
+    with translate_disk_full(scratch):
         messages = _unpacked(words, plain, environment, packages)
         tar2sqfs_words = [str(tar2sqfs), "-q", "-f", "-c", "lz4", str(scratch / SQUASHFS)]
         _pack(tar2sqfs_words, plain, unpack, environment, packages)
@@ -148,7 +148,7 @@ def _unpacked(
 ) -> Sequence[str]:
     """Let mmdebstrap write the archive; return what it said. Raises DiskFull, NoUserNamespace and RootFailed."""
     try:
-        with plain.open("wb") as tar, spawned(words, stdout=tar, stderr=subprocess.PIPE, env=environment) as making:
+        with plain.open("wb") as tar, spawn(words, stdout=tar, stderr=subprocess.PIPE, env=environment) as making:
             assert making.stderr
             messages = making.stderr.read().decode(errors="replace").splitlines()
             status = making.wait()
@@ -181,7 +181,7 @@ def _pack(
     complaints = plain.with_suffix(".log")
     with (
         complaints.open("wb") as log,
-        spawned(words, stdin=subprocess.PIPE, stdout=log, env=environment) as packer,
+        spawn(words, stdin=subprocess.PIPE, stdout=log, env=environment) as packer,
         plain.open("rb") as tar,
     ):
         assert packer.stdin
@@ -226,7 +226,7 @@ def filtered(source: IO[bytes], target: IO[bytes], unpack: Mapping[str, str]) ->
 
 def _unpack(archive: IO[bytes], target: tarfile.TarFile, name: str, pattern: str) -> None:
     """Add the members that match, beside the archive's place. Raises NotUnpacked."""
-    wanted, directory = compiled(pattern), name.rpartition("/")[0]
+    wanted, directory = compile_pattern(pattern), name.rpartition("/")[0]
     count, size = 0, 0
     try:
         with tarfile.open(fileobj=archive, mode="r|*", encoding="utf-8") as members:

@@ -113,4 +113,4 @@ def initramfs(
         tools = [*tools, file("kdyno/root.squashfs", root.read_bytes(), 0o644)]
     if modules:
         tools = [*tools, *loader(modules)]
-    return newc([*tools, file("kdyno/job.json", job.encoded(), 0o644)])
+    return newc([*tools, file("kdyno/job.json", job.encode(), 0o644)])

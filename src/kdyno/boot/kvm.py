@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from kdyno.base.process import attempt, spawned
+from kdyno.base.process import attempt, spawn
 
 ROM_BYTES = 0x10000
 PROOF_STATUS = 85
@@ -53,7 +53,7 @@ def why_not_kvm(qemu: str, accel: Literal["kvm", "tcg"] = "kvm", limit: float = 
         rom.write_bytes(proof_rom())
         words = [qemu, "-M", "pc", "-nodefaults", "-no-user-config", "-display", "none", "-accel", accel]
         words += ["-bios", str(rom), "-device", "isa-debug-exit,iobase=0xf4,iosize=1"]
-        with spawned(words, cwd=Path(scratch), stdout=subprocess.PIPE) as child:
+        with spawn(words, cwd=Path(scratch), stdout=subprocess.PIPE) as child:
             try:
                 output, _ = child.communicate(timeout=limit + STARTS_OF_QEMU * loading)
             except subprocess.TimeoutExpired:

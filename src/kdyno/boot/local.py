@@ -23,9 +23,10 @@ from kdyno.base.cpu import Cpu, read_cpu
 from kdyno.base.errors import UserError
 from kdyno.base.frozen import digest
 from kdyno.base.host import host_facts
+from kdyno.base.lanes import HOST_CLOCK, TIMED_LANE, Clock, RealTimeLaneName
 from kdyno.base.ownership import is_root
-from kdyno.base.packages import missing_packages, names_here, way_to_install
-from kdyno.base.process import spawned
+from kdyno.base.packages import detect_names, missing_packages, way_to_install
+from kdyno.base.process import spawn
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootOrder, Description, Limits, MachineSettings, NoShell
@@ -35,9 +36,10 @@ from kdyno.boot.host.journal import boot_id, running_state
 from kdyno.boot.host.turn import Refused, turned
 from kdyno.boot.host.words import values_of
 from kdyno.boot.platforms import Output
-from kdyno.measure.guest.agent import asked_of, find_agent
+from kdyno.measure.guest.agent import expected_records, find_agent
 from kdyno.measure.guest.job import FileChannel
 from kdyno.measure.guest.stream import read_stream
+from kdyno.measure.workload.needs import Needs
 
 POLL_SECONDS = 0.05
 ROUNDS = (
@@ -62,9 +64,10 @@ class LocalConfig(MachineSettings):
     """Measures on this host, for variants that need no new kernel."""
 
     starts_kernels: ClassVar[bool] = False
+    own_clock: ClassVar[Clock | None] = HOST_CLOCK
 
     type: Literal["local"] = "local"
-    lane: Literal["wall"] = "wall"
+    lane: RealTimeLaneName = TIMED_LANE.name
     cpus: Annotated[tuple[Annotated[int, Field(ge=0, lt=8192)], ...], Field(min_length=1)] | None = None
     """The CPUs that the workload may use; None: all that kdyno itself may."""
     limits: Limits = Limits()
@@ -120,18 +123,14 @@ class LocalMachine:
             if not os.access(self.root / path, os.W_OK):
                 raise Refused(path=path, value=f"{value} for {what}", why="this user may not")
 
-    def provide(
-        self,
-        packages: Sequence[str],
-        unpack: Mapping[str, str],  # noqa: ARG002
-        state: State,  # noqa: ARG002
-        talk: Talk,
-    ) -> None:
+    def provide(self, needs: Needs, state: State, talk: Talk) -> None:  # noqa: ARG002
         """Nothing is installed or unpacked here. Raises NotInstalled."""
-        if names_here() == "unknown" and packages:
-            programs = ", ".join(packages)
+        if not needs.packages:
+            return
+        if detect_names() == "unknown":
+            programs = ", ".join(needs.packages)
             talk.say(f"note: kdyno can't tell here whether the workload's programs are installed: Debian's {programs}")
-        elif missing := missing_packages(packages):
+        elif missing := missing_packages(needs.packages):
             raise NotInstalled(missing=", ".join(missing), way=way_to_install(*missing))
 
     def stand_in(self, variant: str, block: int) -> str:  # noqa: ARG002
@@ -160,10 +159,10 @@ class LocalMachine:
         """The agent does the job as in a guest, but as an ordinary program."""
         console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
         job = order.directory / "job.json"
-        job.write_bytes(order.job.model_copy(update={"channel": FileChannel(path=str(stream))}).encoded())
+        job.write_bytes(order.job.model_copy(update={"channel": FileChannel(path=str(stream))}).encode())
         start = time.monotonic()
         left = self._run(order, (str(find_agent()), "do", str(job)), console, stream)
-        report = read_stream(stream, asked_of(order.job))
+        report = read_stream(stream, expected_records(order.job))
         status, reason = verdict_on_boot(left, report, console)
         return BootEnd(status, reason, time.monotonic() - start, 0.0, (), console, stream, report)
 
@@ -174,7 +173,7 @@ class LocalMachine:
         with (
             console.open("wb") as log,
             self._on_cpus(),
-            spawned(words, cwd=order.directory, stdout=log, stderr=log, env=environment) as agent,
+            spawn(words, cwd=order.directory, stdout=log, stderr=log, env=environment) as agent,
         ):
             while True:
                 try:

@@ -11,7 +11,7 @@ from kdyno.base.errors import InfrastructureError, KdynoError, UserError
 from kdyno.boot.base import BootEnd, BootOrder
 from kdyno.boot.plugin import why_no_plugin
 from kdyno.kernel.images import content_digest
-from kdyno.measure.cycles.samples import RegionMissing, in_clock, in_units
+from kdyno.measure.cycles.samples import RegionMissing, convert_samples, convert_units
 from kdyno.measure.guest.pmu import RECORD, PmuConfig, find_plugin, plugin_words
 from kdyno.measure.guest.symbols import symbols_file
 
@@ -157,7 +157,7 @@ class Pmu:
         )
 
         report = end.report
-        in_our_units = report.model_copy(update={"benchmarks": in_units(report.benchmarks, self.config.clock)})
+        in_our_units = report.model_copy(update={"benchmarks": convert_units(report.benchmarks, self.config.clock)})
         end = replace(end, report=in_our_units)
         if end.status != "ok":
             return end
@@ -167,7 +167,7 @@ class Pmu:
             with_benchmarks(path, [benchmark.name for benchmark in report.benchmarks], path)
             is_timed = any(sample.elapsed is not None for sample in report.samples)
             counts = read_pmu_record(path, needs_regions=is_timed)
-            samples = in_clock(report.samples, report.benchmarks, counts, self.family, self.config.clock)
+            samples = convert_samples(report.samples, report.benchmarks, counts, self.family, self.config.clock)
         except (MarkersNeverClosed, PluginGaveUp) as error:
             return replace(end, status="failed", reason=_reason(error, path))
         except (RecordMissing, PmuRecordDamaged, NoRegions, RegionMissing) as error:

@@ -6,7 +6,7 @@ import hashlib
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +16,9 @@ from kdyno.base.cpu import Cpu, read_cpu
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.host import host_facts
 from kdyno.base.lanes import LANES
-from kdyno.base.process import ToolMissing, output, spawned
+from kdyno.base.process import ToolMissing, output, spawn
 from kdyno.base.state import State
-from kdyno.base.surroundings import handed_on
+from kdyno.base.surroundings import passed_environment
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootOrder, CpuLacks, Description, MachineSettings
 from kdyno.boot.conditions import watched
@@ -34,10 +34,11 @@ from kdyno.boot.qemu_config import QemuConfig, require_one_lane
 from kdyno.boot.qemu_options import PORT, Guest, qemu_options
 from kdyno.boot.sandbox import SANDBOX, why_no_sandbox
 from kdyno.boot.watch import POLL_SECONDS, Watch
-from kdyno.measure.guest.agent import asked_of, find_agent
+from kdyno.measure.guest.agent import expected_records, find_agent
 from kdyno.measure.guest.counters import COUNTERS
 from kdyno.measure.guest.pmu import RECORD, PmuConfig
 from kdyno.measure.guest.stream import read_stream
+from kdyno.measure.workload.needs import Needs
 
 if TYPE_CHECKING:
     from kdyno.measure.cycles.family import GuestCpu
@@ -97,7 +98,7 @@ class QemuMachine:
     @cached_property
     def accel(self) -> Literal["kvm", "tcg"]:
         """What this machine really uses; raises KvmUnusable if KVM was demanded and doesn't work."""
-        if self.lane.icount or self.config.accel == "tcg":
+        if self.lane.is_icount or self.config.accel == "tcg":
             return "tcg"
         if self._kvm_fault is None:
             return "kvm"
@@ -116,7 +117,7 @@ class QemuMachine:
     @cached_property
     def _family_cpu(self) -> GuestCpu | None:
         """A family's CPU, where the guest has one: in the model lane, unless the user names another."""
-        if self.config.cpu or not self.lane.icount:
+        if self.config.cpu or not self.lane.is_icount:
             return None
         return family_of(self.config.pmu or PmuConfig()).cpu
 
@@ -136,7 +137,7 @@ class QemuMachine:
             "cpu": self.cpu_model,
             "cpus": config.cpus,
             "memory_mb": config.memory_mb,
-            "icount_shift": config.icount_shift if self.lane.icount else None,
+            "icount_shift": config.icount_shift if self.lane.is_icount else None,
             "cmdline": list(self._guest.cmdline),
             "agent": hashlib.sha256(find_agent().read_bytes()).hexdigest(),
             "busybox": hashlib.sha256(find_busybox().read_bytes()).hexdigest(),
@@ -152,11 +153,11 @@ class QemuMachine:
             facts |= self.pmu.facts()
         return Description(
             lane=config.lane,
-            parallel=SIDE_BY_SIDE if self.lane.side_by_side else 1,
+            parallel=SIDE_BY_SIDE if self.lane.is_parallel else 1,
             facts=facts,
             host=host_facts(),
             limits=config.limits,
-            icount_shift=config.icount_shift if self.lane.icount else None,
+            icount_shift=config.icount_shift if self.lane.is_icount else None,
             shared=(config.share,) if config.share else (),
             notices=self._notices(),
         )
@@ -177,7 +178,7 @@ class QemuMachine:
         if self.pmu:
             unlike = self._unlike_family()
             return (*self.pmu.notices(), *((unlike,) if unlike else ()))
-        if self.lane.icount or self.accel == "kvm":
+        if self.lane.is_icount or self.accel == "kvm":
             return ()
         why = f"KVM can't be used here ({self._kvm_fault}); " if self.config.accel == "auto" else ""
         return (f"{why}the wall lane runs on TCG: its times are an emulator's, not a processor's",)
@@ -200,8 +201,9 @@ class QemuMachine:
         if ignored and self.config.memory_mb < HUGE_PAGES_FROM_MB:
             raise TooSmallForHugePages(what=what, word=ignored[0], memory=self.config.memory_mb)
 
-    def provide(self, packages: Sequence[str], unpack: Mapping[str, str], state: State, talk: Talk) -> None:
-        self._root = guest_root(packages, unpack, state, talk)
+    def provide(self, needs: Needs, state: State, talk: Talk) -> None:
+        if needs.packages:
+            self._root = guest_root(needs.packages, needs.unpack, state, talk)
 
     def stand_in(self, variant: str, block: int) -> str:
         raise AssertionError(f"{variant}, block {block}: this machine boots images")
@@ -224,7 +226,7 @@ class QemuMachine:
         start = time.monotonic()
         watch = Watch(console, stream, self.config.limits)
         stopped = None
-        with log_path.open("wb") as log, spawned(command, cwd=order.directory, stdout=log) as qemu:
+        with log_path.open("wb") as log, spawn(command, cwd=order.directory, stdout=log) as qemu:
             watch.bound(qemu.pid, (self.config.disk_mb or 0) * MIB)
             while qemu.poll() is None and stopped is None and not order.cancelled.is_set():
                 time.sleep(POLL_SECONDS)
@@ -238,7 +240,7 @@ class QemuMachine:
             left = Exit(
                 stopped=stopped, lost=None if stopped else _why_lost(qemu.returncode, log_path, order.directory)
             )
-        report = read_stream(stream, asked_of(order.job))
+        report = read_stream(stream, expected_records(order.job))
         status, reason = verdict_on_boot(left, report, console)
         advice = ""
         if PORT_MISSING in reason:
@@ -264,7 +266,9 @@ class QemuMachine:
         order = self._packed(order, archive)
         command = self.command(order, archive, serial="chardev:terminal", stream=order.directory / "stream.jsonl")
         with new_disk(order.directory, self.config.disk_mb, FREE_SPACE_NEEDED):
-            return subprocess.run([*command, *TERMINAL], cwd=order.directory, env=handed_on(), check=False).returncode
+            return subprocess.run(
+                [*command, *TERMINAL], cwd=order.directory, env=passed_environment(), check=False
+            ).returncode
 
     def command(self, order: BootOrder, archive: Path, *, serial: str, stream: Path) -> tuple[str, ...]:
         """QEMU's command line for a boot."""

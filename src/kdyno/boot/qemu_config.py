@@ -9,13 +9,14 @@ from typing import Annotated, Literal, Self
 from pydantic import Field
 
 from kdyno.base.errors import UserError
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import COUNTED_LANE, DEFAULT_LANE, LANES, TIMED_LANE, LaneName
 from kdyno.base.names import absolute
 from kdyno.boot.base import Limits, MachineSettings
 from kdyno.boot.disk import MOST_DISK_MB, NEED
 from kdyno.boot.platforms import NEEDS, Need, Platform, lacks, require_cpus, require_startable
 from kdyno.boot.pmu import PmuOutsideModelLane
 from kdyno.measure.guest.pmu import PmuConfig
+from kdyno.measure.workload.needs import Needs
 
 MOST_MEMORY_MB = 1 << 20
 """Of a guest: a TiB."""
@@ -25,7 +26,7 @@ class QemuConfig(MachineSettings):
     """A guest under QEMU, on this host."""
 
     type: Literal["qemu"] = "qemu"
-    lane: Lane = "model"
+    lane: LaneName = DEFAULT_LANE.name
     """`model`: TCG with -icount, exact and repeatable; `wall`: time."""
     accel: Literal["auto", "kvm", "tcg"] = "auto"
     """Wall lane: `auto` takes KVM if it is proven to work here, otherwise TCG, and says so."""
@@ -54,17 +55,17 @@ class QemuConfig(MachineSettings):
             pmu = pmu.model_copy(update={"family": f"file:{family}"})
         return self.model_copy(update={"share": share, "pmu": pmu})
 
-    def suited(self, memory_mb: int, cpus: int) -> Self:
-        cpus = max(self.cpus, cpus if self.lane == "wall" else 1)
-        return self.model_copy(update={"memory_mb": max(self.memory_mb, memory_mb), "cpus": cpus})
+    def at_least(self, needs: Needs, cpus: int = 1) -> Self:
+        cpus = max(self.cpus, 1 if LANES[self.lane].is_icount else cpus)
+        return self.model_copy(update={"memory_mb": max(self.memory_mb, needs.memory_mb or 0), "cpus": cpus})
 
-    def counting(self, pmu: PmuConfig) -> Self:
-        return self.model_copy(update={"lane": "model", "accel": "auto", "cpus": 1, "pmu": pmu})
+    def with_pmu(self, pmu: PmuConfig) -> Self:
+        return self.model_copy(update={"lane": COUNTED_LANE.name, "accel": "auto", "cpus": 1, "pmu": pmu})
 
-    def timed(self) -> Self:
-        return self.model_copy(update={"lane": "wall", "accel": "kvm", "cpus": 1, "pmu": None})
+    def in_timed_lane(self) -> Self:
+        return self.model_copy(update={"lane": TIMED_LANE.name, "accel": "kvm", "cpus": 1, "pmu": None})
 
-    def starting(self, kernels: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> Self:
+    def with_platform_for(self, kernels: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> Self:
         if "platform" in self.model_fields_set:
             return self
 
@@ -86,7 +87,7 @@ class QemuConfig(MachineSettings):
     def require_cpus(self, config: Mapping[str, str], what: str) -> None:
         require_cpus(config, self.cpus, what)
 
-    def checking(self) -> Self:
+    def for_check_boot(self) -> Self:
         # One instruction takes 1 ns of the guest's time: the kernel's limits on time are made for fast CPUs.
         limits = self.limits.model_copy(update={"boot": self.limits.total, "silence": self.limits.total})
         return self.model_copy(update={"icount_shift": 0, "limits": limits})
@@ -113,11 +114,11 @@ class DiskOutsideWallLane(UserError):
 def require_one_lane(config: QemuConfig) -> None:
     """Raise KvmInModelLane, ModelLaneIsUniprocessor, PmuOutsideModelLane or DiskOutsideWallLane."""
     lane = LANES[config.lane]
-    if lane.icount and config.accel == "kvm":
+    if lane.is_icount and config.accel == "kvm":
         raise KvmInModelLane()
-    if lane.icount and config.cpus > 1:
+    if lane.is_icount and config.cpus > 1:
         raise ModelLaneIsUniprocessor(cpus=config.cpus)
-    if config.pmu and not lane.icount:
+    if config.pmu and not lane.is_icount:
         raise PmuOutsideModelLane(lane=config.lane)
-    if lane.icount and config.disk_mb is not None:
+    if lane.is_repeatable and config.disk_mb is not None:
         raise DiskOutsideWallLane(lane=config.lane)

@@ -37,7 +37,7 @@ class Guest:
 
     @property
     def icount(self) -> bool:
-        return LANES[self.config.lane].icount
+        return LANES[self.config.lane].is_icount
 
     @property
     def cmdline(self) -> tuple[str, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kdyno.base.frozen import one_of
+from kdyno.base.lanes import PMU_CLOCKS, Clock
 from kdyno.boot.base import Machine, MachineSettings
 from kdyno.boot.fake import FakeConfig, FakeMachine
 from kdyno.boot.local import LocalConfig, LocalMachine
@@ -35,6 +36,27 @@ MACHINES = {
 def open_machine(settings: MachineSettings) -> Machine:
     """The machine that these settings describe. Raises KdynoError where they contradict each other."""
     return MACHINES[settings.type].machine(settings)
+
+
+def default_machine(**settings: Any) -> MachineSettings:
+    """The machine that is meant where none is named; `settings` are what [machine] may say of it."""
+    return next(iter(MACHINES.values())).settings(**settings)
+
+
+def host_machine() -> MachineSettings:
+    """This host, on the kernel that it runs."""
+    return LocalConfig()
+
+
+def kind_on_record(facts: Mapping[str, Any]) -> type[MachineSettings]:
+    """What holds for the kind of machine that a run had, by its facts; of a kind that isn't known, what is usual."""
+    kind = MACHINES.get(str(facts.get("type")))
+    return kind.settings if kind else MachineSettings
+
+
+def clock_on_record(facts: Mapping[str, Any]) -> Clock | None:
+    """What the samples of a run were read in, by its machine's facts; None: in the clock of its lane."""
+    return kind_on_record(facts).own_clock or PMU_CLOCKS.get(str(facts.get("pmu_clock")))
 
 
 if TYPE_CHECKING:

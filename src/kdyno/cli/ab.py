@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kdyno.base.lanes import LANES
+from kdyno.base.lanes import DEFAULT_LANE, LANES
 from kdyno.base.terminal import data
 from kdyno.cli.common import fraction, number_from
 from kdyno.cli.run import add_run_options, carry_out
@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--margin", type=fraction, metavar="F", help="effects within this fraction are equivalent (0.01)"
     )
-    parser.add_argument("--lane", choices=tuple(LANES), help="the lane: which clock measures (model)")
+    parser.add_argument("--lane", choices=tuple(LANES), help=f"the lane: which clock measures ({DEFAULT_LANE.name})")
     parser.add_argument(
         "--machine", default="", metavar="TYPE,KEY=VALUE,...", help="[machine] of an experiment, in the same short form"
     )
@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.run.experiment.ab import Options, experiment_for
+    from kdyno.runs.experiment.ab import Options, experiment_for
 
     options = Options(
         tests=tuple(args.tests),

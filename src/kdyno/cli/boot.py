@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kdyno.base.lanes import LANES
+from kdyno.base.lanes import LANES, TIMED_LANE
 from kdyno.cli.common import number_from, state_of, talk_of
 
 OUTPUT_MB = 256
@@ -15,7 +15,9 @@ OUTPUT_MB = 256
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernel", help="a bzImage, a kernel build directory, or the key of an image that kdyno built")
     parser.set_defaults(command=[])
-    parser.add_argument("--lane", choices=tuple(LANES), default="wall", help="clock of the guest (default: wall)")
+    parser.add_argument(
+        "--lane", choices=tuple(LANES), default=TIMED_LANE.name, help="clock of the guest (default: %(default)s)"
+    )
     parser.add_argument("--accel", choices=["auto", "kvm", "tcg"], default="auto", help="wall lane: the accelerator")
     parser.add_argument("--platform", choices=["microvm", "q35"], default="microvm", help="QEMU's machine type")
     parser.add_argument("--cpu", help="QEMU's CPU model")
@@ -47,12 +49,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.boot.base import Limits
-    from kdyno.boot.qemu_config import QemuConfig
-    from kdyno.run.bootone import boot_command, boot_shell, find_kernel
+    from kdyno.boot.registry import default_machine
+    from kdyno.runs.bootone import boot_command, boot_shell, find_kernel
 
     state, talk = state_of(args), talk_of(args)
     kernel = find_kernel(args.kernel, state)
-    config = QemuConfig(
+    config = default_machine(
         lane=args.lane,
         accel=args.accel,
         platform=args.platform,

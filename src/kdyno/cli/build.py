@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kdyno.base import terminal
 from kdyno.cli.common import print_json, state_of, store_of, talk_of
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -18,17 +18,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.boot.registry import open_machine
-    from kdyno.run.derive import boots_left
-    from kdyno.run.experiment.load import load_experiment, only_variants
-    from kdyno.run.forecast import forecast_builds
-    from kdyno.run.images import build_images
-    from kdyno.run.outlook import builds_ahead, training_ahead
-    from kdyno.run.prepare import plan_builds
-    from kdyno.run.train import make_inputs
+    from kdyno.runs.derive import boots_left
+    from kdyno.runs.experiment.resolve import load_experiment
+    from kdyno.runs.forecast import forecast_builds
+    from kdyno.runs.images import build_images
+    from kdyno.runs.outlook import builds_ahead, training_ahead
+    from kdyno.runs.prepare import plan_builds
+    from kdyno.runs.train import make_inputs
 
-    experiment = only_variants(load_experiment(args.experiment), args.variant)
+    experiment = load_experiment(args.experiment)
     state, talk = state_of(args), talk_of(args)
-    builds = plan_builds(experiment, open_machine(experiment.machine).cpu, state, talk)
+    builds = plan_builds(experiment, open_machine(experiment.machine).cpu, state, talk, args.variant)
     for line in builds_ahead(forecast_builds(builds.plans, state, builds.trainings)):
         talk.say(line)
     if builds.trainings:

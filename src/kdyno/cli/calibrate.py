@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kdyno.base.terminal import line
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
     from kdyno.measure.cycles.calibrate import Calibration
@@ -62,7 +62,7 @@ def act(args: argparse.Namespace) -> int:
 def _calibrate_programs(args: argparse.Namespace) -> int:
     from kdyno.base.cpu import read_cpu
     from kdyno.base.host import host_facts
-    from kdyno.measure.cycles.calibrate import CalibrationReport, calibrate, calibrated
+    from kdyno.measure.cycles.calibrate import CalibrationReport, calibrate, calibrated_family
     from kdyno.measure.cycles.family import load_family
     from kdyno.measure.cycles.host import family_of
     from kdyno.measure.cycles.measure import measure
@@ -72,13 +72,13 @@ def _calibrate_programs(args: argparse.Namespace) -> int:
     measured = measure(family, times=args.times, passes=args.passes, talk=talk)
     calibration = calibrate(measured, family)
     if args.json:
-        print_json(CalibrationReport.of(calibration).model_dump(mode="json"))
+        print_json(CalibrationReport.from_calibration(calibration).model_dump(mode="json"))
     else:
         for row in lines(calibration):
             line(row)
     if args.output:
         cpu = str(host_facts().get("cpu", "unknown"))
-        _write(args, calibrated(calibration, _name_for(args.output, family), cpu, args.date))
+        _write(args, calibrated_family(calibration, _name_for(args.output, family), cpu, args.date))
     return 0
 
 
@@ -88,7 +88,7 @@ def _calibrate_kernel(args: argparse.Namespace) -> int:
     measured, family = _kernel_measurement(args)
     calibration = calibrate_kernel(measured, family)
     if args.json:
-        print_json(KernelCalibrationReport.of(calibration).model_dump(mode="json"))
+        print_json(KernelCalibrationReport.from_calibration(calibration).model_dump(mode="json"))
     else:
         for row in kernel_lines(calibration):
             line(row)
@@ -214,13 +214,13 @@ def _percent(part: float, sign: str = "") -> str:
 
 
 def _worst(calibration: Calibration) -> list[str]:
-    from kdyno.measure.cycles.evaluate import by_kind, worst
+    from kdyno.measure.cycles.evaluate import errors_by_kind, worst
 
     held_out = [program for program in calibration.judged if program.role == "held-out"]
-    kinds = ", ".join(f"{kind} {_percent(error)}" for kind, error in by_kind(held_out).items())
+    kinds = ", ".join(f"{kind} {_percent(error)}" for kind, error in errors_by_kind(held_out).items())
     rows = [f"median error by kind, held-out: {kinds}", "the largest errors of the model, held-out:"]
     for program in worst(held_out, WORST):
         rows.append(
-            f"  {program.program:<23} {program.off_by:.1f} times too {'much' if program.error > 0 else 'little'}"
+            f"  {program.program:<23} {program.error_factor:.1f} times too {'much' if program.error > 0 else 'little'}"
         )
     return rows

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,9 @@ from kdyno.base.talk import Talk
 from kdyno.base.text import harmless_json
 
 if TYPE_CHECKING:
-    from kdyno.store.database import Access
+    from kdyno.store.records import RunRecord
     from kdyno.store.store import Store
-    from kdyno.store.url import StoreUrl
+    from kdyno.store.url import Access, StoreUrl
 
 
 def state_of(args: argparse.Namespace) -> State:
@@ -35,14 +34,10 @@ def store_of(args: argparse.Namespace, access: Access = "make") -> Store:
 
 
 def store_url_of(args: argparse.Namespace, access: Access) -> tuple[StoreUrl, Access]:
-    """Return the store of the command line, else of the environment, else of the state directory.
+    """Return the store of the command line, else of the environment, else of the state directory."""
+    from kdyno.store.url import store_url
 
-    The store of the state directory is created if it doesn't exist, whatever it is opened for.
-    """
-    from kdyno.store.url import parse, sqlite_file
-
-    named = args.store or os.environ.get("KDYNO_STORE")
-    return (parse(named), access) if named else (sqlite_file(state_of(args).store_file), "make")
+    return store_url(args.store, state_of(args), access)
 
 
 def print_json(value: Any) -> None:
@@ -102,6 +97,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="id of a run, or the beginning of it; `latest` is the newest run")
 
 
-def run_id_of(store: Store, named: str) -> str:
-    """Return the id of the run that the argument RUN names."""
-    return (named == "latest" and store.newest()) or store.run(named).id
+def run_of(args: argparse.Namespace, store: Store, named: str) -> RunRecord:
+    """Return the run that the argument RUN names."""
+    from kdyno.runs.subject import find_run
+
+    return find_run(named, state_of(args), store)

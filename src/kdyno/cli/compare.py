@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kdyno.base.terminal import line
-from kdyno.cli.common import add_run, print_json, run_id_of, state_of, store_of
+from kdyno.cli.common import add_run, print_json, run_of, state_of, store_of
 
 if TYPE_CHECKING:
     from kdyno.judge.verdicts.model import RunReport
@@ -36,16 +36,16 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _reports(args: argparse.Namespace) -> list[RunReport]:
-    from kdyno.judge.verdicts.across import across
+    from kdyno.judge.verdicts.across import compare_runs
     from kdyno.judge.verdicts.assemble import Rejudge, assemble
     from kdyno.store.artefacts import Artefacts
     from kdyno.understand.explain.budgets import with_budgets
 
     artefacts = Artefacts(state_of(args).artefacts)
     with store_of(args, "read") as store:
-        run = run_id_of(store, args.run)
+        run = run_of(args, store, args.run).id
         if args.other is None:
             reports = [assemble(store, run, artefacts, Rejudge(args.baseline), analysed=args.json)]
         else:
-            reports = across(store, run, run_id_of(store, args.other), artefacts, analysed=args.json)
+            reports = compare_runs(store, run, run_of(args, store, args.other).id, artefacts, analysed=args.json)
     return [with_budgets(report, artefacts) for report in reports] if args.json else reports

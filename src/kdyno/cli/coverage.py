@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kdyno.base.state import State
+    from kdyno.store.url import Access
     from kdyno.understand.coverage.measure import Measured, Wanted
     from kdyno.understand.coverage.subject import Subject
 
@@ -41,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TEST,...",
-        help="workload of an image: tests, suites, experiment files (default: lmbench, which is 19 tests); "
+        help="workload of an image: tests, suites, workloads by name or file (default: lmbench, which is 19 tests); "
         "--diff: once for each",
     )
     parser.add_argument(
@@ -106,7 +110,7 @@ def _subjects(args: argparse.Namespace) -> list[Subject]:
     from kdyno.understand.coverage.subject import SubjectRequest, find_subject
 
     state, talk = state_of(args), talk_of(args)
-    with store_of(args) as store:
+    with store_of(args, _access(args.named, state)) as store:
         return [
             find_subject(
                 SubjectRequest(
@@ -120,6 +124,16 @@ def _subjects(args: argparse.Namespace) -> list[Subject]:
             )
             for place, named in enumerate(args.named)
         ]
+
+
+def _access(named: Sequence[str], state: State) -> Access:
+    """Return the access to the store: an image is booted and recorded, a run must exist, a record needs no store."""
+    from kdyno.understand.coverage.subject import kind_of
+
+    kinds = {kind_of(one, state) for one in named}
+    if "run" in kinds:
+        return "change" if "image" in kinds else "read"
+    return "make" if "image" in kinds else "look"
 
 
 def _value_for(place: int, given: list[str]) -> str | None:

@@ -77,9 +77,9 @@ def _plan_view(args: argparse.Namespace, path: Path) -> PlanView:
 
 def _show_image(args: argparse.Namespace) -> int:
     from kdyno.kernel.delegation.show import image_lines, image_view
-    from kdyno.kernel.images import find_image
+    from kdyno.runs.subject import image_named
 
-    image = find_image(args.what, state_of(args))
+    image = image_named(args.what, state_of(args))
     view = image_view(image)
     if view is None:
         raise NotDelegated(key=image.record.key[:12])

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kdyno.cli.common import add_run, number_from, print_json, run_id_of, state_of, store_of, talk_of
-from kdyno.run.session import Session
+from kdyno.cli.common import add_run, number_from, print_json, run_of, state_of, store_of, talk_of
+from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
     from kdyno.judge.verdicts.model import RunReport
@@ -89,7 +89,7 @@ def _report(args: argparse.Namespace, store: Store) -> RunReport:
     from kdyno.store.artefacts import Artefacts
 
     artefacts = Artefacts(state_of(args).artefacts)
-    return assemble(store, run_id_of(store, args.run), artefacts, Rejudge(args.baseline), analysed=False)
+    return assemble(store, run_of(args, store, args.run).id, artefacts, Rejudge(args.baseline), analysed=False)
 
 
 def _print(report: RunReport, result: ExplainResult, top: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kdyno.base.terminal import line
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 
 NOTHING_OFF = 2
 
@@ -83,7 +83,8 @@ def _compiler(text: str) -> str:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable, write_whole
-    from kdyno.tune.fit.carry_out import Request, fit
+    from kdyno.tune.fit.bench import Request
+    from kdyno.tune.fit.search import fit
     from kdyno.tune.fit.show import fragment_text, lines
 
     require_writable(args.output)

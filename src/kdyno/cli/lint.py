@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.base.terminal import line, tell
-from kdyno.base.text import counted
+from kdyno.base.text import format_count
 from kdyno.cli.common import print_json, state_of, talk_of
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ def _print(report: LintReport) -> None:
     if report.findings and all(finding.line is None for finding in report.findings):
         tell("kdyno: findings have no lines: the files have no line tables; set `lines = true` in the recipe")
     counts = Counter(finding.level for finding in report.findings)
-    levels = (counted(counts[level], level) for level in ("error", "warning", "note"))
-    line(f"{counted(report.files, 'file')}: {', '.join(levels)}")
+    levels = (format_count(counts[level], level) for level in ("error", "warning", "note"))
+    line(f"{format_count(report.files, 'file')}: {', '.join(levels)}")
 
 
 def _place(finding: Finding) -> str:

@@ -142,7 +142,7 @@ def _explain_os_error(error: OSError) -> int:
     if error.errno is None:
         raise error
     _note(error)
-    if stop_signals.came():  # the clean-up wrote to a closed terminal
+    if stop_signals.stop_requested():  # the clean-up wrote to a closed terminal
         return stop_signals.exit_status()
     return _explain(_as_kdyno_error(error))
 
@@ -176,7 +176,7 @@ def _flush() -> None:
     try:
         terminal.flush()
     except OSError as error:
-        if stop_signals.came():
+        if stop_signals.stop_requested():
             return
         terminal.tell(f"kdyno: cannot write to standard output: {error.strerror}")
         raise SystemExit(InfrastructureError.exit_code) from None

@@ -12,8 +12,8 @@ from kdyno.cli.common import print_json, state_of, store_of, talk_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kdyno.run.experiment.models import Experiment
-    from kdyno.run.forecast import Forecast
+    from kdyno.runs.experiment.models import Experiment
+    from kdyno.runs.forecast import Forecast
 
 BLOCKS_SHOWN = 4
 
@@ -24,23 +24,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.base.text import counted
-    from kdyno.run.experiment.load import load_experiment
-    from kdyno.run.forecast import forecast
-    from kdyno.run.outlook import span, total_time
-    from kdyno.run.prepare import prepare
-    from kdyno.run.run_plan import plan_run
+    from kdyno.base.text import format_count
+    from kdyno.runs.experiment.resolve import load_experiment
+    from kdyno.runs.forecast import forecast
+    from kdyno.runs.outlook import span, total_time
+    from kdyno.runs.prepare import prepare
+    from kdyno.runs.run_plan import plan_run
 
     state, talk = state_of(args), talk_of(args)
     experiment = load_experiment(args.experiment)
     if experiment.auto:
-        from kdyno.run.pilot import COMES_FIRST, pilot_of
+        from kdyno.runs.pilot import COMES_FIRST, pilot_of
 
         experiment = pilot_of(experiment)
         talk.say(COMES_FIRST)
     prepared = prepare(experiment, state, talk)
     prepared.require_cpu()
-    with store_of(args) as store:
+    with store_of(args, "look") as store:
         ahead = forecast(prepared, plan_run(prepared), state, store)
     if args.json:
         print_json(ahead.model_dump(mode="json"))
@@ -62,7 +62,7 @@ def act(args: argparse.Namespace) -> int:
         line()
         line("training, before the images that use its profiles")
     for training in ahead.trainings:
-        boots = f"{counted(training.boots, 'boot')}, {training.left} to do" if training.left else "boots on record"
+        boots = f"{format_count(training.boots, 'boot')}, {training.left} to do" if training.left else "boots on record"
         line(
             f"  {training.use:<{width}} {training.image[:12]}  {training.variant}: {', '.join(training.tests)}; {boots}"
         )

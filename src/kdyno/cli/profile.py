@@ -53,7 +53,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     record = add_action(verbs, "record", "boot an image once under the emulated PMU, and store the counts")
     record.add_argument("image", metavar="IMAGE", help="key of an image that kdyno built, or its directory")
     record.add_argument(
-        "--tests", default="lmbench", metavar="TEST,...", help="the workload (default: lmbench, which is 19 tests)"
+        "--tests",
+        default="lmbench",
+        metavar="TEST,...",
+        help="tests, suites, workloads by name or file (default: lmbench, which is 19 tests)",
     )
     record.add_argument(
         "--events",
@@ -170,15 +173,15 @@ def _cover(args: argparse.Namespace) -> None:
 
 
 def _record(args: argparse.Namespace) -> None:
-    from kdyno.kernel.images import find_image
-    from kdyno.run.experiment.load import training_load
-    from kdyno.run.session import Session
-    from kdyno.run.single_boots import SingleBoots
+    from kdyno.measure.workload.named import training_load
+    from kdyno.runs.session import Session
+    from kdyno.runs.single_boots import SingleBoots
+    from kdyno.runs.subject import image_named
 
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
         record = SingleBoots(Session(state, store, talk)).record(
-            find_image(args.image, state),
+            image_named(args.image, state),
             training_load(tuple(args.tests.split(","))),
             args.output,
             seed=args.seed,

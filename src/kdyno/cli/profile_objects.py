@@ -28,12 +28,12 @@ def configure(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def objects(args: argparse.Namespace) -> None:
-    from kdyno.kernel.images import find_image
     from kdyno.profile.show_objects import print_objects
-    from kdyno.run.objects import objects_of_image
+    from kdyno.runs.objects import objects_of_image
+    from kdyno.runs.subject import image_named
 
     state = state_of(args)
-    image = find_image(args.image, state)
+    image = image_named(args.image, state)
     with store_of(args, "read") as store:
         view = objects_of_image(image, state, store)
     if args.json:

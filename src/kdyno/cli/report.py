@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kdyno.cli.common import add_run, fraction, run_id_of, state_of, store_of, talk_of
+from kdyno.cli.common import add_run, fraction, run_of, state_of, store_of, talk_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def act(args: argparse.Namespace) -> int:
     with store_of(args, "read") as store:
         wanted = args.json or args.html or args.analysis is not None
         by = Rejudge(args.baseline, args.margin, args.alpha, args.correction)
-        report = assemble(store, run_id_of(store, args.run), artefacts, by, analysed=bool(wanted))
+        report = assemble(store, run_of(args, store, args.run).id, artefacts, by, analysed=bool(wanted))
     if args.json or args.html:
         report = with_budgets(report, artefacts)
     if args.csv:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from kdyno.base.terminal import reader_may_leave
 from kdyno.cli import exit_codes
 from kdyno.cli.common import state_of, store_of, talk_of
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
     from kdyno.judge.verdicts.regression import Finding
-    from kdyno.run.experiment.models import Experiment
+    from kdyno.runs.experiment.models import Experiment
 
 OF_FINDING: dict[Finding, int] = {
     "regression": exit_codes.REGRESSION,
@@ -49,7 +49,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.run.experiment.load import read_experiment
+    from kdyno.runs.experiment.resolve import read_experiment
 
     return carry_out(read_experiment(args.experiment), args)
 
@@ -59,7 +59,7 @@ def carry_out(experiment: Experiment, args: argparse.Namespace) -> int:
     from kdyno.judge.verdicts.assemble import assemble
     from kdyno.judge.verdicts.regression import find_regression, require_known
     from kdyno.report.output import print_report
-    from kdyno.run.run import run_experiment
+    from kdyno.runs.run import run_experiment
     from kdyno.store.artefacts import Artefacts
     from kdyno.understand.explain.budgets import with_budgets
 

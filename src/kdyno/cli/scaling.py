@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kdyno.cli.common import number_from, print_json, run_id_of, state_of, store_of, talk_of
+from kdyno.cli.common import number_from, print_json, run_of, state_of, store_of, talk_of
 from kdyno.cli.judge import COLUMNS
 from kdyno.judge.stats.scaling.levels import LARGEST_N
 from kdyno.measure.readers.request import JudgeRequest
@@ -72,7 +72,7 @@ def _is_file(named: str) -> bool:
 
 
 def _file_report(args: argparse.Namespace) -> ScalingReport:
-    from kdyno.judge.curves.of_file import of_file
+    from kdyno.judge.curves.of_file import scaling_of_file
 
     request = JudgeRequest(
         baseline=args.baseline,
@@ -82,15 +82,15 @@ def _file_report(args: argparse.Namespace) -> ScalingReport:
         unit=args.unit,
         direction=args.direction,
     )
-    return of_file(args.of, request, by=args.by, work=args.work, only=args.only, largest=args.to)
+    return scaling_of_file(args.of, request, by=args.by, work=args.work, only=args.only, largest=args.to)
 
 
 def _run_report(args: argparse.Namespace) -> ScalingReport:
-    from kdyno.judge.curves.of_run import of_run
+    from kdyno.judge.curves.of_run import scaling_of_run
     from kdyno.judge.verdicts.assemble import Rejudge, assemble
     from kdyno.store.artefacts import Artefacts
 
     with store_of(args, "read") as store:
-        run = run_id_of(store, args.of)
+        run = run_of(args, store, args.of).id
         report = assemble(store, run, Artefacts(state_of(args).artefacts), Rejudge(args.baseline), analysed=False)
-    return of_run(report, work=args.work, only=args.only, largest=args.to)
+    return scaling_of_run(report, work=args.work, only=args.only, largest=args.to)

@@ -6,9 +6,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kdyno.base.errors import UserError
-from kdyno.base.lanes import LANES, PMU_CLOCKS
+from kdyno.base.lanes import DEFAULT_LANE, LANES, PMU_CLOCKS
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
     from kdyno.judge.verdicts.selftest import Kind, SelfTest
@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="run N experiments with one kernel in two link orders: 2 N links, 10 s each (as many as the "
         "experiment has layouts, or 20)",
     )
-    parser.add_argument("--lane", choices=tuple(LANES), help="lane, without an experiment (model)")
+    parser.add_argument("--lane", choices=tuple(LANES), help=f"lane, without an experiment ({DEFAULT_LANE.name})")
     parser.add_argument("--experiments", type=number_from(20), metavar="N", help="number of A/A experiments (200)")
     parser.add_argument(
         "--blocks",
@@ -86,7 +86,7 @@ def _pairs(text: str) -> int:
 
 
 def _carry_out(args: argparse.Namespace, store: Store) -> SelfTest:
-    from kdyno.run.experiment.load import read_experiment
+    from kdyno.runs.experiment.resolve import read_experiment
     from kdyno.understand.selftest.carry_out import own_experiment, request_of, selftest
 
     if args.experiment and args.lane:
@@ -94,7 +94,9 @@ def _carry_out(args: argparse.Namespace, store: Store) -> SelfTest:
     if args.experiments and not args.aa:
         raise NumberTwice(experiments=args.experiments)
     kind: Kind = "aa" if args.aa else "layouts"
-    experiment = read_experiment(args.experiment) if args.experiment else own_experiment(args.lane or "model", kind)
+    experiment = (
+        read_experiment(args.experiment) if args.experiment else own_experiment(args.lane or DEFAULT_LANE.name, kind)
+    )
     tests = tuple(test for test in args.tests.split(",") if test)
     request = request_of(experiment, kind, args.experiments if args.aa else args.layouts or None, args.blocks, tests)
     return selftest(experiment, request, session=Session(state_of(args), store, talk_of(args)), again=args.again)

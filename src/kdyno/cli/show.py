@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kdyno.base.terminal import line, lines
-from kdyno.cli.common import add_run, print_json, run_id_of, state_of, store_of
+from kdyno.cli.common import add_run, print_json, run_of, state_of, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ def act(args: argparse.Namespace) -> int:
     from kdyno.judge.verdicts.assemble import reproduce
 
     with store_of(args, "read") as store:
-        run = store.run(run_id_of(store, args.run))
+        run = run_of(args, store, args.run)
         boots = store.boots(run.id)
     if args.reproduce:
         line(reproduce(run))

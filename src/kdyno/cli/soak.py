@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from kdyno.base import terminal
 from kdyno.cli.common import number_from, print_json, state_of, talk_of
-from kdyno.run.soak.variants import SOAK_VARIANTS
+from kdyno.runs.soak.variants import SOAK_VARIANTS
 
 if TYPE_CHECKING:
-    from kdyno.run.soak.record import SoakLoadOutcome, SoakRecord
+    from kdyno.runs.soak.record import SoakLoadOutcome, SoakRecord
 
 MOST_HOURS = 30 * 24
 
@@ -48,16 +48,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable, write_whole
-    from kdyno.kernel.images import find_image
-    from kdyno.run.sibling import sibling_image
-    from kdyno.run.soak.carry_out import SoakOrder, carry_out, text_of
-    from kdyno.run.soak.loads import loads_of
+    from kdyno.runs.sibling import sibling_image
+    from kdyno.runs.soak.carry_out import SoakOrder, carry_out, text_of
+    from kdyno.runs.soak.loads import loads_of
+    from kdyno.runs.subject import image_named
 
     state, talk = state_of(args), talk_of(args)
     if args.output:
         require_writable(args.output)
     loads = loads_of(args.use)
-    named = find_image(args.image, state)
+    named = image_named(args.image, state)
     variants = tuple(name for name in SOAK_VARIANTS if name in args.variants)
     order = SoakOrder(
         image=sibling_image(named, variants, state, talk) if variants else named,

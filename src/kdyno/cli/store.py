@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from kdyno.base import terminal
 from kdyno.base.errors import UserError
 from kdyno.base.state_marker import is_marked
-from kdyno.base.text import counted
-from kdyno.cli.common import add_action, add_run, number_from, print_json, run_id_of, state_of, store_of, talk_of
+from kdyno.base.text import format_count
+from kdyno.cli.common import add_action, add_run, number_from, print_json, run_of, state_of, store_of, talk_of
 
 if TYPE_CHECKING:
     from kdyno.base.state import State
-    from kdyno.store.database import Access
     from kdyno.store.store import Store
     from kdyno.store.upkeep.model import PartUse, StoreUse
+    from kdyno.store.url import Access
 
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
@@ -114,15 +114,15 @@ def _is_agreed(args: argparse.Namespace, use: StoreUse) -> bool:
     if not terminal.can_ask():
         terminal.line("nothing was removed; add --yes to remove it")
         return False
-    return terminal.agreed(f"remove {_describe_unneeded(use)}?")
+    return terminal.ask_agreement(f"remove {_describe_unneeded(use)}?")
 
 
 def _describe_unneeded(use: StoreUse) -> str:
-    return f"{counted(use.may_go, 'thing')} that no run needs"
+    return f"{format_count(use.may_go, 'thing')} that no run needs"
 
 
 def _print_use(use: StoreUse) -> None:
-    terminal.line(f"{use.state}, {counted(use.runs, 'run')} in {' and '.join(use.stores)}")
+    terminal.line(f"{use.state}, {format_count(use.runs, 'run')} in {' and '.join(use.stores)}")
     terminal.line(f"{'PART':<10} {'THINGS':>8} {'SIZE':>9} {'NOT NEEDED':>11} {'SIZE':>9}  WHAT")
     for part in use.parts:
         terminal.line(
@@ -158,12 +158,12 @@ def _rm(args: argparse.Namespace) -> None:
 
     state = state_of(args)
     with _stores(args, state, "change") as (store, others):
-        run = store.run(run_id_of(store, args.run))
+        run = run_of(args, store, args.run)
         question = f"remove run {run.id} ({run.name}, {run.created:%Y-%m-%d %H:%M}) for good?"
         if not args.yes:
             if not terminal.can_ask():
                 raise NobodyToAsk()
-            if not terminal.agreed(question):
+            if not terminal.ask_agreement(question):
                 return
         boots = remove_run(run.id, state, store, others)
     terminal.line(f"removed run {run.id} ({run.name}), and {boots:,} boots that no other run has")
@@ -176,7 +176,7 @@ def _export(args: argparse.Namespace) -> None:
     require_writable(args.file)
     state, talk = state_of(args), talk_of(args)
     with store_of(args, "read") as store:
-        run_id = run_id_of(store, args.run)
+        run_id = run_of(args, store, args.run).id
         missing = export_run(run_id, args.file, state, store)
     if missing:
         talk.warn(f"{len(missing):,} artefacts of run {run_id} are lost or damaged, and not in the exported file")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kdyno.base.terminal import line
 from kdyno.cli.common import add_action, number_from, print_json, state_of, store_of, talk_of
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 
 LOST = 3
 
@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable
-    from kdyno.run.experiment.load import load_tuning
+    from kdyno.runs.experiment.resolve import load_tuning
     from kdyno.tune.delegation.tune import checked, judge_mixed, search_files
     from kdyno.tune.delegation.tuned import lines, outcome, written
 

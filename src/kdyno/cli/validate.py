@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from kdyno.base.errors import UserError
 from kdyno.base.terminal import line
-from kdyno.base.text import counted, listed
+from kdyno.base.text import format_count, format_list
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -95,7 +95,7 @@ def _kernel(args: argparse.Namespace) -> int:
     request = Request(args.family, args.source, args.config, **given)
     with store_of(args) as store:
         measured = validate_kernel(request, session=Session(state_of(args), store, talk_of(args)))
-    validation = Validation.of(measured, host_family(args.family)[1])
+    validation = Validation.from_measurement(measured, host_family(args.family)[1])
     _tell(args, validation, lines(validation))
     if args.output:
         talk_of(args).say(f"`kdyno calibrate --kernel {args.output}` fits the kernel's own weights to it")
@@ -116,7 +116,7 @@ def _library(args: argparse.Namespace) -> int:
 
 
 def _kvm(args: argparse.Namespace) -> int:
-    from kdyno.run.experiment.load import load_experiment
+    from kdyno.runs.experiment.resolve import load_experiment
     from kdyno.understand.validate import kvm
     from kdyno.understand.validate.kernel import host_family
 
@@ -151,18 +151,23 @@ def _kernels(validation: Validation) -> list[str]:
     measured = validation.measured
     kernels = measured.kernels
     ghz = f"{min(measured.ghz):.2f}" + (f" to {max(measured.ghz):.2f}" if max(measured.ghz) > min(measured.ghz) else "")
-    unmatched = [f"{one.name} (here: {one.host}; guest: {one.guest})" for one in kernels.mitigations if not one.matched]
+    unmatched = [
+        f"{one.name} (here: {one.host}; guest: {one.guest})" for one in kernels.mitigations if not one.is_matched
+    ]
     rows = [
         f"native:   Linux {kernels.running}, {kernels.compiler}, on {measured.cpu} at {ghz} GHz",
         f"modelled: Linux {kernels.version} ({kernels.origin}), {kernels.built_with}",
         f"          {validation.model}",
-        f"mitigations: {counted(len(unmatched), 'difference') if unmatched else 'as here'}",
+        f"mitigations: {format_count(len(unmatched), 'difference') if unmatched else 'as here'}",
         *(f"  {text}" for text in unmatched),
         f"words: {' '.join(kernels.words)}",
     ]
     rows += [f"added: {symbol}: {why}" for symbol, why in kernels.additions.items()]
     if kernels.dropped:
-        rows.append(f"not in the modelled kernel: {counted(len(kernels.dropped), 'option')}: {listed(kernels.dropped)}")
+        rows.append(
+            f"not in the modelled kernel: {format_count(len(kernels.dropped), 'option')}: "
+            f"{format_list(kernels.dropped)}"
+        )
     return rows
 
 

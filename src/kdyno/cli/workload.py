@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kdyno.base import terminal
-from kdyno.base.errors import UserError
-from kdyno.base.lanes import LANES
+from kdyno.base.lanes import LANES, TIMED_LANE
 from kdyno.cli.common import add_common, print_json, state_of, talk_of
 
 if TYPE_CHECKING:
     from kdyno.boot.base import MachineSettings
-    from kdyno.measure.workload.definition import Value
-    from kdyno.run.trial import Trial
+    from kdyno.runs.trial import Trial
 
 OUTPUT_SHOWN = 20
 """The most lines of output to print of a step."""
 PATIENCE = 7200.0
 """The time limit of a guest, and of its silence, in seconds: a compiler prints nothing while it succeeds."""
-
-
-class NotAnAssignment(UserError):
-    message = "--set takes NAME=VALUE, not {word}"
-    hint = "`kdyno workload show NAME` prints the parameters of a workload"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--kernel",
         help="run it in a guest with this kernel: a bzImage, a kernel build directory, or the key of an image",
     )
-    trial.add_argument("--lane", choices=tuple(LANES), default="wall", help="clock of the guest (default: wall)")
+    trial.add_argument(
+        "--lane", choices=tuple(LANES), default=TIMED_LANE.name, help="clock of the guest (default: %(default)s)"
+    )
     trial.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="set a parameter to VALUE")
     trial.add_argument("--json", action="store_true", help="print everything as JSON")
     trial.set_defaults(do=_try)
@@ -80,36 +74,24 @@ def _show(args: argparse.Namespace) -> int:
 
 def _try(args: argparse.Namespace) -> int:
     from kdyno.boot.base import Limits
-    from kdyno.boot.local import LocalConfig
-    from kdyno.boot.qemu_config import QemuConfig
+    from kdyno.boot.registry import default_machine, host_machine
     from kdyno.measure.workload.definition import definition
-    from kdyno.run.bootone import find_kernel
-    from kdyno.run.trial import try_workload
+    from kdyno.measure.workload.named import assigned
+    from kdyno.runs.bootone import find_kernel
+    from kdyno.runs.trial import try_workload
 
     state, talk = state_of(args), talk_of(args)
     workload = definition(args.name)
     kernel = find_kernel(args.kernel, state) if args.kernel else None
     settings: MachineSettings = (
-        QemuConfig(lane=args.lane, limits=Limits(silence=PATIENCE, total=PATIENCE)) if kernel else LocalConfig()
+        default_machine(lane=args.lane, limits=Limits(silence=PATIENCE, total=PATIENCE)) if kernel else host_machine()
     )
-    trial = try_workload(workload, _values(args.set, workload.parameters), settings, kernel, state=state, talk=talk)
+    trial = try_workload(workload, assigned(args.set, workload), settings, kernel, state=state, talk=talk)
     if args.json:
         print_json(trial.model_dump(mode="json"))
     else:
         _print(trial)
     return 0 if trial.ok else 2
-
-
-def _values(words: list[str], defaults: Mapping[str, Value]) -> dict[str, Value]:
-    from kdyno.measure.workload.definition import as_parameter
-
-    values: dict[str, Value] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not (name and equals):
-            raise NotAnAssignment(word=word)
-        values[name] = as_parameter(value, defaults.get(name))
-    return values
 
 
 def _print(trial: Trial) -> None:

@@ -1,1 +1,1 @@
-"""From samples to verdicts: statistics, other people's files, what a report says, and curves."""
+"""From samples to verdicts: statistics, other people's files, the content of a report, and curves."""

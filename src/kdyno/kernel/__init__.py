@@ -1,1 +1,1 @@
-"""Recipe and source to image: sources, patches, Kconfig, toolchains, knobs, and the cache of finished images."""
+"""From recipe and source to image: sources, patches, Kconfig, toolchains, knobs, and the cache of finished images."""

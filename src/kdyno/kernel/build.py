@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import kdyno
 from kdyno.base.files import read_whole
-from kdyno.base.state import State, StateNotWritable, why_not_writable
+from kdyno.base.state import State, StateNotWritable, unwritable_reason
 from kdyno.kernel import build_directory, build_log, estimate, hardening, images, inputs, kconfig, kconfig_check, lkd
 from kdyno.kernel.delegation import ccd, held, records
 from kdyno.kernel.delegation.records import Records
@@ -39,12 +39,12 @@ Progress = Callable[[int, int | None, str], None]
 """Lines of output so far, lines expected (None: unknown), the current line."""
 
 NEEDED_MB = 2500
-"""Free space that a build of a trimmed configuration wants: objects, then vmlinux with its debug information."""
+"""Megabytes of free space for a build of a trimmed configuration: objects, then vmlinux with its debug information."""
 LAYOUT_MB = 120
-"""What each further layout wants: its bzImage and vmlinux."""
+"""Megabytes for each further layout: its bzImage and vmlinux."""
 TARGETS = ("vmlinux", "bzImage")
 LINKED = "vmlinux.unstripped"
-"""What vmlinux is made of since 6.15; only its absence makes Kbuild link anew."""
+"""The file that vmlinux is made from since 6.15; only its absence makes Kbuild link anew."""
 
 
 def build(plan: BuildPlan, state: State, progress: Progress, jobs: int | None = None) -> Image:
@@ -60,11 +60,11 @@ def build_layouts(
     say: Say = lambda _: None,
     heard: Say = lambda _: None,
 ) -> list[Image]:
-    """The images of plans that differ in nothing but layout and delegation, in the order of the plans.
+    """Return the images of plans that differ in nothing but layout and delegation, in the order of the plans.
 
-    What isn't built yet is compiled once and linked once for each layout. Where a delegation chooses otherwise than the
-    one before, only the objects that it chooses otherwise for are compiled again. An image is kept as soon as it is
-    there: Ctrl-C loses only the one under way. `heard` gets each line that the build says.
+    What isn't built yet is compiled once and linked once for each layout. If a delegation differs from the one before,
+    only the objects with another choice are compiled again. An image is kept as soon as it is there: Ctrl-C loses only
+    the one under way. `heard` gets each line of the build's output.
     """
     objects_key = plans[0].objects_key
     assert all(plan.objects_key == objects_key for plan in plans), "these plans can't share their objects"
@@ -72,7 +72,7 @@ def build_layouts(
         waiting = "waiting for another kdyno that builds the same image"
         with state.lock(f"image-{objects_key}", on_wait=lambda: progress(0, None, waiting)):
             if missing := _missing(plans, state):
-                if why := why_not_writable(state.images):  # said before the build, not after it
+                if why := unwritable_reason(state.images):  # said before the build, not after it
                     raise StateNotWritable(path=state.images, why=why)
                 sweep(objects_key, state)
                 state.require_space(NEEDED_MB + LAYOUT_MB * (len(missing) - 1))
@@ -81,7 +81,9 @@ def build_layouts(
 
 
 def check_configuration(plan: BuildPlan, state: State) -> tuple[str, ...]:
-    """Only configure, in seconds: raises what `build` would raise about Kconfig; returns the notes it would record."""
+    """Configure only, which takes seconds. Raise the errors of `build` about Kconfig; return the notes that it would
+    record.
+    """
     if images.is_built(plan.key, state):
         return load_image(plan.key, state).record.notes
     with state.lock(f"image-{plan.objects_key}"), build_workspace(plan, state) as work:
@@ -90,15 +92,17 @@ def check_configuration(plan: BuildPlan, state: State) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Configured:
-    """What Kconfig makes of a plan."""
+    """The result of Kconfig for a plan."""
 
     config: dict[str, str]
     unmet: tuple[kconfig_check.Unmet, ...]
-    """What was asked in vain, and why."""
+    """Requests that had no effect, and why."""
 
 
 def configured(plan: BuildPlan, state: State) -> Configured:
-    """Only configure, in seconds, and refuse nothing that was asked in vain. Raises ValueRuns and what make raises."""
+    """Configure only, which takes seconds, and refuse no request without effect. Raise ValueRuns and the errors of
+    make.
+    """
     if images.is_built(plan.key, state):
         text = read_whole(load_image(plan.key, state).config, MOST_BYTES).decode(errors="replace")
         config = kconfig_check.read_config(text)
@@ -109,7 +113,7 @@ def configured(plan: BuildPlan, state: State) -> Configured:
 
 
 def _missing(plans: Sequence[BuildPlan], state: State) -> list[BuildPlan]:
-    """The plans without an image, each once."""
+    """Return the plans without an image, each once."""
     return list({plan.key: plan for plan in plans if not images.is_built(plan.key, state)}.values())
 
 
@@ -139,7 +143,7 @@ class Objects:
         self._logged = 0
 
     def make_image(self, plan: BuildPlan, progress: Progress) -> None:
-        """Make what isn't there of the plan's objects, link them, and keep the image.
+        """Make the missing objects of the plan, link them, and keep the image.
 
         After a BuildFailed the next plan can be made all the same.
         """
@@ -165,14 +169,18 @@ class Objects:
 
 
 def _forget_changed(work: Work, before: BuildPlan) -> bool:
-    """Remove the objects that the plan's delegation makes in another way than the one before; whether there are any."""
+    """Remove the objects that the plan's delegation makes in another way than the one before; return whether there are
+    any.
+    """
     if not (before.delegation and work.plan.delegation):
         return False
     return bool(ccd.forget_changed(work.objects, before.delegation.plan, work.plan.delegation.plan))
 
 
 def _configure(work: Work) -> tuple[str, ...]:
-    """Make .config, and stop unless it holds what was asked. Return notes on what the base asked in vain."""
+    """Make .config, and stop unless it holds what was requested. Return notes on requests of the base without
+    effect.
+    """
     plan, config = work.plan, _made_config(work)
     kconfig_check.refuse(kconfig_check.unmet(plan.asks, config, plan.tree))
     notes = (*plan.notes, *_held(work, config))
@@ -187,7 +195,7 @@ def _configure(work: Work) -> tuple[str, ...]:
 
 
 def _made_config(work: Work) -> dict[str, str]:
-    """The .config that the kernel's own tools make now. Raises ValueRuns."""
+    """Return the .config that the kernel's own tools make now. Raise ValueRuns."""
     for command in kconfig.steps(work.plan.base, work.plan.asks, work.objects, work.make):
         work.run(command)
     config = kconfig_check.read_config(_config_text(work))
@@ -196,7 +204,9 @@ def _made_config(work: Work) -> dict[str, str]:
 
 
 def _held(work: Work, config: Mapping[str, str]) -> tuple[str, ...]:
-    """What several compilers make of the configuration: refused, or listed, by configuring for the reference alone."""
+    """Return the effects of several compilers on the configuration: refused, or listed, by configuring for the
+    reference alone.
+    """
     if work.plan.delegation is None:
         return ()
     plan = work.plan.delegation.plan
@@ -213,12 +223,12 @@ def _held(work: Work, config: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _config_text(work: Work) -> str:
-    """The .config as it is, whatever it holds: no line end but the kernel's is made one."""
+    """Return the .config as it is, whatever it holds: no line end but the kernel's is made one."""
     return (work.objects / ".config").read_bytes().decode(errors="replace")
 
 
 def _guessed_steps(work: Work) -> int:
-    """Lines that a build of the .config just made should have, before any image of its base is there to tell."""
+    """Return how many lines a build of the .config just made should have, if no image of its base is there to tell."""
     return estimate.lines(estimate.options_on(_config_text(work)))
 
 
@@ -241,13 +251,13 @@ def _make(work: Work, make: Sequence[str], progress: Progress, expected: int | N
 
 
 def _delegated(work: Work) -> Records:
-    """What made the objects, once it was checked; nothing where ccd had no part in it."""
+    """Return what made the objects, after it was checked; nothing if ccd had no part in it."""
     delegation = work.plan.delegation
     return ccd.check(work.objects, delegation.plan, strict=delegation.strict) if delegation else Records()
 
 
 def _keep(work: Work, notes: tuple[str, ...], steps: int, started: float) -> None:
-    """Store the image; what is left makes the next make link again."""
+    """Store the image; the remaining files make the next make link again."""
     made, ordered = _delegated(work), lkd.notes(work.objects)
     for note in ordered:
         work.say(note)
@@ -258,7 +268,7 @@ def _keep(work: Work, notes: tuple[str, ...], steps: int, started: float) -> Non
 
 
 def _unused(work: Work, made: Records) -> tuple[str, ...]:
-    """A note on the rules of a delegation that had no file in this configuration."""
+    """Return a note on the rules of a delegation that had no file in this configuration."""
     if work.plan.delegation is None:
         return ()
     unused = ccd.unused_rules(work.plan.delegation.plan, made)

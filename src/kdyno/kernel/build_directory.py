@@ -1,4 +1,4 @@
-"""The directory of a build: where sources seem to be and where objects go.
+"""The directory of a build: the apparent place of sources and the place of objects.
 
 builds/<key>/ holds a symlink to every top entry of the source tree, the object directory `o`, and `tmp`, the TMPDIR of
 the build. Kbuild calls the source `..` when it is the parent of the object directory (`srctree := ..` in the top
@@ -35,10 +35,13 @@ OWN = frozenset(
         "ccache-probe.o",
     }
 )
-"""All that kdyno makes in a build directory. A link of such a name in a stranger's tree would be written through."""
+"""Everything that kdyno makes in a build directory. A link of such a name in a stranger's tree would be written
+through.
+"""
 UNFIT = re.compile(r"""[\s:,;=$%&|<>()'"`\\]""")
-"""What no path of a build may hold. Kbuild itself refuses spaces and colons; of the others make, the shell or gcc's -Wp
-makes something else (tried on 6.12, one by one)."""
+"""Characters that no path of a build may hold. Kbuild itself refuses spaces and colons; others are changed by make, the
+shell or gcc's -Wp (tried on 6.12, one by one).
+"""
 WORDS = {" ": "spaces", "\t": "tabs", "\n": "line ends"}
 
 
@@ -53,7 +56,9 @@ class NameTaken(UserError):
 
 
 def why_unfit(state: State) -> str | None:
-    """What is wrong with the path of the state directory, as it is named and where it leads; None if nothing is."""
+    """Return what is wrong with the path of the state directory, as it is named and where it leads; None if nothing
+    is.
+    """
     characters = sorted({*UNFIT.findall(str(state.root)), *UNFIT.findall(str(state.root.resolve()))})
     if not characters:
         return None
@@ -69,9 +74,8 @@ def require_fit(state: State) -> None:
 def prepare(tree: Path, key: str, state: State) -> Path:
     """Make the build directory afresh and return the object directory in it.
 
-    What an earlier build left there (after kill -9) is removed first: a half-written object with a new time stamp
-    would be taken for finished, and a wrong object is silent corruption. ccache makes up for the lost time. Raises
-    NameTaken.
+    Files of an earlier build (after kill -9) are removed first: a half-written object with a new time stamp would be
+    taken for finished, and a wrong object is silent corruption. ccache makes up for the lost time. Raise NameTaken.
     """
     entries = sorted(tree.iterdir())
     for entry in entries:
@@ -92,5 +96,5 @@ def directory(key: str, state: State) -> Path:
 
 
 def log_file(key: str, state: State) -> Path:
-    """The log of a build under way, or of one that failed."""
+    """Return the log of a build under way, or of one that failed."""
     return state.builds / f"{key}.log"

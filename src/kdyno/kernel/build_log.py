@@ -1,4 +1,4 @@
-"""What was made and what went wrong, from the log of a build. Pure."""
+"""The steps and the errors in the log of a build. Pure."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ ERRORS = [
     )
 ]
 STEP = re.compile(r"  [A-Z][A-Z0-9_+]{1,15} (?:\[[A-Z]\] )? *\S")
-"""How Kbuild says that it makes a file: `  CC      fs/open.o`, `  LD [M]  fs/ext4/ext4.ko`."""
+"""Kbuild's line for a file that it makes: ` CC fs/open.o`, ` LD [M] fs/ext4/ext4.ko`."""
 COMPILED = re.compile(r"^  CC +(\S{1,4096}\.o)$", re.M)
 LAST_RESORT = re.compile(r"^(?:\S+:\d+: )?\*\*\* |^make(?:\[\d+\])?: \*\*\* ")
 
 
 def first_error(lines: Iterable[str]) -> str:
-    """The first line that says what failed; without one, the last thing that was said. Sources lose their `../`."""
+    """Return the first line that says what failed; without one, the last line. Sources lose their `../`."""
     kept = [line[:LONGEST_LINE] for line in lines if line.strip()]
     error_line = next((line for line in kept if any(pattern.search(line) for pattern in ERRORS)), None)
     error_line = error_line or next((line for line in kept if LAST_RESORT.search(line)), None)
@@ -42,21 +42,23 @@ def first_error(lines: Iterable[str]) -> str:
 
 
 def is_step(line: str) -> bool:
-    """Whether the line says that a file is made; warnings and notes are none, of which objtool may have thousands."""
+    """Return whether the line says that a file is made; warnings and notes don't, of which objtool may have
+    thousands.
+    """
     return STEP.match(line) is not None
 
 
 def compiled(log: str) -> frozenset[str]:
-    """The objects of the kernel itself that were compiled from C, relative to the object directory."""
+    """Return the objects of the kernel itself that were compiled from C, relative to the object directory."""
     return frozenset(COMPILED.findall(log))
 
 
 def ccache_error(lines: Iterable[str]) -> str | None:
-    """What ccache says if it was ccache that failed: no compiler was called then."""
+    """Return ccache's message if ccache failed: no compiler was called then."""
     matches = (re.match(r"ccache: error: (.*)", line) for line in lines)
     return next((match[1].strip()[:LONGEST_LINE] for match in matches if match), None)
 
 
 def disk_full(lines: Iterable[str]) -> bool:
-    """Whether a tool ran out of disk space."""
+    """Return whether a tool ran out of disk space."""
     return any(NO_SPACE in line for line in lines)

@@ -1,4 +1,4 @@
-"""ccache: what makes the second build fast. It changes how long a build takes, never what comes out of it."""
+"""ccache, which makes the second build fast. It changes the time of a build, never its result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ SLOPPINESS = "include_file_ctime,include_file_mtime"
 """Links and fresh patches renew the times of headers in the state directory; their contents are hashed anyway."""
 COMMAND = "ccache"
 OTHERS = dict.fromkeys(("CCACHE_COMPILER", "CCACHE_CC", "CCACHE_PATH", "CCACHE_PREFIX_CPP"), "")
-"""What could put another compiler in the place of the one that an image's key names, even in ccache's own file."""
+"""Settings that could put another compiler in the place of the one that an image's key names, even in ccache's own
+file.
+"""
 LEFT_OUT = "note: ccache can't be used ({why}): the build goes on without it"
 
 
@@ -31,7 +33,8 @@ def make_words(words: Sequence[str], toolchain: Toolchain) -> tuple[str, ...]:
 
 
 def environment(build: Path) -> dict[str, str]:
-    """Where the cache is stays the user's choice (CCACHE_DIR and the rest of theirs); hits must not depend on paths.
+    """Return the variables for ccache. The place of the cache stays the user's choice (CCACHE_DIR and the rest of
+    theirs); hits must not depend on paths.
 
     Kbuild compiles with paths relative to the object directory (see places.py); BASEDIR and NOHASHDIR take care of
     the few absolute ones and of the working directory.
@@ -44,10 +47,10 @@ def environment(build: Path) -> dict[str, str]:
 
 
 def why_not(compiler: str, scratch: Path) -> str | None:
-    """Let ccache compile a line in the directory `scratch` as in a build; None if it can, otherwise what it says.
+    """Return why ccache can't compile a line in the directory `scratch` as in a build; None if it can.
 
-    Nothing less tells: its other commands succeed where it can't make a file. CCACHE_RECACHE makes it write to the
-    cache although the line may have been compiled before.
+    A weaker test is not enough: its other commands succeed where it can't make a file. CCACHE_RECACHE makes it write to
+    the cache although the line may have been compiled before.
     """
     source, made = scratch / "ccache-probe.c", scratch / "ccache-probe.o"
     source.write_text("int probe;\n", encoding="utf-8")

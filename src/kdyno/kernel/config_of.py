@@ -1,4 +1,4 @@
-"""The configuration that a bzImage was built with, where one lies at its place."""
+"""The configuration that a bzImage was built with, if one lies at its place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BUILD_TREE = ("arch", "x86", "boot", "bzImage")
 
 
 def config_of(kernel: Path) -> Path | None:
-    """`config-RELEASE` beside `vmlinuz-RELEASE`, `config` beside an image, or .config of the build tree."""
+    """Return `config-RELEASE` next to `vmlinuz-RELEASE`, `config` next to an image, or .config of the build tree."""
     _, dash, release = kernel.name.partition("-")
     candidates = [kernel.with_name(f"config-{release}" if dash else "config")]
     if kernel.parts[-len(BUILD_TREE) :] == BUILD_TREE:
@@ -23,7 +23,7 @@ def config_of(kernel: Path) -> Path | None:
 
 
 def _is_config(path: Path) -> bool:
-    """Many a file is called `config`."""
+    """Return whether it is a kernel configuration: many other files are called `config`."""
     try:
         return b"\nCONFIG_X86=y\n" in read_whole(path, MOST_BYTES)
     except OSError:

@@ -1,6 +1,6 @@
-"""How much work a build is, guessed from its configuration, for as long as nothing like it was built here. Pure.
+"""The work of a build, guessed from its configuration, until a similar one was built here. Pure.
 
-All figures are of Linux 6.12 for x86_64; where they come from stands with each.
+All figures are of Linux 6.12 for x86_64; each has its source next to it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ OPTIONS = {
     "make:defconfig": 1583,
     "make:allyesconfig": 14_520,
 }
-"""Options that are y, counted in the .config that comes out: these bases don't show it before they are configured."""
+"""Options that are y, counted in the final .config: these bases don't show it before they are configured."""
 
 WHOLE = "Automatically generated file"
-"""Is in the head of every .config, but not of what savedefconfig makes of it, which lists only what isn't default."""
+"""A text in the header of every .config, but not in the output of savedefconfig, which lists only options that aren't
+default.
+"""
 
 FILES_PER_OPTION = 1.9
 """Files that are compiled for vmlinux and bzImage: 506 with tinyconfig, 696 with allnoconfig, 757 with dyno, 2,875 with
 defconfig, 24,300 with allyesconfig (dyno was built, the others were counted with make -n). This line is within 13 % of
 each. Modules aren't built, so options that are m don't count."""
 BARREN_OPTIONS = 100
-"""Those that only say what compiler and architecture can do: no file hangs on them. Where the same line begins."""
+"""Options that only say what compiler and architecture can do: no file depends on them. They begin like this."""
 
 LINES_PER_FILE = 1.15
 OTHER_LINES = 440
@@ -40,29 +42,31 @@ SERIAL_SECONDS = 20.0
 
 
 def options_on(config: str) -> int:
-    """Options that are y in the text of a .config."""
+    """Return the number of options that are y in the text of a .config."""
     return sum(line.endswith("=y") for line in config.splitlines())
 
 
 def options_of(base: Base) -> int | None:
-    """The same before anything was configured; None: only configuring tells."""
+    """Return the number of options that are y before anything was configured; None: only configuring tells."""
     if base.kind != "fragment" and WHOLE in base.text:
         return options_on(base.text)
     return OPTIONS.get(base.spec)
 
 
 def files(options: int) -> int:
-    """Files that are compiled with so many options."""
+    """Return the number of files that are compiled with so many options."""
     return round(FILES_PER_OPTION * max(0, options - BARREN_OPTIONS))
 
 
 def lines(options: int) -> int:
-    """Lines of output that a build with so many options has."""
+    """Return the number of lines of output of a build with so many options."""
     return round(LINES_PER_FILE * files(options)) + OTHER_LINES
 
 
 def files_of(plan: BuildPlan) -> int | None:
-    """Files that a plan compiles, to the nearest ten: the base's, and those of options asked for; None: no telling."""
+    """Return the number of files that a plan compiles, to the nearest ten: the base's, and those of requested options;
+    None: not known.
+    """
     options = options_of(plan.base)
     if options is None:
         return None
@@ -72,5 +76,5 @@ def files_of(plan: BuildPlan) -> int | None:
 
 
 def seconds(compiled: int, family: str, cores: int) -> float:
-    """How long compiling so many files, and linking them, takes."""
+    """Return the seconds that compiling so many files, and linking them, takes."""
     return SERIAL_SECONDS + compiled * SECONDS_PER_FILE[family] / cores

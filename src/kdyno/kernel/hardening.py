@@ -1,4 +1,4 @@
-"""Mitigations and hardening: which of them a kernel has, and which the dyno configuration can't expect of a source.
+"""Mitigations and hardening: those that a kernel has, and those that the dyno configuration can't expect of a source.
 
 They are listed in data/hardening.txt.
 """
@@ -18,11 +18,13 @@ from kdyno.kernel.kconfig_tree import Entry, read_tree
 from kdyno.kernel.knobs.base import KconfigRequest
 
 Place = Literal["on", "left", "more"]
-"""What the dyno configuration makes of it; hardening.txt says what each word means."""
+"""The treatment in the dyno configuration; hardening.txt explains each word."""
 State = Literal["on", "off", "no such option"]
 
 MENUS = {"CPU_MITIGATIONS", "SPECULATION_MITIGATIONS"}
-"""What all questions of the menu "Mitigations for CPU vulnerabilities" depend on; the second name is the older."""
+"""The option that all questions of the menu "Mitigations for CPU vulnerabilities" depend on; the second name is the
+older.
+"""
 HARDENING_MENU = "security/Kconfig.hardening"
 RECOMMENDED = ("kernel/configs/hardening.config", "arch/x86/configs/hardening.config")
 """The kernel's own fragments, since 6.7."""
@@ -31,7 +33,7 @@ ELSEWHERE = re.compile(
     r"SLAB_FREELIST_\w+|HARDENED_\w+|FORTIFY_SOURCE|SECCOMP\w*|SYN_COOKIES|"
     r"X86_KERNEL_IBT|X86_SMAP|X86_UMIP|X86_USER_SHADOW_STACK"
 )
-"""Options that protect and lie in other menus, or that a kernel without hardening.config has as well."""
+"""Protecting options of other menus, or of a kernel without hardening.config as well."""
 
 
 class Row(Frozen):
@@ -40,7 +42,7 @@ class Row(Frozen):
     dyno: Place
     option: str
     names: tuple[str, ...]
-    """The option, then what older kernels call it."""
+    """The option, then its names in older kernels."""
     needs: tuple[str, ...]
     what: str
 
@@ -53,13 +55,13 @@ class Protection(Frozen):
     state: State
     """`no such option`: the kernel is too old for it or too new, or has nothing that it would guard."""
     what: str
-    """What it does, in a few words; empty for a MITIGATION_ that hardening.txt doesn't have."""
+    """Its effect, in a few words; empty for a MITIGATION_ that hardening.txt doesn't have."""
     dyno: Place
 
 
 @cache
 def table() -> dict[str, Row]:
-    """The rows of hardening.txt in their order, by the option's name of today."""
+    """Return the rows of hardening.txt in their order, by the option's name of today."""
     text = files("kdyno").joinpath("data", "hardening.txt").read_text(encoding="utf-8")
     lines = [line.split(maxsplit=3) for line in text.splitlines() if line and not line.startswith("#")]
     older: dict[str, list[str]] = {}
@@ -79,7 +81,8 @@ def table() -> dict[str, Row]:
 
 
 def protections(config: Mapping[str, str]) -> tuple[Protection, ...]:
-    """What kconfig_check.read_config() read of a final .config, in the order of hardening.txt. Pure.
+    """Return the protections in a final .config that kconfig_check.read_config() read, in the order of hardening.txt.
+    Pure.
 
     Mitigations that only a newer kernel has, and the list doesn't, come last.
     """
@@ -118,10 +121,10 @@ def _is_on(option: str, config: Mapping[str, str]) -> bool:
 def to_be_met(
     asks: Collection[KconfigRequest], config: Mapping[str, str], overruled: Collection[str], tree: Path
 ) -> list[KconfigRequest]:
-    """The asks of a base without those for hardening that are met, or say nothing when they aren't.
+    """Return the requests of a base that must be met: without those for hardening whose absence is allowed.
 
-    Those are one that is met under another name, one that went with an option which the recipe itself turned off, and
-    one that the source in `tree` doesn't know: each source has other mitigations.
+    These are requests that are met under another name, those that went with an option which the recipe itself turned
+    off, and those that the source in `tree` doesn't know: each source has other mitigations.
     """
     option_of = {name: option for option, row in table().items() for name in row.names}
     others = [request for request in asks if request.symbol not in option_of]
@@ -140,7 +143,7 @@ def to_be_met(
 
 
 def _is_turned_off(option: str, config: Mapping[str, str], overruled: Collection[str]) -> bool:
-    """Whether the recipe asked about this option, or one that it needs, and it is not on."""
+    """Return whether the recipe asked about this option, or one that it needs, and it is not on."""
     if _is_on(option, config):
         return False
     needs = table()[option].needs if option in table() else ()
@@ -149,7 +152,7 @@ def _is_turned_off(option: str, config: Mapping[str, str], overruled: Collection
 
 
 def candidates(tree: Path) -> set[str]:
-    """The options of a kernel source that hardening.txt must have if `make defconfig` turns them on."""
+    """Return the options of a kernel source that hardening.txt must have if `make defconfig` turns them on."""
     entries = read_tree(tree).entries
     asked = {
         symbol

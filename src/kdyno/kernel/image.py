@@ -1,4 +1,4 @@
-"""The image: what a recipe and a source become. The record is stored beside the files as image.json."""
+"""The image: the result of a recipe and a source. The record is stored with the files as image.json."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class SourceIdentity(Frozen):
     """A kernel tree, by content."""
 
     spec: str
-    """As asked for: `debian:linux-source-6.12`."""
+    """The name that was requested: `debian:linux-source-6.12`."""
     identity: str
     """`git:<commit>`, `tarball:<sha256>` or `tree:<sha256>`."""
     version: str
     """The kernel's own version, `make kernelversion`: `6.12.117`."""
     origin: str
-    """What a person would call it: package version, `git describe`, file name."""
+    """The name for people: package version, `git describe`, file name."""
 
 
 class ImageSizes(Frozen):
@@ -64,32 +64,38 @@ class ImageRecord(Frozen):
     sizes: ImageSizes
     build_seconds: float
     steps: int
-    """Files that the build made: what progress bars count."""
+    """Number of files that the build made: progress bars count them."""
     make: tuple[str, ...]
-    """The words of the make command that built it, without -j and O=."""
+    """The arguments of the make command that built it, without -j and O=."""
     environment: dict[str, str]
     """The environment variables set for it."""
     inputs: dict[str, str] = {}
-    """By name: SHA-256 of each file that `@NAME@` stands for in `make` and `environment`, or of all that decides it."""
+    """By name: SHA-256 of each file that `@NAME@` stands for in `make` and `environment`, or of everything that decides
+    it.
+    """
     config_sha256: str
     kdyno: str
     """Version of kdyno that built it."""
     patches: tuple[str, ...] = ()
     """SHA-256 of each patch file of the recipe, in order."""
     facts: tuple[str, ...] = ()
-    """What else decided it: what `native` stood for where it was built."""
+    """Other facts that decided it: the meaning of `native` where it was built."""
     needs: tuple[str, ...] = ()
     """Flags of /proc/cpuinfo that a machine must have: without one of them the kernel meets an illegal instruction."""
     files: dict[ImageFile, Sha256] = {}
     """SHA-256 of each file of the image."""
     objects: dict[str, int] = {}
-    """By compiler: how many objects it made, where ccd stood in for it and recorded that."""
+    """By compiler: the number of its objects, if ccd stood in for it and recorded that."""
     banner: str = ""
-    """Of a built kernel: what it says of itself, who built it and when."""
+    """A built kernel's own description, who built it and when."""
     modules: tuple[str, ...] = ()
-    """Of a built kernel: what is kept of its modules, each after what it needs."""
+    """The kept modules of a built kernel, each after those that it needs."""
     notes: tuple[str, ...] = ()
-    """What a reader should know: patches that were in already, lines of the base that this source doesn't take."""
+    """Notes for a reader: patches that were in already, lines of the base that this source doesn't accept."""
+
+
+ImagesByVariant = dict[str, tuple[ImageRecord, ...]]
+"""What `kdyno build --json` prints."""
 
 
 class Image(Frozen):
@@ -121,7 +127,7 @@ class Image(Frozen):
 
     @property
     def given_symbols(self) -> Path | None:
-        """System.map, where vmlinux has no symbols of its own."""
+        """System.map, if vmlinux has no symbols of its own."""
         return self.symbols if self.is_given and "System.map" in self.record.files else None
 
     @property

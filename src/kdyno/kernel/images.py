@@ -23,14 +23,15 @@ from kdyno.base import elf_listing
 from kdyno.base.digests import file_digest
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import read_whole, sync
-from kdyno.base.state import State, disk_full_is_said
+from kdyno.base.mistakes import first_fault, is_json
+from kdyno.base.state import State, require_space, translate_disk_full
 from kdyno.kernel import lkd
 from kdyno.kernel.image import Image, ImageFile, ImageRecord, ImageSizes
 from kdyno.kernel.source_trees import remove_tree
 
 RECORD = "image.json"
 MOST_BYTES = 10_000_000
-"""Of a record."""
+"""Bytes of a record."""
 LOG: ImageFile = "build.log"
 FILES: dict[ImageFile, str] = {
     "bzImage": "arch/x86/boot/bzImage",
@@ -74,7 +75,9 @@ def directory(key: str, state: State) -> Path:
 
 
 def is_built(key: str, state: State) -> bool:
-    """Whether there is an image of this key, or a damaged one. One that another version recorded is built anew."""
+    """Return whether there is an image of this key, or a damaged one. One that another version recorded is built
+    anew.
+    """
     place = directory(key, state)
     try:
         return place.is_dir() and bool(read_record(place))
@@ -85,7 +88,7 @@ def is_built(key: str, state: State) -> bool:
 
 
 def load_image(key: str, state: State) -> Image:
-    """The image of this key; raises ImageCorrupt if something in its directory isn't as it was left."""
+    """Return the image of this key; raises ImageCorrupt if something in its directory isn't as it was left."""
     place = directory(key, state)
     if not place.is_dir():
         raise ImageMissing(key=key, directory=state.images)
@@ -96,7 +99,9 @@ def load_image(key: str, state: State) -> Image:
 
 
 def image_in(place: Path, state: State) -> Image:
-    """The image in a directory, wherever that is; raises ImageCorrupt unless each file is the one on its record."""
+    """Return the image in a directory, wherever that is. Raise ImageCorrupt unless each file is the one on its
+    record.
+    """
     record = read_record(place)
     if why := _why_not_built(place, record, state):
         raise ImageCorrupt(directory=place, why=why)
@@ -104,7 +109,7 @@ def image_in(place: Path, state: State) -> Image:
 
 
 def _why_not_built(place: Path, record: ImageRecord, state: State) -> str:
-    """Which file isn't the one that was built; empty if all are."""
+    """Return which file isn't the one that was built; empty if all are."""
     sizes = {"bzImage": record.sizes.bzimage, "vmlinux": record.sizes.vmlinux}
     is_expected = {RECORDS: bool(record.objects), SECTIONS: SECTIONS in record.files, NOTES: NOTES in record.files}
     is_expected[MODULES] = bool(record.modules)
@@ -118,7 +123,7 @@ def _why_not_built(place: Path, record: ImageRecord, state: State) -> str:
         except OSError as error:
             return f"{name}: {error.strerror}"
         if not stat.S_ISREG(status.st_mode):
-            return f"{name} is no regular file"
+            return f"{name} is not a regular file"
         if status.st_size != sizes.get(name, status.st_size):
             return f"{name} isn't {sizes[name]:,} bytes, as its record has it"
         if name not in record.files:
@@ -129,37 +134,49 @@ def _why_not_built(place: Path, record: ImageRecord, state: State) -> str:
 
 
 def find_image(named: str, state: State) -> Image:
-    """The image that a user means by its key, the start of it, its directory or a file in that.
+    """Return the image that a user names by its key, the start of it, its directory or a file in that.
 
-    Raises NoSuchImage, also where several keys start so, and what load_image raises.
+    Raise NoSuchImage, also if several keys start so, and the errors of load_image.
     """
     path = Path(named)
     folder = path.parent if path.is_file() else path
-    if folder.is_dir() and folder.resolve().parent == state.images.resolve():
+    if is_of_image(folder, state):
         return load_image(folder.resolve().name, state)
-    if len(named) >= KEY_DIGITS_NEEDED and named.isalnum():
-        matches = list(state.images.glob(f"{named}*"))
-        if len(matches) == 1:
-            return load_image(matches[0].name, state)
+    if len(keys := keys_from(named, state)) == 1:
+        return load_image(keys[0], state)
     raise NoSuchImage(named=named, images=state.images)
 
 
+def is_of_image(folder: Path, state: State) -> bool:
+    """Whether this is the directory of an image."""
+    return folder.is_dir() and folder.resolve().parent == state.images.resolve()
+
+
+def keys_from(start: str, state: State) -> list[str]:
+    """The keys of images that start so; none where these are too few digits to tell."""
+    is_enough = len(start) >= KEY_DIGITS_NEEDED and start.isalnum()
+    return [key for key in all_keys(state) if is_enough and key.startswith(start)]
+
+
+def all_keys(state: State) -> list[str]:
+    """The keys of all images, in order."""
+    return sorted(place.name for place in state.images.glob("[!.]*"))
+
+
 def read_record(place: Path) -> ImageRecord:
-    """The provenance of the image in a directory; raises ImageCorrupt."""
+    """Return the provenance of the image in a directory; raises ImageCorrupt."""
     try:
         return ImageRecord.model_validate_json(read_whole(place / RECORD, MOST_BYTES))
     except OSError as error:
         raise ImageCorrupt(directory=place, why=f"{RECORD}: {error.strerror}") from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        if first["type"] == "json_invalid":
-            raise ImageCorrupt(directory=place, why=f"{RECORD} isn't readable: {first['msg']}") from error
-        why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise ImageOfAnotherVersion(directory=place, why=why) from error
+        if not is_json(error):
+            raise ImageCorrupt(directory=place, why=f"{RECORD}: {first_fault(error)}") from error
+        raise ImageOfAnotherVersion(directory=place, why=first_fault(error)) from error
 
 
 def store_image(record: ImageRecord, objects: Path, log: Path, state: State, delegated: str = "") -> Image:
-    """Put what the build made into a new directory, and give that its name when it is complete and on disk.
+    """Put the results of the build into a new directory, and give that its name when it is complete and on disk.
 
     The record gets the digests of the files, and is written last. Big files are moved; the configuration and the log
     are copied, because another image may be made from the same objects. `delegated` is what ccd recorded; what lkd
@@ -183,6 +200,7 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State, del
 
 def store_files(record: ImageRecord, files: Mapping[ImageFile, bytes], state: State) -> Image:
     """The same of an image whose files are given."""
+    require_space(state.images, sum(map(len, files.values())))
     with _new_directory(record.key, state) as partial:
         for name, content in files.items():
             (partial / name).write_bytes(content)
@@ -196,14 +214,17 @@ def _new_directory(key: str, state: State) -> Iterator[Path]:
     place = directory(key, state)
     partial = place.with_name(f".{key}.partial")
     remove_tree(partial)
-    with disk_full_is_said(partial):
-        partial.mkdir()
-        yield partial
-        for file in (*partial.iterdir(), partial):
-            sync(file)
-        remove_tree(place)  # it is one of another version, or there is none
-        partial.rename(place)
-        sync(state.images)
+    try:
+        with translate_disk_full(partial):
+            partial.mkdir()
+            yield partial
+            for file in (*partial.iterdir(), partial):
+                sync(file)
+            remove_tree(place)  # it is one of another version, or there is none
+            partial.rename(place)
+            sync(state.images)
+    finally:
+        remove_tree(partial)
 
 
 def _recorded(record: ImageRecord, partial: Path) -> ImageRecord:
@@ -225,7 +246,7 @@ def _pack_notes(objects: Path, archive: Path) -> None:
 
 
 def sizes(objects: Path) -> ImageSizes:
-    """Sizes of what a build left in its object directory."""
+    """Return the sizes of a build's results in its object directory."""
     vmlinux = objects / FILES["vmlinux"]
     return ImageSizes(
         bzimage=(objects / FILES["bzImage"]).stat().st_size,
@@ -252,18 +273,18 @@ def text_size(symbols: str) -> int:
 
 
 def content_digest(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def records(state: State) -> Iterator[ImageRecord]:
-    """The records of all images that can be read, the newest first."""
+    """Yield the records of all images that can be read, the newest first."""
     for path in sorted(state.images.glob(f"[!.]*/{RECORD}"), key=lambda path: path.stat().st_mtime, reverse=True):
         with suppress(ImageCorrupt):
             yield read_record(path.parent)
 
 
 def expected_steps(base: str, state: State) -> int | None:
-    """How many lines of output to expect: as many as the latest image of the same base took."""
+    """Return how many lines of output to expect: as many as the latest image of the same base took."""
     return next((record.steps for record in records(state) if record.base == base), None)

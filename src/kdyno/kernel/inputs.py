@@ -20,9 +20,11 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.state import State
 
 DIRECTORY = "inputs"
-"""Beside the object directory, where commands run: so `../inputs/NAME` is the path in all commands of all builds."""
+"""The directory of inputs, next to the object directory, where commands run: so `../inputs/NAME` is the path in all
+commands of all builds.
+"""
 MOST_BYTES = 256_000_000
-"""Of a user's own file."""
+"""Bytes of a user's own file."""
 DIGEST_DIGITS = 16
 """In a file's name. ccache doesn't hash the content of a file that it doesn't know an option for, but does hash the
 option: a file of other content must have another name."""
@@ -30,12 +32,12 @@ option: a file of other content must have another name."""
 
 class InputUnreadable(UserError):
     message = "can't read {path}, which the recipe names as its {name}: {why}"
-    hint = "paths in an experiment are relative to its file"
+    hint = "check the path: those in an experiment are relative to its file"
 
 
 class InputMissing(InfrastructureError):
-    message = "there is no {path}, from which the {name} of this build comes"
-    hint = "run the same command again: what is missing is made anew"
+    message = "the file {path} is missing, from which the {name} of this build comes"
+    hint = "run the same command again: missing files are made anew"
 
 
 class Input(Frozen):
@@ -44,9 +46,9 @@ class Input(Frozen):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     """No two inputs of a recipe share it: the name of the knob that brings it."""
     digest: str
-    """SHA-256 of the content, or of all that decides the content where that is still to be made."""
+    """SHA-256 of the content, or of everything that decides the content if that is still to be made."""
     path: Path
-    """Where it lies in the state directory, or will lie when it is made. In no key."""
+    """Its path in the state directory, or its future one. In no key."""
 
     @property
     def placeholder(self) -> str:
@@ -58,12 +60,14 @@ class Input(Frozen):
 
 
 def kept_at(digest: str, state: State) -> Path:
-    """Where the state directory has the input of this digest, once it is made."""
+    """Return the path of the input of this digest in the state directory, once it is made."""
     return state.inputs / digest
 
 
 def read_input(name: str, path: Path, state: State) -> Input:
-    """A user's own file as an input. It is copied, so that a build takes what was planned. Raises InputUnreadable."""
+    """Return a user's own file as an input. It is copied, so that a build takes the planned file. Raise
+    InputUnreadable.
+    """
     try:
         content = read_whole(path, MOST_BYTES)
     except OSError as error:
@@ -76,12 +80,12 @@ def read_input(name: str, path: Path, state: State) -> Input:
 
 
 def digests(inputs: Iterable[Input]) -> dict[str, str]:
-    """What a key takes of them: digests by name."""
+    """Return digests by name, for a key."""
     return {file.name: file.digest for file in inputs}
 
 
 def place(inputs: Iterable[Input], build: Path) -> None:
-    """Copy the files of a build into its directory, unless they are there. Raises InputMissing."""
+    """Copy the files of a build into its directory, unless they are there. Raise InputMissing."""
     for file in inputs:
         copy = placed(file, build)
         if not copy.exists():
@@ -93,12 +97,12 @@ def place(inputs: Iterable[Input], build: Path) -> None:
 
 
 def placed(file: Input, build: Path) -> Path:
-    """Where a build directory has the file."""
+    """Return the path of the file in a build directory."""
     return build / DIRECTORY / file.file_name
 
 
 def with_paths(text: str, inputs: Iterable[Input]) -> str:
-    """The text with the path of each input, from the object directory, for its placeholder."""
+    """Return the text with the path of each input, from the object directory, for its placeholder."""
     for file in inputs:
         text = text.replace(file.placeholder, f"../{DIRECTORY}/{file.file_name}")
     return text

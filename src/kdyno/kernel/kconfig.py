@@ -1,4 +1,4 @@
-"""The kernel configuration: a base, what was asked on top of it, and the .config that the kernel's own tools make."""
+"""The kernel configuration: a base, the requests on top of it, and the .config that the kernel's own tools make."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ RUNNING_CONFIGS = ("/boot/config-{release}", "/lib/modules/{release}/config", "/
 
 class UnknownBase(UserError):
     message = "`{spec}` names no base configuration"
-    hint = "a base is `dyno`, file:/path/to/.config, make:tinyconfig, make:defconfig or make:localmodconfig?lsmod=FILE"
+    hint = (
+        "name a base: `dyno`, file:/path/to/.config, make:tinyconfig, make:defconfig or make:localmodconfig?lsmod=FILE"
+    )
 
 
 class BaseMissing(UserError):
@@ -41,11 +43,11 @@ class BaseIsInteractive(UserError):
 
 
 class Base(Frozen):
-    """What the configuration starts from."""
+    """The start of the configuration."""
 
     spec: str
     kind: Literal["fragment", "config", "make"]
-    """A list of asks on top of allnoconfig; a whole .config; or a target of the kernel's make."""
+    """A list of requests on top of allnoconfig; a whole .config; or a target of the kernel's make."""
     text: str = ""
     """The fragment, the .config, or the .config that a target starts from."""
     target: str = ""
@@ -53,9 +55,9 @@ class Base(Frozen):
 
 
 def resolve_base(spec: str) -> Base:
-    """Read all that the base is made of; what comes back decides the image, and is part of its key.
+    """Read all that the base is made of; the result decides the image, and is part of its key.
 
-    Raises ValueRuns.
+    Raise ValueRuns.
     """
     base = _read_base(spec)
     lines = enumerate(base.text.split("\n"), start=1)
@@ -111,7 +113,7 @@ def _read(path: Path, spec: str) -> str:
     except OSError as error:
         raise BaseMissing(path=path, spec=spec, why=error.strerror) from error
     except zlib.error as error:
-        raise BaseMissing(path=path, spec=spec, why=f"it is not what gzip makes: {error}") from error
+        raise BaseMissing(path=path, spec=spec, why=f"it is not a valid gzip file: {error}") from error
     return content.decode(errors="replace")
 
 
@@ -154,7 +156,7 @@ def steps(base: Base, asks: Iterable[KconfigRequest], objects: Path, make: Seque
 
 
 def fragment(asks: Iterable[KconfigRequest]) -> str:
-    """The asks as a Kconfig fragment, each with the one who asked above it."""
+    """Return the requests as a Kconfig fragment, each below the name of its origin."""
     lines = []
     for request in asks:
         lines.append(f"# asked by {request.by}")

@@ -1,4 +1,4 @@
-"""Whether a .config holds what was asked, and why not. Requested must be a subset of final."""
+"""Whether a .config holds the requested options, and why not. Requested must be a subset of final."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from kdyno.kernel.knobs.kconfig import SET, UNSET, refuse_commands
 
 
 class ConfigRefused(Unbuildable):
-    message = "the kernel's configuration didn't take {count} of what was asked:\n{list}"
-    hint = "ask for what they depend on as well, or drop them"
+    message = "the kernel's configuration didn't accept {count} of the requests:\n{list}"
+    hint = "request their dependencies as well, or drop them"
 
 
 class Unmet(Frozen):
@@ -27,7 +27,7 @@ class Unmet(Frozen):
     actual: str
     why: str
     instead: str = ""
-    """The member of its choice that is set in its place."""
+    """The member of its choice that is set instead."""
 
     @property
     def text(self) -> str:
@@ -36,7 +36,7 @@ class Unmet(Frozen):
 
 
 def read_config(text: str) -> dict[str, str]:
-    """The symbols of a .config and their values; what is not set is n."""
+    """Return the symbols of a .config and their values; what is not set is n."""
     config = {}
     for line in text.split("\n"):  # as Kconfig does: other line ends are part of a value
         if match := SET.fullmatch(line):
@@ -47,12 +47,14 @@ def read_config(text: str) -> dict[str, str]:
 
 
 def refuse_what_runs(config: Mapping[str, str]) -> None:
-    """Raise ValueRuns if a value of the final .config could get at a command of the build, whoever it is from."""
+    """Raise ValueRuns if a value of the final .config could reach a command of the build, whoever it is from."""
     refuse_commands(KconfigRequest(symbol=symbol, value=value, by=".config") for symbol, value in config.items())
 
 
 def unmet(asks: Iterable[KconfigRequest], config: Mapping[str, str], tree: Path) -> list[Unmet]:
-    """Each ask that isn't met, explained from the Kconfig files of the tree, which are read only if there is one."""
+    """Return each request that isn't met, explained from the Kconfig files of the tree, which are read only if there is
+    one.
+    """
     missing = [request for request in asks if not is_met(request, config)]
     if not missing:
         return []
@@ -71,7 +73,7 @@ def unmet(asks: Iterable[KconfigRequest], config: Mapping[str, str], tree: Path)
 def refuse_unknown(asks: Iterable[KconfigRequest], tree: Path) -> None:
     """Raise ConfigRefused for symbols that no Kconfig file of the tree defines, as `refuse` does after configuring.
 
-    A symbol that isn't there is n, so that may be asked.
+    A symbol that isn't there is n, so that may be requested.
     """
     kconfig = kconfig_of(tree)
     unknown = [ask for ask in asks if ask.symbol not in kconfig.entries and not is_met(ask, {})]
@@ -81,7 +83,9 @@ def refuse_unknown(asks: Iterable[KconfigRequest], tree: Path) -> None:
 
 @lru_cache(maxsize=4)
 def kconfig_of(tree: Path) -> KconfigTree:
-    """Read once for the variants of an experiment, whose trees are the same as long as it is planned."""
+    """Return the Kconfig files of a tree, read once for the variants of an experiment, whose trees are the same as long
+    as it is planned.
+    """
     return read_tree(tree)
 
 
@@ -92,7 +96,9 @@ def refuse(failures: Iterable[Unmet]) -> None:
 
 
 def is_met(request: KconfigRequest, config: Mapping[str, str]) -> bool:
-    """Numbers are compared as numbers; a symbol that isn't there is n, or an empty text."""
+    """Return whether a request is met. Numbers are compared as numbers; a symbol that isn't there is n, or an empty
+    text.
+    """
     actual = config.get(request.symbol, '""' if request.value == '""' else "n")
     if actual == request.value:
         return True
@@ -103,7 +109,7 @@ def is_met(request: KconfigRequest, config: Mapping[str, str]) -> bool:
 
 
 def explain(request: KconfigRequest, config: Mapping[str, str], kconfig: KconfigTree) -> str:
-    """Why a symbol doesn't have the value that it was asked to have. Pure."""
+    """Return why a symbol doesn't have the requested value. Pure."""
     entries = kconfig.entries.get(request.symbol)
     if not entries:
         near = difflib.get_close_matches(request.symbol, kconfig.entries, n=1, cutoff=0.75)
@@ -124,7 +130,7 @@ def explain(request: KconfigRequest, config: Mapping[str, str], kconfig: Kconfig
 
 
 def _behind(reason: str, config: Mapping[str, str], kconfig: KconfigTree) -> str:
-    """What a symbol without a prompt, which nobody can set, lacks in its turn."""
+    """Return what a symbol without a prompt, which nobody can set, lacks in its turn."""
     entries = kconfig.entries.get(reason.partition(" ")[0], [])
     if not entries or any(entry.prompts for entry in entries):
         return ""
@@ -148,14 +154,14 @@ def _members(choice: str, kconfig: KconfigTree) -> list[str]:
 
 
 def chosen_instead(symbol: str, config: Mapping[str, str], kconfig: KconfigTree) -> str:
-    """The other member of this symbol's choice that is set; empty if there is none."""
+    """Return the other member of this symbol's choice that is set; empty if there is none."""
     choices = {entry.choice for entry in kconfig.entries.get(symbol, []) if entry.choice}
     others = (name for choice in choices for name in _members(choice, kconfig) if name != symbol)
     return next((name for name in others if config.get(name) == "y"), "")
 
 
 def selectors(symbol: str, config: Mapping[str, str], kconfig: KconfigTree) -> list[str]:
-    """The symbols that select this one now."""
+    """Return the symbols that select this one now."""
     return sorted(
         {
             name
@@ -166,7 +172,7 @@ def selectors(symbol: str, config: Mapping[str, str], kconfig: KconfigTree) -> l
 
 
 def blamed(entry: Entry, config: Mapping[str, str]) -> list[str]:
-    """The leaves of an entry's dependencies and prompt that aren't y, without repetition."""
+    """Return the leaves of an entry's dependencies and prompt that aren't y, without repetition."""
     texts = [text for text in (*entry.depends, *entry.prompts[:1]) if _level(text, config) != 2]
     return list(dict.fromkeys(leaf for text in texts for leaf in parse(text).blame(config, wanted=True)))
 

@@ -68,7 +68,7 @@ Expression = Leaf | Not | Both
 
 
 def value_of(name: str, config: Mapping[str, str]) -> str:
-    """The value of a symbol or a constant; a symbol that .config doesn't know is n."""
+    """Return the value of a symbol or a constant; a symbol that .config doesn't know is n."""
     if name[0] in "\"'":
         return name[1:-1]
     if name in LEVELS or re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", name):
@@ -86,7 +86,7 @@ def _compare(left: str, operator: str, right: str) -> bool:
 
 
 def tokens(text: str) -> list[str]:
-    """Words of an expression; a macro with its nested parentheses is one word."""
+    """Return the words of an expression; a macro with its nested parentheses is one word."""
     words: list[str] = []
     position = 0
     while match := TOKEN.match(text, position):
@@ -102,7 +102,7 @@ def tokens(text: str) -> list[str]:
 
 
 def parse(text: str) -> Expression:
-    """An expression from the text after `depends on`, `if` or `visible if`."""
+    """Return an expression from the text after `depends on`, `if` or `visible if`."""
     words = tokens(text)
     expression = _any_of(words)
     if words:

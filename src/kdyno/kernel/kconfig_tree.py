@@ -14,9 +14,9 @@ from pathlib import Path
 from kdyno.base.files import read_whole
 
 MOST_BYTES = 50_000_000
-"""Of all files together; those of Linux 6.12 for x86 have 4 MB."""
+"""Bytes of all files together; those of Linux 6.12 for x86 have 4 MB."""
 MOST_DEPTH = 30
-"""Of files that source each other; Linux has 6."""
+"""Levels of files that source each other; Linux has 6."""
 TYPES = r"bool|tristate|string|int|hex|def_bool|def_tristate"
 PROMPT = re.compile(rf"(?:{TYPES}|prompt)\s+(\"(?:[^\"\\]|\\.)*\"|'[^']*')\s*(?:if\s+(.*))?")
 SELECT = re.compile(r"select\s+(\w+)(?:\s+if\s+(.*))?")
@@ -58,7 +58,7 @@ class KconfigTree:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all was read that there is to read."""
+        """Whether everything was read."""
         return self.left > 0
 
 
@@ -125,7 +125,9 @@ def _attribute(line: str, entry: Entry | None, block: Block | None, kconfig: Kco
 
 
 def statements(text: str) -> Iterator[tuple[int, str]]:
-    """The lines of a Kconfig file with their numbers: continued lines joined, comments and help texts left out."""
+    """Yield the lines of a Kconfig file with their numbers: continued lines joined, comments and help texts left
+    out.
+    """
     help_indent: int | None = None
     in_help = False
     joined, start = "", 0

@@ -15,9 +15,9 @@ BINARY = "kdyno-delegate"
 LINKER_WORD = "LD=lkd"
 """Stands in a plan for the linker's delegate, wherever that is installed."""
 FORMAT = "1"
-"""What lkd makes of a seed; it refuses any other, and raises it with every change of that. Part of an image's key."""
+"""The version of lkd's layouts; lkd refuses any other, and raises it with every change. Part of an image's key."""
 SCRIPT = ".kdyno-layout.lds"
-"""Where lkd leaves the linker script that it made, in the object directory."""
+"""The path of lkd's linker script in the object directory."""
 SECTIONS = ".kdyno-sections.jsonl"
 """Beside it: the sections of the functions that compilers called hot or cold."""
 SEED, ORDER = "KDYNO_LAYOUT_SEED", "KDYNO_ORDER"
@@ -36,17 +36,17 @@ NONE = "none"
 
 
 class LayoutNotMade(InfrastructureError):
-    message = "vmlinux was linked without the layout that was asked for ({asked}; {made})"
-    hint = "this kernel's makefiles call the linker in a way that lkd doesn't know: see {log}"
+    message = "vmlinux was linked without the requested layout ({asked}; {made})"
+    hint = "see {log}: this kernel's makefiles call the linker in a way that lkd doesn't know"
 
 
 def find_lkd() -> Path:
-    """The delegate's binary, which has to be called by the name `lkd`; raises ProgramMissing."""
+    """Return the delegate's binary, which has to be called by the name `lkd`; raises ProgramMissing."""
     return find_program(BINARY, "a layout")
 
 
 def environment(toolchain: Toolchain) -> dict[str, str]:
-    """What lkd has to know, beside the order that is asked for."""
+    """Return the environment of lkd, besides the requested order."""
     return {"KDYNO_LAYOUT_FORMAT": FORMAT, LINKER: toolchain.linker}
 
 
@@ -82,7 +82,7 @@ def check(objects: Path, environment: Mapping[str, str], log: Path) -> None:
 
 
 def notes(objects: Path) -> tuple[str, ...]:
-    """What a reader should know of the layout that was just made: which functions of an order it couldn't place."""
+    """Return notes for a reader on the layout that was just made: which functions of an order it couldn't place."""
     try:
         header = _header(objects)
     except FileNotFoundError:
@@ -105,6 +105,6 @@ def _layout(form: str, order: str, seed: str) -> str:
 
 
 def _header(objects: Path) -> re.Match[str] | None:
-    """The first line of what lkd has left; None if that isn't lkd's. Raises FileNotFoundError."""
+    """Return the first line of what lkd has left; None if that isn't lkd's. Raise FileNotFoundError."""
     with (objects / SCRIPT).open(encoding="utf-8", errors="replace") as file:
         return HEADER.match(file.readline())

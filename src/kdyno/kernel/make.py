@@ -12,7 +12,7 @@ from typing import IO
 
 from kdyno.base import process
 from kdyno.base.errors import InfrastructureError, Unbuildable
-from kdyno.base.state import DiskFull, State, disk_full_is_said
+from kdyno.base.state import DiskFull, State, translate_disk_full
 from kdyno.kernel import build_directory, build_log, ccache, inputs, lkd
 from kdyno.kernel.delegation import ccd
 from kdyno.kernel.delegation.resolved import INPUT
@@ -23,26 +23,27 @@ from kdyno.kernel.source_trees import Say, remove_tree
 FULL_BYTES = 1_000_000
 """A disk with less free space than this when a command fails is why it failed; not every tool says so (dash's echo)."""
 KEY = re.compile("[0-9a-f]{64}")
-"""What an object directory is called."""
+"""The name of an object directory."""
 COMPILED = ("vmlinux.o", "arch/x86/kernel/vmlinux.lds")
-"""What Kbuild visits every directory for. Calling them old (-o) spares that, a quarter of the time of a relink. The
-option doesn't reach a make below, so it has to be the one in the object directory. A kernel older than 6.1, or one that
-starts another make there too, visits all directories and finds nothing to do."""
+"""Targets for which Kbuild visits every directory. Calling them old (-o) spares that, a quarter of the time of a
+relink. The option doesn't reach a make below, so it has to be the one in the object directory. A kernel older than 6.1,
+or one that starts another make there too, visits all directories and finds nothing to do.
+"""
 
 
 class BuildFailed(Unbuildable):
     message = "{what} doesn't build: {error}"
-    hint = "the whole log is in {log}"
+    hint = "see the whole log in {log}"
 
 
 class BuildKilled(InfrastructureError):
     message = "the build of {what} was ended from outside, by signal {signal}"
-    hint = "if nobody did that, the host may be short of memory; run the same command again, with fewer jobs"
+    hint = "run the same command again, with fewer jobs if the host may be short of memory"
 
 
 class CcacheFailed(InfrastructureError):
     message = "{what} doesn't build: {error}"
-    hint = "CCACHE_DISABLE=1 builds without it; the whole log is in {log}"
+    hint = "set CCACHE_DISABLE=1 to build without it; the whole log is in {log}"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Work:
     written: IO[str]
     """The log, open."""
     cache: dict[str, str]
-    """What ccache is told; empty where it is not used."""
+    """The environment of ccache; empty if it is not used."""
     say: Say
     """How people are told what it goes on without."""
     heard: Say
@@ -64,7 +65,7 @@ class Work:
 
     @property
     def answers(self) -> Path:
-        """What commands read: a default for every question that localmodconfig may ask."""
+        """Return the input of commands: a default for every question that localmodconfig may ask."""
         path = self.objects.parent / "answers"
         if not path.exists():
             path.write_text("\n" * 10_000, encoding="utf-8")
@@ -79,7 +80,7 @@ class Work:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the plan sets for every make."""
+        """Return the variables that the plan sets for every make."""
         set_ = {name: inputs.with_paths(value, self.plan.inputs) for name, value in self.plan.environment.items()}
         if self.plan.delegation is None:
             return set_
@@ -93,21 +94,21 @@ class Work:
         return ["make", "-C", str(self.objects.parent), f"O={self.objects}", *self.words]
 
     def make_plain(self, objects: Path) -> list[str]:
-        """The same in another object directory, with the compiler itself where ccd stands in for it."""
+        """Return the make command for another object directory, with the compiler itself if ccd stands in for it."""
         words = (word for word in self.plan.make if word != ccd.COMPILER_WORD)
         named = [inputs.with_paths(word, self.plan.inputs) for word in words]
         return ["make", "-C", str(objects.parent), f"O={objects}", *lkd.make_words(named, objects.parent)]
 
     @property
     def make_again(self) -> list[str]:
-        """The same where all objects are there and only links are to be made."""
+        """Return the make command if all objects are there and only links are to be made."""
         old = [word for name in COMPILED for word in ("-o", name)]
         return ["make", "--no-print-directory", "-f", "../Makefile", *old, *self.words]
 
     def run(self, command: Sequence[str], on_line: Callable[[str], None] = lambda _: None) -> None:
         """Run one command with exactly the environment of this build, and everything it says in the log.
 
-        Where ccache fails, the command goes on without it. Raises InputMissing.
+        Where ccache fails, the command goes on without it. Raise InputMissing.
         """
         inputs.place(self.plan.inputs, self.objects.parent)
         status, lines = self._attempt(command, on_line)
@@ -123,7 +124,7 @@ class Work:
     def _attempt(self, command: Sequence[str], on_line: Callable[[str], None]) -> tuple[int, list[str]]:
         """Status and lines of a command. The user's own part of the environment is neither logged nor in its words."""
         ours = [f"{name}={value}" for name, value in self.environment.items()]
-        self.written.write(f"+ {process.quoted(['env', '-i', 'PATH=...', *ours, *command])}\n")
+        self.written.write(f"+ {process.quote(['env', '-i', 'PATH=...', *ours, *command])}\n")
         # All of it: a KCFLAGS, an ARCH or a MAKEFLAGS that the user happens to have set must not get into an image.
         environment = {**passed_on(self.objects.parent / build_directory.TEMPORARY), **self.cache, **self.environment}
         lines: list[str] = []
@@ -157,7 +158,7 @@ def build_workspace(
     log = build_directory.log_file(plan.objects_key, state)
     try:
         log.unlink(missing_ok=True)  # whatever it is, even a link
-        with disk_full_is_said(log), log.open("x", encoding="utf-8", errors="surrogateescape") as written:
+        with translate_disk_full(log), log.open("x", encoding="utf-8", errors="surrogateescape") as written:
             objects = build_directory.prepare(plan.tree, plan.objects_key, state)
             cache = ccache.environment(objects.parent)
             if cache and (why := ccache.why_not(plan.toolchain.command, objects.parent)):

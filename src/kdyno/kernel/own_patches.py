@@ -21,12 +21,12 @@ NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 """A word with a dot or a slash is a file."""
 
 Release = tuple[int, int]
-"""Of Linux: the first two numbers of its version."""
+"""A version of Linux: the first two numbers."""
 
 
 class UnknownPatch(UserError):
     message = "kdyno has no patch of its own with the name {name}; it has {names}"
-    hint = "a patch of yours is a file: write {name}.patch, or ./{name}"
+    hint = "name a patch of yours by its file: {name}.patch, or ./{name}"
 
 
 class NotForVersion(Unbuildable):
@@ -50,7 +50,7 @@ class OwnPatch(Frozen):
     """A patch of kdyno's, with a file for each range of versions."""
 
     about: str
-    """What it is for, for people."""
+    """Its purpose, for people."""
     config: tuple[str, ...]
     """Kconfig symbols (without CONFIG_) that a kernel with the patch is built with."""
     versions: Annotated[tuple[Versions, ...], Field(min_length=1)]
@@ -64,12 +64,12 @@ def series() -> dict[str, OwnPatch]:
 
 
 def is_name(word: str) -> bool:
-    """Whether an entry of `patches` names one of kdyno's own, known or not, and no file."""
+    """Return whether an entry of `patches` names one of kdyno's own, known or not, and no file."""
     return NAME.fullmatch(word) is not None
 
 
 def own(name: str) -> OwnPatch:
-    """Raises UnknownPatch."""
+    """Return one of kdyno's own patches. Raise UnknownPatch."""
     try:
         return series()[name]
     except KeyError:
@@ -77,7 +77,7 @@ def own(name: str) -> OwnPatch:
 
 
 def file_of(name: str, source: SourceIdentity) -> Path:
-    """The file of a patch for this source. Raises UnknownPatch and NotForVersion."""
+    """Return the file of a patch for this source. Raise UnknownPatch and NotForVersion."""
     patch = own(name)
     release = release_of(source.version)
     row = next((row for row in patch.versions if row.oldest <= release < row.below), None)
@@ -89,14 +89,14 @@ def file_of(name: str, source: SourceIdentity) -> Path:
 
 
 def given_files(entries: Sequence[str]) -> tuple[str, ...]:
-    """The entries of `patches` that are files of the user. Raises UnknownPatch for a name that there isn't."""
+    """Return the entries of `patches` that are files of the user. Raise UnknownPatch for a name that there isn't."""
     for name in filter(is_name, entries):
         own(name)
     return tuple(entry for entry in entries if not is_name(entry))
 
 
 def release_of(version: str) -> tuple[int, ...]:
-    """The first two numbers of a version: 6.1 of `6.1.159` and of `6.1-rc3`."""
+    """Return the first two numbers of a version: 6.1 of `6.1.159` and of `6.1-rc3`."""
     return tuple(map(int, re.findall(r"\d+", version)[:2]))
 
 

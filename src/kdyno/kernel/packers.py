@@ -1,4 +1,4 @@
-"""Programs beside the compiler that decide the bytes of an image: what packs it, and what its type information is from.
+"""Programs besides the compiler that decide the bytes of an image: the packer, and the maker of its type information.
 
 A kernel unpacks itself before it starts. So another version of the packer is another number of instructions until its
 first, its timer ticks at other moments, and what a benchmark counts differs by one or two.
@@ -30,12 +30,12 @@ PACKERS = {
 TYPES = {"DEBUG_INFO_BTF": "pahole", "IKCONFIG": "pahole"}
 """The second for its version, which Kconfig writes into every configuration, and IKCONFIG puts into the kernel."""
 LIBRARY = re.compile(r"=> (/\S*/lib(?:z|bz2|lzma|lzo2|lz4|zstd|dwarves\w*|elf|dw)\.so\S*)")
-"""What does the packing, in what ldd says."""
+"""Names of packing libraries in the output of ldd."""
 
 
 def digests(asked: Mapping[str, str], state: State) -> dict[str, str | None]:
-    """By name a digest of each program that a kernel with this configuration, as far as it is known, is made with; None
-    where it isn't installed. A configuration that names no packer may come to have any.
+    """Return a digest by name of each program that a kernel with this configuration, as far as it is known, is made
+    with; None if it isn't installed. A configuration that names no packer may come to have any.
     """
     known = [program for symbol, program in PACKERS.items() if asked.get(symbol) == "y"]
     types = [program for symbol, program in TYPES.items() if asked.get(symbol, "n") != "n"]

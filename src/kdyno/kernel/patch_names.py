@@ -1,4 +1,4 @@
-"""What a patch says of files before it is applied: which it names, and how large its binary parts are. Pure.
+"""The files of a patch before it is applied: their names, and the size of its binary parts. Pure.
 
 Whatever git could take for a header is looked at, wherever it stands: to leave out what is no header here, but is one
 to git, would be a hole.
@@ -16,7 +16,7 @@ SIDES = re.compile(rb"^(?:---|\+\+\+) (.*)$", re.M)
 HUNKS = re.compile(rb"^\+\+\+ .*\n(?=@@ -)", re.M)
 HUNK = re.compile(rb"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@.*\n?")
 LINE = re.compile(rb"(?:([ \n])|(-)|(\+)|\\).*\n?")
-"""Of a hunk: in both files, in the old one, in the new one; or a remark."""
+"""Lines of a hunk: in both files, in the old one, in the new one; or a remark."""
 ESCAPE = re.compile(rb'\\(?:([0-3][0-7]{2})|([abfnrtv"\\]))')
 CONTROLS = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 ABSOLUTE = re.compile(rb'(?:^|[\s"/])/(?!dev/null(?:[\s"]|$))')
@@ -24,7 +24,7 @@ BINARY = re.compile(rb"^(literal|delta) (.*)$", re.M)
 
 
 def stray(patch: bytes) -> str:
-    """A name in the patch's headers that is absolute, or leads up by `..`; empty if there is none."""
+    """Return a name in the patch's headers that is absolute, or leads up by `..`; empty if there is none."""
     for header in NAMES.finditer(patch):
         if _leads_out(header[1]):
             return header[1].decode(errors="replace")
@@ -40,7 +40,7 @@ def stray(patch: bytes) -> str:
 
 
 def why_not_binary(patch: bytes, most_bytes: int) -> str:
-    """What is wrong with the binary parts of a patch, which are compressed; empty if nothing is.
+    """Return what is wrong with the binary parts of a patch, which are compressed; empty if nothing is.
 
     How large a file becomes by a delta only git can tell, while it makes it.
     """
@@ -55,7 +55,9 @@ def why_not_binary(patch: bytes, most_bytes: int) -> str:
 
 
 def _leads_out(name: bytes) -> bool:
-    """Whether a part of what follows a header's keyword does: one name or two, perhaps quoted, perhaps with a date."""
+    """Return whether a part of what follows a header's keyword does: one name or two, perhaps quoted, perhaps with a
+    date.
+    """
     return any(
         ABSOLUTE.search(text) or b".." in re.split(rb'[\s"/]', text) for text in {name, ESCAPE.sub(_unescaped, name)}
     )
@@ -66,7 +68,7 @@ def _unescaped(escape: re.Match[bytes]) -> bytes:
 
 
 def _hunks(patch: bytes) -> list[tuple[int, int]]:
-    """Where hunks begin and end, in order."""
+    """Return where hunks begin and end, in order."""
     spans: list[tuple[int, int]] = []
     end = 0
     for header in HUNKS.finditer(patch):

@@ -24,7 +24,9 @@ from kdyno.kernel.source_trees import LinkLeadsOut, Say, copy_by_links, made_onc
 
 SHOWN_LINES = 12
 MOST_BYTES = 256_000_000
-"""Of a patch, and of the files that its binary parts make; from one release of Linux to the next it is about 60 MB."""
+"""Bytes of a patch, and of the files that its binary parts make; from one release of Linux to the next it is about 60
+MB.
+"""
 MAKES_LINKS = re.compile(rb"120000|^(?:rename|copy) ", re.M)
 """Is in every patch that makes a link or moves one."""
 _fit: set[str] = set()
@@ -33,7 +35,7 @@ _fit: set[str] = set()
 
 class PatchMissing(UserError):
     message = "can't read the patch {path}: {why}"
-    hint = "paths in an experiment are relative to its file"
+    hint = "check the path: those in an experiment are relative to its file"
 
 
 class PatchEmpty(UserError):
@@ -84,12 +86,12 @@ def read_patch(path: Path) -> Patch:
 
 
 def read_patches(paths: Sequence[str]) -> tuple[Patch, ...]:
-    """The patches that a recipe names; the content of a patch counts, not its name."""
+    """Return the patches that a recipe names; the content of a patch counts, not its name."""
     return tuple(read_patch(Path(path).absolute()) for path in paths)
 
 
 def patched_tree(identity: str, patches: Sequence[str], state: State) -> Path:
-    """Where the tree of this source with these patches (SHA-256 of each) is kept."""
+    """Return where the tree of this source with these patches (SHA-256 of each) is kept."""
     return state.sources / f"patched-{digest([identity, *patches])[:32]}"
 
 
@@ -153,7 +155,7 @@ def explain(output: str, patch: str) -> str:
 
 
 def _hunk(patch: str, file: str, line: int) -> list[str]:
-    """The lines of the hunk of `file` that starts at `line` of the old file."""
+    """Return the lines of the hunk of `file` that starts at `line` of the old file."""
     current, hunk = "", list[str]()
     for text in patch.splitlines():
         if text.startswith(("diff ", "--- ")) or text.startswith("@@ "):

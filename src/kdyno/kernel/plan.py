@@ -56,7 +56,7 @@ class BuildPlan(Frozen):
     recipe: Recipe
     source: SourceIdentity
     tree: Path
-    """Where the sources are, patches applied."""
+    """The path of the sources, patches applied."""
     base: kconfig.Base
     toolchain: Toolchain
     asks: tuple[KconfigRequest, ...]
@@ -66,8 +66,9 @@ class BuildPlan(Frozen):
     inputs: tuple[Input, ...] = ()
     """The files that words of make and the environment name by `@NAME@`."""
     delegation: Delegation | None = None
-    """What ccd is told, where it stands in for the compiler. Its rules are in the key, and not in that of the objects:
-    objects for which another plan chooses otherwise are made again."""
+    """The input of ccd, if it stands in for the compiler. Its rules are in the key, and not in that of the objects:
+    objects for which another plan chooses otherwise are made again.
+    """
     patches: tuple[str, ...] = ()
     """SHA-256 of each patch."""
     facts: tuple[str, ...] = ()
@@ -77,7 +78,7 @@ class BuildPlan(Frozen):
 
     @property
     def asks_for_kunit(self) -> bool:
-        """Whether the kernel is to have KUnit in it, which runs its suites in every boot unless it is told not to."""
+        """Whether the kernel is to have KUnit in it, which runs its suites in every boot unless told otherwise."""
         return self.asked.get("KUNIT") == "y"
 
     @property
@@ -167,14 +168,16 @@ def plan_build(
 
 
 def _inputs_part(of: Sequence[Input]) -> dict[str, dict[str, str]]:
-    """What inputs add to a key: nothing where there are none, so that older keys hold."""
+    """Return the part of a key for inputs: nothing if there are none, so that older keys stay valid."""
     by_name = inputs.digests(of)
     assert len(by_name) == len(of), "two inputs share a name"
     return {"inputs": by_name} if by_name else {}
 
 
 def _make_words(contribution: knobs.Contribution) -> tuple[str, ...]:
-    """The same for configuration and build: the compiler and its flags decide Kconfig symbols too."""
+    """Return the arguments of make, equal for configuration and build: the compiler and its flags decide Kconfig
+    symbols too.
+    """
     flags = {"KCFLAGS": contribution.kcflags, "KCPPFLAGS": (*contribution.kcppflags, NO_DIRECTORY)}
     set_flags = [f"{name}={' '.join(words)}" for name, words in flags.items() if words]
     return ("ARCH=x86_64", "LOCALVERSION=", NO_RUST, *contribution.make, *set_flags)

@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from kdyno.base.frozen import Frozen
 from kdyno.kernel.delegation.plan_file import PlanOrPath
-from kdyno.measure.guest.job import Load
+from kdyno.measure.workload.needs import Load
 
 KconfigValue = str | int | bool
 
@@ -27,14 +27,14 @@ USES: tuple[ProfileUse, ...] = ("pgo", "autofdo", "propeller", "order")
 
 BASE_PAGE, HUGE_PAGE = "4k", "2M"
 PAGE_SIZES = (BASE_PAGE, "16k", "32k", "64k", "128k", "256k", "512k", "1M", HUGE_PAGE)
-"""That anonymous memory of x86-64 can have; no huge page has two pages."""
+"""Sizes that anonymous memory of x86-64 can have; no huge page has two pages."""
 
 PAGE_BLOCK = "page-block"
 """Our own patch for kernels without multi-size THP: a fault maps 2^N pages, by page_block=N."""
 
 
 def page_size_words(page_size: str | None, patches: Sequence[str] = ()) -> tuple[str, ...]:
-    """What the kernel command line says of a size of pages, to a kernel with these patches."""
+    """Return the kernel command line for a size of pages, for a kernel with these patches."""
     has_blocks = PAGE_BLOCK in patches
     match page_size:
         case None:
@@ -63,7 +63,7 @@ def _listed(value: Any) -> Any:
 
 
 class ProfileSettings(Frozen):
-    """How what was trained is made use of."""
+    """The settings for the use of a trained profile."""
 
     hot: Annotated[int, Field(ge=1)] = 1000
     """Executions, in a profile of 1,000,000,000 instructions, from which on code is hot."""
@@ -83,8 +83,8 @@ class ProfileSpec(ProfileSettings):
     `propeller`: clang lays out the blocks of hot functions; `pgo`: gcc or clang compiles by what a kernel counted that
     it had instrumented."""
     train: Annotated[tuple[str, ...] | None, BeforeValidator(_listed)] = None
-    """What is trained on: tests, suites (`general`, `lmbench`), or experiment files whose workload it is. None:
-    `general`."""
+    """What is trained on: tests, suites (`general`, `lmbench`), workloads by name or file, or experiment files whose
+    workload it is. None: `general`."""
     seeds: Annotated[int, Field(ge=1, le=100)] = 3
     """Boots that a profile is made of, each with a seed of its own."""
     rounds: Annotated[int, Field(ge=1, le=5)] = 1
@@ -102,15 +102,13 @@ class ProfileSpec(ProfileSettings):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if not self.use and not self._may_use_nothing:
-            raise PydanticCustomError("profile", "`use` names nothing")
+            raise PydanticCustomError("profile", "`use` is empty")
         if len(set(self.use)) < len(self.use):
-            raise PydanticCustomError("profile", "`use` names something twice")
+            raise PydanticCustomError("profile", "`use` has a name twice")
         if {"pgo", "autofdo"} <= set(self.use):
-            raise PydanticCustomError(
-                "profile", "`pgo` and `autofdo` are two ways to the same: compilers take one profile"
-            )
+            raise PydanticCustomError("profile", "`pgo` and `autofdo` can't be combined: compilers take one profile")
         if self.train == ():
-            raise PydanticCustomError("profile", "`train` names nothing")
+            raise PydanticCustomError("profile", "`train` is empty")
         if self.from_ is not None and (len(self.use) > 1 or self.train or self.on):
             raise PydanticCustomError("profile", "`from` is one file for one use, and leaves nothing to train")
         if self.on is not None and "propeller" in self.use:
@@ -132,9 +130,9 @@ class Profile(ProfileSpec):
     """Profile feedback with the kernel that is trained on: what a kernel is built by."""
 
     trainee: Trainee | None = None
-    """What is booted for training; None for a profile that exists."""
+    """The recipe that is booted for training; None for a profile that exists."""
     trained_for: ProfileUse | None = None
-    """Of the stages that are booted on the way: which use of it the image is booted for. None: it is the tuned one."""
+    """For stages that are booted on the way: the use that the image is booted for. None: it is the tuned one."""
 
     @property
     def _may_use_nothing(self) -> bool:
@@ -146,11 +144,11 @@ class Runtime:
     """Marks a field of the recipe that only starts an image: a kernel that runs, or is built, can be told it, too."""
 
     words: Callable[[Any, RecipeSpec], Iterable[str]]
-    """How the kernel command line says a value of it."""
+    """The kernel command line for a value of it."""
 
 
 def _planned(profile: Any) -> Any:
-    """What is written of a profile is all that a Profile needs."""
+    """Check that a profile as written is complete."""
     return profile.model_dump(exclude_unset=True) if type(profile) is ProfileSpec else profile
 
 
@@ -159,7 +157,7 @@ def _assignments(prefix: str) -> Runtime:
 
 
 class RecipeSpec(Frozen):
-    """What a variant is made of. The defaults are the kernel's own; a knob left alone changes nothing."""
+    """The recipe of a variant. The defaults are the kernel's own; a knob left alone changes nothing."""
 
     image: str | None = None
     """A kernel that is built already: the path of a bzImage such as `/boot/vmlinuz-RELEASE`, or `debian:PACKAGE`.
@@ -182,7 +180,7 @@ class RecipeSpec(Frozen):
     lines: bool = False
     """Line tables in vmlinux, for profiles: which source line and which inlined function an instruction is of."""
     delegation: PlanOrPath | None = None
-    """Which compiler, flags and way for which files: a delegation plan, or the path of one. None: one for all."""
+    """The compiler, flags and way for each file: a delegation plan, or the path of one. None: one for all."""
     layout_seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     """Seed of the link order: how the kernel's functions lie, and how aligned. None: as the linker has them."""
     order: str | None = None
@@ -191,7 +189,9 @@ class RecipeSpec(Frozen):
     profile: ProfileSpec | None = None
     """Profile feedback: what the kernel is trained on, and what is made of that."""
     cflags: tuple[Annotated[str, Field(max_length=200)], ...] = ()
-    """Words for the compiler, last on its command, for which there is no knob: `-fno-ipa-cp`, `--param=NAME=VALUE`."""
+    """Arguments for the compiler, last on its command, for which there is no knob: `-fno-ipa-cp`,
+    `--param=NAME=VALUE`.
+    """
     kconfig: dict[str, KconfigValue] = Field(default_factory=dict)
     """Kconfig symbols without CONFIG_ and the value each must have: true/false, "y"/"m"/"n", a number or a text."""
     fragments: tuple[str, ...] = ()
@@ -203,8 +203,9 @@ class RecipeSpec(Frozen):
         Annotated[str, Field(pattern=r"^(always|madvise|[1-9][0-9]{0,3}[kM])$")] | None,
         Runtime(lambda value, recipe: page_size_words(value, recipe.patches)),
     ] = None
-    """Which pages anonymous memory gets: `4k` for no huge ones, `2M` (the same as `always`), a size between them,
-    `madvise` for memory that asks for it. With the patch page-block sizes are blocks of small pages."""
+    """The pages of anonymous memory: `4k` for no huge ones, `2M` (the same as `always`), a size between them, `madvise`
+    for memory that requests it. With the patch page-block sizes are blocks of small pages.
+    """
     sysctl: Annotated[
         dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+){1,5}$")], str | int],
         _assignments("sysctl"),
@@ -238,14 +239,14 @@ class RecipeSpec(Frozen):
 
 
 class Recipe(RecipeSpec):
-    """What a variant is made of, as it is built and started."""
+    """The recipe of a variant, as it is built and started."""
 
     profile: Annotated[Profile | None, BeforeValidator(_planned)] = None
     """Profile feedback: what the kernel is trained on, and what is made of that."""
 
     @property
     def built(self) -> Self:
-        """The same without what only starts the image."""
+        """Return the recipe without the knobs that only start the image."""
         return self.model_copy(update={name: _default(Recipe.model_fields[name]) for name in RUNTIME})
 
     @property
@@ -271,9 +272,9 @@ class Training(Frozen):
     """An input of a build that is made of boots: which kernel, under what load and seeds, is recorded."""
 
     variant: str
-    """What the kernel is called in messages."""
+    """The name of the kernel in messages."""
     recipe: Recipe
-    """What is booted, with source and configuration named."""
+    """The kernel that is booted, with source and configuration named."""
     load: Load
     seeds: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**31)], ...], Field(min_length=1)] = (1,)
     """One boot for each."""
@@ -288,7 +289,7 @@ class Trainee(Frozen):
     recipe: Recipe
     """With source and configuration named."""
     load: Load
-    """What is trained on."""
+    """The workloads of the training."""
 
 
 Profile.model_rebuild()

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen
+from kdyno.base.mistakes import first_fault
 
 FILE = "sections.jsonl"
 """The list's name in an image."""
@@ -32,7 +33,7 @@ class GroupedSection(Frozen):
 
     section: Annotated[str, Field(pattern=r"^\.text\.(hot|unlikely|split)\.[A-Za-z0-9_.$]{1,4096}$")]
     object: Annotated[str, Field(min_length=1, max_length=4096)]
-    """As the link has it: relative to the object directory; vmlinux.o where all objects were made one before."""
+    """The path in the link: relative to the object directory; vmlinux.o if all objects were made one before."""
     bytes: Annotated[int, Field(ge=1, lt=2**63)]
 
     @property
@@ -46,11 +47,10 @@ class GroupedSection(Frozen):
 
 
 def read_sections(path: Path) -> tuple[GroupedSection, ...]:
-    """The sections in a list, in the order of the link. Raises SectionsUnreadable."""
+    """Return the sections in a list, in the order of the link. Raise SectionsUnreadable."""
     try:
         return tuple(GroupedSection.model_validate_json(line) for line in read_whole(path, MOST_BYTES).splitlines())
     except OSError as error:
         raise SectionsUnreadable(path=path, why=error.strerror) from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise SectionsUnreadable(path=path, why=first["msg"]) from error
+        raise SectionsUnreadable(path=path, why=first_fault(error)) from error

@@ -13,7 +13,7 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.names import absolute
 from kdyno.base.packages import way_to_install
 from kdyno.base.state import State
-from kdyno.base.text import counted
+from kdyno.base.text import format_count
 from kdyno.kernel import unpack
 from kdyno.kernel.build_directory import require_fit
 from kdyno.kernel.image import SourceIdentity
@@ -22,13 +22,13 @@ from kdyno.kernel.version import kernel_version
 
 USR_SRC = Path("/usr/src")
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
-"""What Debian takes for a package's name."""
+"""The form of a package's name in Debian."""
 PACKED = (".tar.xz", ".tar.bz2")
-"""How Debian packs a kernel's source in its package, and how Ubuntu does."""
+"""Debian's and Ubuntu's form of a kernel's source in its package."""
 TARBALLS = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
 
 
-KINDS = "a source is debian:linux-source-6.12, a directory, a tarball (.tar.xz ...) or git:/repository#revision"
+KINDS = "name a source: debian:linux-source-6.12, a directory, a tarball (.tar.xz ...) or git:/repository#revision"
 
 
 class SourceMissing(UserError):
@@ -62,7 +62,7 @@ class Source(Frozen):
 def fetch(spec: str, state: State, say: Say) -> Source:
     """Bring the source into the state directory, unless it is there; the user's own files are only read.
 
-    Raises PathUnfit where no source could be built, before that takes time.
+    Raise PathUnfit where no source could be built, before that takes time.
     """
     require_fit(state)
     kind, where = _kind(spec)
@@ -78,7 +78,9 @@ def require(spec: str, state: State) -> None:
 
 
 def located(spec: str | None, base: Path) -> str | None:
-    """The spec with its path, if it has one, made absolute; relative ones start from `base`. Raises NameUnfit."""
+    """Return the spec with its path, if it has one, made absolute; relative ones start from `base`. Raise
+    NameUnfit.
+    """
     if spec is None:
         return None
     kind, separator, rest = spec.partition(":")
@@ -112,12 +114,12 @@ def _source(spec: str, identity: str, origin: str, tree: Path) -> Source:
 
 
 def _made(spec: str, identity: str, fill: Callable[[Path], None], state: State, say: Say) -> Path:
-    """The tree of an identity, which is kept only if it is a kernel's."""
+    """Return the tree of an identity, which is kept only if it is a kernel's."""
     return made_once(tree_path(identity, state), fill, state, say, check=lambda partial: kernel_version(partial, spec))
 
 
 def _packed(package: str) -> list[Path]:
-    """Where a package may have its tarball."""
+    """Return where a package may have its tarball."""
     return [USR_SRC / f"{package}{suffix}" for suffix in PACKED]
 
 
@@ -163,7 +165,7 @@ def _git(spec: str, where: str, state: State, say: Say) -> Source:
 
 
 def _commit_of(where: str) -> tuple[Path, str]:
-    """The repository, and the name of the commit. Raises SourceMissing and RevisionMissing."""
+    """Return the repository, and the name of the commit. Raise SourceMissing and RevisionMissing."""
     name, _, revision = where.partition("#")
     repository, revision = Path(name).absolute(), revision or "HEAD"
     if not repository.is_dir():
@@ -190,15 +192,15 @@ def _directory(spec: str, where: str, state: State, say: Say) -> Source:
 
 
 def _work_tree(path: Path) -> tuple[str, str]:
-    """What git calls the last commit of a work tree, and how many files differ from it; empty if none does."""
+    """Return git's name of the last commit of a work tree, and how many files differ from it; empty if it has none."""
     described = git.attempt(path, "describe", "--always", "--tags").stdout.strip() or "without a commit"
     try:
-        off = git.without_filters(path)
+        off = git.filter_overrides(path)
     except git.FilterUnfit:  # git could only be asked with it
         return described, ""
     ask = ("status", "--porcelain", "--untracked-files=all", "--ignore-submodules=all", "--", ".")
     listed = git.attempt(path, *off, *ask).stdout
-    return described, counted(listed.count("\n"), "file") if listed else ""
+    return described, format_count(listed.count("\n"), "file") if listed else ""
 
 
 FETCHERS: dict[str, Callable[[str, str, State, Say], Source]] = {

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from kdyno.base import process
 from kdyno.base.errors import InfrastructureError, UserError
-from kdyno.base.state import State, disk_full_is_said
+from kdyno.base.state import State, translate_disk_full
 
 Say = Callable[[str], None]
 
 MOST_LINKS = 40
-"""What the kernel follows on the way to a file; a path with more of them leads nowhere."""
+"""The most links that the kernel follows on the way to a file; a path with more of them leads nowhere."""
 PARTIAL = re.compile(r"\.([a-z]+-[0-9a-f]{16,32})\.partial")
 NO_FILES = {
     stat.S_IFIFO: "a named pipe",
@@ -39,7 +39,7 @@ class LinkLeadsOut(UserError):
 
 class NotPlain(UserError):
     message = "the source tree holds {name}, which is {what}"
-    hint = "no kernel has one: take it out, or fetch the source again and compare its checksum"
+    hint = "take it out, since no kernel has one, or fetch the source again and compare its checksum"
 
 
 class TreeNotRemovable(InfrastructureError):
@@ -48,7 +48,7 @@ class TreeNotRemovable(InfrastructureError):
 
 
 def tree_path(identity: str, state: State) -> Path:
-    """Where the tree of this identity is or will be; Kbuild allows neither colons nor spaces in it."""
+    """Return where the tree of this identity is or will be; Kbuild allows neither colons nor spaces in it."""
     kind, _, value = identity.partition(":")
     return state.sources / f"{kind}-{value[:32]}"
 
@@ -63,7 +63,7 @@ def made_once(
     """Return `tree`; if it isn't there, let `fill` make it under another name and rename it when it is complete.
 
     `check` may refuse what was made; that there is nothing but plain files in it is known by then. A kill -9 leaves a
-    partial directory, which the next call that makes a tree removes. Raises LinkLeadsOut and NotPlain.
+    partial directory, which the next call that makes a tree removes. Raise LinkLeadsOut and NotPlain.
     """
     if tree.is_dir():
         return tree
@@ -75,7 +75,7 @@ def made_once(
         partial = partial_path(tree)
         remove_tree(partial)
         try:
-            with disk_full_is_said(partial):
+            with translate_disk_full(partial):
                 partial.mkdir(mode=0o700)
                 fill(partial)
                 require_plain(partial)
@@ -89,12 +89,12 @@ def made_once(
 
 
 def partial_path(tree: Path) -> Path:
-    """Where a tree is while it is being made."""
+    """Return where a tree is while it is being made."""
     return tree.with_name(f".{tree.name}.partial")
 
 
 def lock_name(name: str) -> str:
-    """The lock that is held while the tree of this name is being made."""
+    """Return the lock that is held while the tree of this name is being made."""
     return f"source-{name}"
 
 
@@ -133,7 +133,7 @@ def require_plain(tree: Path) -> None:
 
 
 def _leads_out(tree: Path, link: Path) -> bool:
-    """Whether who follows a link, and the links on its way, leaves the tree. What isn't there is no link."""
+    """Return whether a link, with the links on its way, leads out of the tree. A link to a missing file doesn't."""
     at: list[str] = []
     left = [*reversed(link.relative_to(tree).parts)]
     links = 0

@@ -18,7 +18,7 @@ from kdyno.base.state import State
 
 NAME = re.compile(r"(gcc|clang)(-\d+)?")
 LLVM_TOOLS = ("ld.lld", "llvm-ar", "llvm-nm", "llvm-objcopy", "llvm-strip", "llvm-readelf")
-"""What Kbuild calls beside clang when LLVM is set; see `ifneq ($(LLVM),)` in the kernel's Makefile."""
+"""Programs that Kbuild calls besides clang when LLVM is set; see `ifneq ($(LLVM),)` in the kernel's Makefile."""
 
 
 class CompilerMissing(UserError):
@@ -40,7 +40,7 @@ class ToolchainIdentity(Frozen):
     """A compiler that was found, as it says itself."""
 
     name: str
-    """As asked for: `gcc-12`."""
+    """The requested name: `gcc-12`."""
     family: str
     """`gcc` or `clang`."""
     version: str
@@ -83,7 +83,7 @@ def find(name: str, state: State) -> Toolchain:
 
 @cache
 def _look_at(name: str, path: str, signature: str, state: State) -> Toolchain:  # noqa: ARG001
-    """What the compiler says of itself. It is asked once, as long as neither it nor the PATH changes."""
+    """Return the compiler's own description. It is asked once, as long as neither it nor the PATH changes."""
     family, suffix = _parts(name)
     binaries = _clang_binaries(name, suffix) if family == "clang" else _gcc_binaries(name)
     banner = process.output([name, "--version"], env={"LC_ALL": "C"}).partition("\n")[0]
@@ -99,7 +99,7 @@ def _look_at(name: str, path: str, signature: str, state: State) -> Toolchain:  
 
 
 def installed() -> list[str]:
-    """The compilers on the PATH."""
+    """Return the compilers on the PATH."""
     folders = [Path(folder) for folder in os.get_exec_path() if Path(folder).is_dir()]
     return sorted({entry.name for folder in folders for entry in folder.iterdir() if NAME.fullmatch(entry.name)})
 
@@ -146,6 +146,8 @@ def _clang_binaries(name: str, suffix: str) -> list[Path]:
 
 
 def _llvm_libraries(binaries: Iterable[Path]) -> set[Path]:
-    """The shared libraries that hold the code generator: Debian's clang is a thin program in front of libLLVM."""
+    """Return the shared libraries that hold the code generator: Debian's clang is a thin program in front of
+    libLLVM.
+    """
     linked = "".join(process.attempt(["ldd", binary]).stdout for binary in binaries)
     return {Path(path).resolve() for path in re.findall(r"=> (/\S*lib(?:LLVM|clang|lld)\S*)", linked)}

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from kdyno.base.state import State, StateNotWritable, why_not_writable
+from kdyno.base.state import State, StateNotWritable, unwritable_reason
 from kdyno.kernel import images
 from kdyno.kernel.build import NEEDED_MB, Objects, Progress
 from kdyno.kernel.image import Image
@@ -25,10 +25,10 @@ class Trials:
         self._objects_key = ""
 
     def build(self, plans: Sequence[BuildPlan], progress: Progress) -> list[Image]:
-        """The images of the plans, in their order; what was built before, by whomever, is not built again.
+        """Return the images of the plans, in their order; what was built before, by whomever, is not built again.
 
         The first one that is missing opens the object directory, which the following ones share: only objects that a
-        plan chooses otherwise for are compiled again. Raises what `build` raises; another plan may follow that.
+        plan chooses otherwise for are compiled again. Raise what `build` raises; another plan may follow that.
         """
         for plan in plans:
             if images.is_built(plan.key, self._state):
@@ -39,7 +39,7 @@ class Trials:
 
     def _open(self, plan: BuildPlan, progress: Progress) -> Objects:
         if self._objects is None:
-            if why := why_not_writable(self._state.images):
+            if why := unwritable_reason(self._state.images):
                 raise StateNotWritable(path=self._state.images, why=why)
             waiting = "waiting for another kdyno that builds the same images"
             lock = self._state.lock(f"image-{plan.objects_key}", on_wait=lambda: progress(0, None, waiting))

@@ -1,4 +1,4 @@
-"""How trees get into the state directory: tar, git archive, and a copy that is hashed as it is made."""
+"""Making trees in the state directory: by tar, by git archive, and by a copy that is hashed as it is made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kdyno.base import git, process
 from kdyno.base.digests import recall, remember, stat_signature
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.packages import requirements, way_to_install
-from kdyno.base.state import DiskFull, State, disk_full_is_said
+from kdyno.base.state import DiskFull, State, require_space, translate_disk_full
 from kdyno.kernel.source_trees import Say, lock_name, made_once, partial_path, remove_tree, tree_path
 
 CHECKPOINT = 1000
@@ -27,10 +27,16 @@ RECORD = 10_240
 SAID = 20 * CHECKPOINT
 """Records between two words about progress."""
 MOST_BYTES, MOST_FILE, MOST_ENTRIES = 8_000_000_000, 1_000_000_000, 1_000_000
-"""Of a tree, of a file in it, and of its files and directories. Linux 6.12 has 1.6 GB in 90,000 files."""
+"""Bytes of a tree, of a file in it, and the number of its files and directories. Linux 6.12 has 1.6 GB in 90,000
+files.
+"""
 PIECE = 1 << 20
 COMPRESSION = {".xz": "xz", ".gz": "gzip", ".tgz": "gzip", ".bz2": "bzip2", ".zst": "zstd"}
 """What tar calls for the last part of a tarball's name."""
+GROWTH = {".xz": 8, ".gz": 5, ".tgz": 5, ".bz2": 7, ".zst": 5}
+"""How many times as large as its tarball the source of a kernel is, at least: Linux 6.12's .tar.xz has a tenth."""
+FILE_BYTES = 12_000
+"""What a file of a kernel's source takes up, at least: Linux 6.12's take 18,000."""
 UNPACK = ("tar", "-x", "--no-same-owner", "--no-same-permissions", "--no-overwrite-dir")
 """Root would keep owners and setuid bits by itself. What a tarball says of `.` is not for the directory it goes to."""
 ENVIRONMENT = {"LC_ALL": "C", "TAR_OPTIONS": "", "XZ_DEFAULTS": "--memlimit-decompress=512MiB"}
@@ -62,7 +68,7 @@ class ArchiveFailed(InfrastructureError):
 
 
 class TreeNotClean(UserError):
-    message = "{path} was built in, and is no git work tree: it holds {what}, so that its sources can't be told apart"
+    message = "{path} was built in, and is not a git work tree: it holds {what}, so its sources can't be told apart"
     hint = "run `make mrproper` there, or name a git work tree (only what git tracks or would add is copied)"
 
 
@@ -77,9 +83,10 @@ def require_decompressor(path: Path) -> None:
 def tarball(path: Path, to: Path, say: Say) -> None:
     """Unpack a tarball into the empty directory `to`, without its one top directory.
 
-    Raises DecompressorMissing, TarballBroken, SourceTooLarge and DiskFull.
+    Raises DecompressorMissing, TarballBroken, SourceTooLarge, NoSpace and DiskFull.
     """
     require_decompressor(path)
+    require_space(to, path.stat().st_size * GROWTH.get(path.suffix, 1))
     say(f"unpacking {path.name}")
     status, output = _unpacked(
         ["-f", path], to, str(path), lambda megabytes: say(f"unpacking {path.name}: {megabytes}")
@@ -110,7 +117,7 @@ def _unpacked(
         while piece := names.read(PIECE):
             entries += piece.count(b"\n")
         if size > MOST_BYTES:
-            raise SourceTooLarge(source=source, why=f"more than {MOST_BYTES:,} bytes come out")
+            raise SourceTooLarge(source=source, why=f"it unpacks to more than {MOST_BYTES:,} bytes")
         if entries > MOST_ENTRIES:
             raise SourceTooLarge(source=source, why=f"it has more than {MOST_ENTRIES:,} files")
         if int(record[1]) % SAID == 0:
@@ -132,9 +139,9 @@ def _files_below(tree: Path) -> Iterator[Path]:
     return (Path(folder, name) for folder, _, names in os.walk(tree) for name in names)
 
 
-def _require_moderate(files: Iterable[Path], source: str) -> None:
-    """Raise SourceTooLarge for files that together, or one of which alone, are larger than those of a kernel. What
-    counts is the size, not the disk: whoever reads a file with a hole gets it whole.
+def _require_moderate(files: Iterable[Path], source: str) -> int:
+    """How many bytes files have together. What counts is the size, not the disk: whoever reads a file with a hole gets
+    it whole. Raises SourceTooLarge where all, or one of them, are larger than those of a kernel.
     """
     total = 0
     for number, file in enumerate(files, 1):
@@ -146,6 +153,7 @@ def _require_moderate(files: Iterable[Path], source: str) -> None:
             raise SourceTooLarge(source=source, why=f"its files have more than {MOST_BYTES:,} bytes")
         if number > MOST_ENTRIES:
             raise SourceTooLarge(source=source, why=f"it has more than {MOST_ENTRIES:,} files")
+    return total
 
 
 def _lift_single_directory(to: Path) -> None:
@@ -168,7 +176,10 @@ def git_commit(repository: Path, commit: str, to: Path, say: Say) -> None:
         if next(entries) >= MOST_ENTRIES:
             raise SourceTooLarge(source=source, why=f"it has more than {MOST_ENTRIES:,} files")
 
-    git.each_entry(repository, commit, on_entry)  # `git archive` has all of them in memory before it writes the first
+    git.visit_entries(
+        repository, commit, on_entry
+    )  # `git archive` has all of them in memory before it writes the first
+    require_space(to, next(entries) * FILE_BYTES)
     with git.archive(repository, commit) as archive:
         assert archive.stdout is not None
         status, output = _unpacked(["-f", "-"], to, source, lambda _: None, archive.stdout)
@@ -183,10 +194,10 @@ def directory(path: Path, state: State, say: Say) -> str:
     """Copy a user's directory into the state directory; return the identity of what was copied.
 
     The copy is what is hashed: an edit during the copy can't get an image a wrong name. Raises SourceTooLarge,
-    TreeNotClean and DiskFull.
+    TreeNotClean, NoSpace and DiskFull.
     """
     files = sorted(source_files(path))
-    _require_moderate(files, str(path))
+    size = _require_moderate(files, str(path))
     signature, settled = stat_signature(files)
     known = recall(signature, state)
     if known and tree_path(known, state).is_dir():
@@ -196,9 +207,10 @@ def directory(path: Path, state: State, say: Say) -> str:
     with state.lock(lock_name(f"copy-{mark}"), on_wait=lambda: say(waiting)):
         draft = partial_path(state.sources / f"copy-{mark}")
         remove_tree(draft)
+        require_space(state.sources, size)
         try:
             say(f"copying {path}: {len(files)} files")
-            with disk_full_is_said(draft):
+            with translate_disk_full(draft):
                 identity = f"tree:{_copy(path, files, draft)}"
             made_once(tree_path(identity, state), lambda partial: _move(draft, partial), state, say)
         finally:
@@ -209,7 +221,7 @@ def directory(path: Path, state: State, say: Say) -> str:
 
 
 def source_files(path: Path) -> Iterator[Path]:
-    """The files that make up a kernel tree: what git tracks or would add; without git, all there is."""
+    """Yield the files that make up a kernel tree: what git tracks or would add; without git, all there is."""
     if is_tracked(path):
         listed = git.output(path, "ls-files", "-z", "-co", "--exclude-standard")
         own = _own(path, filter(None, listed.split("\0")))
@@ -226,7 +238,7 @@ def source_files(path: Path) -> Iterator[Path]:
 
 
 def is_tracked(path: Path) -> bool:
-    """Whether git tracks the tree's Makefile, so that it knows which files are its."""
+    """Return whether git tracks the tree's Makefile, so that it knows which files are its."""
     try:
         return git.attempt(path, "ls-files", "--error-unmatch", "Makefile").returncode == 0
     except process.ToolMissing:
@@ -234,7 +246,9 @@ def is_tracked(path: Path) -> bool:
 
 
 def _own(path: Path, names: Iterable[str]) -> Iterator[Path]:
-    """The files of these names that lie in the tree, not above it or behind a link: an index may hold any names."""
+    """Yield the files of these names that lie in the tree, not above it or behind a link: an index may hold any
+    names.
+    """
     folders = {PurePath()}
     for name in names:
         relative = PurePath(name)

@@ -1,4 +1,4 @@
-"""What version of the kernel a tree holds."""
+"""The version of the kernel in a tree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 
 MOST_BYTES = 1 << 20
-"""Of a kernel's top Makefile, which has some 70,000."""
+"""Bytes of a kernel's top Makefile, which has some 70,000."""
 NEEDED_IN_A_TREE = ("Kconfig", "scripts/kconfig/merge_config.sh")
 
 
@@ -19,7 +19,7 @@ class NotAKernelTree(UserError):
 
 
 def kernel_version(tree: Path, spec: str) -> str:
-    """The kernel's own version, read from its Makefile: `6.12.117`, `7.2.0-rc3`."""
+    """Return the kernel's own version, read from its Makefile: `6.12.117`, `7.2.0-rc3`."""
     try:
         makefile = read_whole(tree / "Makefile", MOST_BYTES).decode(errors="replace")
     except OSError as error:

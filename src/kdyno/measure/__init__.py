@@ -1,1 +1,3 @@
-"""What is measured and how it is read: the guest's agent and PMU, workloads, cycles, and files of others."""
+"""Everything that is measured, and how it is read: the guest's agent and PMU, workloads, cycles, and files of
+others.
+"""

@@ -53,7 +53,7 @@ def counted_by_clang(snapshots: Sequence[Path], image: Image) -> Counted:
 
 
 def files_of_globals(vmlinux: Path) -> dict[str, str]:
-    """Return the source file of each global function, by name. Raises NoLineTables and ToolFailed."""
+    """Return the source file of each global function, by name. Raises what read_sources raises, and ToolFailed."""
     symbols = LINE.findall(elf_listing.symbols(vmlinux))
     addresses = {name: int(address, 16) for address, _, kind, name in symbols if kind != LOCAL}
     files = read_sources(vmlinux).files(np.array(list(addresses.values()), np.uint64))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kdyno.base import debuginfo
 from kdyno.base.errors import UserError
 from kdyno.base.files import copy_whole
 from kdyno.base.llvm_tools import find_tool
@@ -116,6 +117,4 @@ def functions_named(profile: str) -> set[str]:
 
 def have_lines(vmlinux: Path, addresses: Iterable[int]) -> list[bool]:
     """Return whether each address has a line in the line tables."""
-    words = [find_tool("llvm-symbolizer"), f"--obj={vmlinux}", "--functions=none", "--no-inlines"]
-    done = attempt(words, stdin="".join(f"{address:#x}\n" for address in addresses))
-    return [not line.startswith("??") for line in done.stdout.splitlines() if line]
+    return [innermost.path != "" for innermost, *_ in debuginfo.frames(vmlinux, addresses)]

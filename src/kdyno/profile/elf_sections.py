@@ -11,6 +11,10 @@ import numpy as np
 RELOCATABLE = 1
 NOBITS = 8
 HEADER_SIZE = 64
+MOST_BYTES = 600_000_000
+"""Of a vmlinux: the largest that distributions make, with all debug information, has 500 MB."""
+MOST_SECTION = 48_000_000
+"""Bytes of one section that is read: the counters of four million places have 32 MB."""
 LONGEST_LABEL = 64
 """Bytes of a section's name that are looked at."""
 SYMBOL = np.dtype(
@@ -91,4 +95,9 @@ class Elf:
         return int(named[0]) if place >= 0 and len(named) else None
 
     def _content(self, head: _Head) -> bytes:
-        return b"" if head.kind == NOBITS else self._data[head.start : head.start + head.size]
+        if head.kind == NOBITS:
+            return b""
+        content = self._data[head.start : head.start + min(head.size, MOST_SECTION + 1)]
+        if len(content) > MOST_SECTION:
+            raise Damaged(f"one of its sections has more than {MOST_SECTION:,} bytes")
+        return content

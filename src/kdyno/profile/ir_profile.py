@@ -21,8 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
 from kdyno.profile.counters import Counts
-from kdyno.profile.elf_sections import Damaged, Elf, Section
+from kdyno.profile.elf_sections import MOST_BYTES, Damaged, Elf, Section
 
 DATA, NAMES, COUNTERS = "__llvm_prf_data", "__llvm_prf_names", "__llvm_prf_cnts"
 RECORD = np.dtype(
@@ -82,13 +83,13 @@ class CountedFunction:
 def counted_functions(path: Path) -> tuple[CountedFunction, ...]:
     """Return the instrumented functions of a vmlinux, in order. Raises NotInstrumented and OtherLayout."""
     with _translate_damage(path):
-        return _functions(Elf(path.read_bytes()), path)
+        return _functions(Elf(read_whole(path, MOST_BYTES)), path)
 
 
 def counters_range(path: Path) -> range:
     """Return the addresses that a snapshot must contain. Raises NotInstrumented, OtherLayout."""
     with _translate_damage(path):
-        section = _section(Elf(path.read_bytes()), COUNTERS, path)
+        section = _section(Elf(read_whole(path, MOST_BYTES)), COUNTERS, path)
     return range(section.address, section.address + section.size)
 
 

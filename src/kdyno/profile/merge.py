@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from kdyno.base.errors import UserError
-from kdyno.measure.guest.pmu_limits import LONGEST_NAME, MOST, in_words
+from kdyno.measure.guest.pmu_limits import LONGEST_NAME, MOST, limit_name
 from kdyno.measure.guest.pmu_parts import Array, Context, Function, Region, StackNode
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.measure.guest.pmu_values import Counts
@@ -186,9 +186,9 @@ def _require_room(record: PmuRecord) -> None:
     }
     for thing, number in has.items():
         if number > MOST[thing]:
-            raise MergedTooLarge(number=number, things=in_words(thing), most=MOST[thing])
+            raise MergedTooLarge(number=number, things=limit_name(thing), most=MOST[thing])
     longest = max((len(function.name.encode()) for function in record.functions), default=0)
     if longest > LONGEST_NAME:
         raise MergedTooLarge(number=longest, things="bytes in the name of a function", most=LONGEST_NAME)
     if (size := len(encode_body(record))) > MOST["body_bytes"]:
-        raise MergedTooLarge(number=size, things=in_words("body_bytes"), most=MOST["body_bytes"])
+        raise MergedTooLarge(number=size, things=limit_name("body_bytes"), most=MOST["body_bytes"])

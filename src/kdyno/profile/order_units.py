@@ -57,7 +57,7 @@ class Unit:
 
 
 def text_of_vmlinux(vmlinux: Path) -> Text:
-    """Read the text of a vmlinux with line tables. Raises NotAVmlinux, NoLineTables, LlvmToolMissing and ToolFailed."""
+    """Read the text of a vmlinux with line tables. Raises what elf_listing.symbols and read_sources raise."""
     return text_of(elf_listing.symbols(vmlinux), read_sources(vmlinux))
 
 

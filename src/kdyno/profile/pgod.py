@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError
 
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.frozen import Frozen
+from kdyno.base.mistakes import first_fault
 from kdyno.base.plain_tar import ArchiveDamaged, Limits, Read, files
 from kdyno.profile.gcda import Budget, GcovFile, read_gcda
 
@@ -170,9 +171,7 @@ def _parse(model: type[Model], content: bytes, name: str) -> Model:
     try:
         parsed = model.model_validate_json(content)
     except ValidationError as error:
-        mistake = error.errors()[0]
-        place = ".".join(map(str, mistake["loc"]))
-        raise SentDamaged(name=name, why=f"{place}: {mistake['msg']}" if place else mistake["msg"]) from error
+        raise SentDamaged(name=name, why=first_fault(error)) from error
     if parsed.v != FORMAT:
         raise OtherFormat(name=name, version=parsed.v, own=FORMAT)
     return parsed

@@ -14,9 +14,9 @@ from pathlib import Path
 from kdyno.base.errors import UserError
 from kdyno.base.files import NotWritable, write_whole
 from kdyno.base.frozen import Frozen
-from kdyno.base.state import disk_full_is_said
+from kdyno.base.state import translate_disk_full
 from kdyno.base.talk import Talk
-from kdyno.base.text import counted, harmless_json
+from kdyno.base.text import format_count, harmless_json
 from kdyno.profile.gcda import WORD, Budget, GcovFile, encode_gcda
 from kdyno.profile.gcda_sums import require_counts, sum_files
 from kdyno.profile.instrumented import gcc_profile
@@ -182,7 +182,7 @@ def _require_new(out: Path) -> None:
 def _write(objects: dict[str, GcovFile], pulled: Pulled, out: Path) -> Pulled:
     """Write the directory atomically: it is made next to its place, and renamed."""
     folder = out.absolute().parent
-    with disk_full_is_said(folder):
+    with translate_disk_full(folder):
         incoming = Path(tempfile.mkdtemp(dir=folder, prefix=f".{out.name[:40]}-"))
         try:
             size = 0
@@ -217,7 +217,7 @@ def summary_lines(pulled: Pulled) -> list[str]:
     """Return lines that describe the pulled counters."""
     lines = [run.in_words() for run in pulled.runs]
     lines += [f"left out, a run of kernel {run.kernel.in_words()}: {run.in_words()}" for run in pulled.left_out]
-    objects, runs = counted(pulled.objects, "object"), counted(len(pulled.runs), "run")
+    objects, runs = format_count(pulled.objects, "object"), format_count(len(pulled.runs), "run")
     kernel, size = pulled.kernel.in_words(), f"{pulled.bytes / 1e6:.1f} MB"
     lines.append(f"{pulled.directory}: {objects} of kernel {kernel}, {runs}, {size}")
     return [*lines, f'profile = {{ use = "pgo", from = "{pulled.directory}/{PROFILE}" }} compiles with them']

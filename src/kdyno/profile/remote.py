@@ -71,9 +71,7 @@ def remote_output(host: str, command: Sequence[str]) -> Iterator[Read]:
     output. Reading raises RemoteSilent.
     """
     require_host(host)
-    with process.spawned(
-        [*SSH, "--", host, shlex.join(command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as ssh:
+    with process.spawn([*SSH, "--", host, shlex.join(command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ssh:
         assert ssh.stdout is not None and ssh.stderr is not None
         complaint = bytearray()
         listener = Thread(target=_keep_the_last, args=(ssh.stderr, complaint), daemon=True)

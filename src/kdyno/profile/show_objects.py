@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from kdyno.base import terminal
-from kdyno.base.text import clean, counted
+from kdyno.base.text import clean, format_count
 from kdyno.profile.objects import WORDS, Fate, ProfileObjects, count_by_folder
 from kdyno.profile.show import say_line, table_of
 
@@ -28,7 +28,7 @@ def print_objects(view: ProfileObjects, *, hot: bool = False, verbose: bool = Fa
 def totals(view: ProfileObjects) -> str:
     """Return one line with the numbers of objects by fate, and of functions. Pure."""
     with_it = view.counts.get("profile", 0)
-    parts = [f"{with_it:,} of {counted(len(view.objects), 'object')} with the {view.use} profile"]
+    parts = [f"{with_it:,} of {format_count(len(view.objects), 'object')} with the {view.use} profile"]
     parts += [f"{number:,} {WORDS[fate]}" for fate, number in view.counts.items() if fate != "profile"]
     return f"image {view.image[:12]}: {', '.join(parts)}; {_functions(view)}"
 
@@ -37,7 +37,7 @@ def _functions(view: ProfileObjects) -> str:
     if view.functions is None:
         return "hot and cold functions are not on record: the image was built before kdyno recorded them"
     hot, cold = len(view.hot), len(view.functions) - len(view.hot)
-    return f"{counted(hot, 'hot function')}, {cold:,} cold, whole or in part"
+    return f"{format_count(hot, 'hot function')}, {cold:,} cold, whole or in part"
 
 
 def _print_hot(console: Console, view: ProfileObjects) -> None:
@@ -55,7 +55,7 @@ def _print_hot(console: Console, view: ProfileObjects) -> None:
 def _print_reason(console: Console, view: ProfileObjects, fate: Fate, *, verbose: bool) -> None:
     """Print the number of objects by directory for one reason, or all of its objects."""
     say_line(console, "")
-    say_line(console, f"{WORDS[fate]}: {counted(view.counts[fate], 'object')}", "bold")
+    say_line(console, f"{WORDS[fate]}: {format_count(view.counts[fate], 'object')}", "bold")
     if verbose:
         for entry in view.objects:
             if entry.fate == fate:

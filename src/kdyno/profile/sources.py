@@ -7,7 +7,6 @@ can line tables, which name the header that an inline function was written in, n
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,20 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.base import elf_listing
-from kdyno.base.llvm_tools import find_tool
-from kdyno.base.process import output
+from kdyno.base import debuginfo, elf_listing
 from kdyno.measure.guest.symbols import LINE
 from kdyno.profile.vmlinux import require_line_tables
 
-UNIT = "DW_TAG_compile_unit"
-TEXT = re.compile(r'DW_AT_(name|comp_dir)\s{1,40}\("([^"\n]{0,4096})"\)')
-"""As llvm-dwarfdump prints them, from version 14 on at least."""
-RANGE = re.compile(r"\[0x([0-9a-f]{1,16}), 0x([0-9a-f]{1,16})\)")
-ADDRESS = re.compile(r"DW_AT_(low|high)_pc\s+\(0x([0-9a-f]{1,16})\)")
 NOWHERE = ""
 """The file of code that no compilation unit has."""
-SECONDS = 300
 
 
 @dataclass(frozen=True)
@@ -70,24 +61,11 @@ class Sources:
 
 
 def read_sources(vmlinux: Path) -> Sources:
-    """Of a vmlinux with line tables. Raises NotAVmlinux, NoLineTables, LlvmToolMissing and ToolFailed."""
+    """Of a vmlinux with line tables. Raises NotAVmlinux, NoLineTables, and what debuginfo.units raises."""
     require_line_tables(vmlinux)
-    words = [find_tool("llvm-dwarfdump"), "--debug-info", "--recurse-depth=0", str(vmlinux)]
-    return Sources(read_units(output(words, env={"LC_ALL": "C"}, timeout=SECONDS)))
-
-
-def read_units(listing: str) -> list[Unit]:
-    """The compilation units with code in what llvm-dwarfdump lists of each. Pure."""
-    units = []
-    for part in listing.split(UNIT)[1:]:
-        texts = dict(TEXT.findall(part))
-        ranges = [(int(start, 16), int(end, 16)) for start, end in RANGE.findall(part)]
-        bounds = {bound: int(address, 16) for bound, address in ADDRESS.findall(part)}
-        if not ranges and len(bounds) == 2:
-            ranges = [(bounds["low"], bounds["high"])]
-        if ranges and "name" in texts:
-            units.append(Unit(in_tree(texts["name"], texts.get("comp_dir", "")), tuple(ranges), texts["name"]))
-    return units
+    return Sources(
+        [Unit(in_tree(unit.name, unit.directory), unit.ranges, unit.name) for unit in debuginfo.units(vmlinux)]
+    )
 
 
 def in_tree(name: str, objects: str) -> str:

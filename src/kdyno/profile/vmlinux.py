@@ -6,9 +6,11 @@ import struct
 from pathlib import Path
 
 from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
 from kdyno.base.state import State
 from kdyno.kernel.images import ImageCorrupt, content_digest, image_in, read_record
 from kdyno.measure.guest.pmu_record import PmuRecord
+from kdyno.profile.elf_sections import MOST_BYTES
 
 PT_LOAD = 1
 PF_X = 1
@@ -105,7 +107,7 @@ def require_line_tables(vmlinux: Path) -> None:
 def vmlinux_bytes(vmlinux: Path) -> bytes:
     """Return the content of the file. Raises NotAVmlinux unless it is a 64-bit ELF file."""
     try:
-        data = vmlinux.read_bytes()
+        data = read_whole(vmlinux, MOST_BYTES)
     except OSError as error:
         raise NotAVmlinux(vmlinux=vmlinux, why=error.strerror) from error
     if data[:6] != b"\x7fELF\x02\x01" or len(data) < 64:

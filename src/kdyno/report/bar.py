@@ -9,7 +9,7 @@ from kdyno.report.view import Axis, Sides
 
 
 def column(axis: Axis, gain: float, width: int) -> int:
-    """Return where a gain (a logarithm) falls among `width` columns; what is beyond the axis falls on its end."""
+    """Return the column of a gain (a logarithm) among `width` columns; a gain beyond the axis gets the end column."""
     within = min(max(gain, axis.low), axis.high)
     return round((within - axis.low) / (axis.high - axis.low) * (width - 1))
 
@@ -27,8 +27,8 @@ def bar(span: Span | None, axis: Axis, margin: float, width: int) -> str:
     if span is None:
         return "".join(cells)
     low, high = column(axis, span.low, width), column(axis, span.high, width)
-    for at in range(low, high + 1):
-        cells[at] = "┼" if at == zero else "─"
+    for position in range(low, high + 1):
+        cells[position] = "┼" if position == zero else "─"
     if low < high:
         cells[low] = "‹" if span.low < axis.low else "├"
         cells[high] = "›" if span.high > axis.high else "┤"
@@ -37,8 +37,10 @@ def bar(span: Span | None, axis: Axis, margin: float, width: int) -> str:
 
 
 def heading(axis: Axis, sides: Sides, width: int) -> str:
-    """Return the title of a column of bars: it says which side of the line is better."""
+    """Return the title of a column of bars, which says which side of the line is better."""
     zero = column(axis, 0.0, width)
-    left, right = zero, width - zero - 1
-    of_left, of_right = (name if len(name) <= room else "" for name, room in ((sides.left, left), (sides.right, right)))
-    return of_left.rjust(left) + "│" + of_right.ljust(right)
+    before, right = zero, width - zero - 1
+    of_left, of_right = (
+        name if len(name) <= room else "" for name, room in ((sides.left, before), (sides.right, right))
+    )
+    return of_left.rjust(before) + "│" + of_right.ljust(right)

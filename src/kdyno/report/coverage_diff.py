@@ -1,4 +1,4 @@
-"""What two boots executed of one source, side by side, as HTML pages."""
+"""The code of one source that two boots executed, side by side, as HTML pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ KEYS = (Key("f", "executed by both"), Key("a", "by A only"), Key("b", "by B only
 
 
 def write_diff_pages(difference: Difference, tree: Tree, directory: Path) -> int:
-    """A page for each file that differs, and an index; returns how many there are. Raises as write_pages does."""
+    """Write a page for each file that differs, and an index; return the number of pages. Raise the errors of
+    write_pages.
+    """
     tree.require_files(list(difference.counts))
     of_files: dict[str, list[FunctionDifference]] = defaultdict(list)
     for function in difference.report.functions:

@@ -1,4 +1,4 @@
-"""What was executed as a directory of HTML pages: an index, and a page for each source file that has code."""
+"""Executed code as a directory of HTML pages: an index, and a page for each source file that has code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kdyno.base.files import NotWritable, write_whole
-from kdyno.base.state import disk_full_is_said
+from kdyno.base.state import translate_disk_full
 from kdyno.report.coverage_page import Key, Shown, listing, percent, render
 from kdyno.understand.coverage.lines import FULLY, NEVER, PARTLY, LineCoverage
 from kdyno.understand.coverage.measure import Measured
@@ -23,11 +23,11 @@ from kdyno.understand.coverage.sources import Tree
 MARKS = {FULLY: "f", PARTLY: "p", NEVER: "n"}
 KEYS = (
     Key("f", "executed"),
-    Key("p", "partly: some of its code never ran, or a branch went one way only"),
+    Key("p", "partly: some of its code never ran, or a branch only went one way"),
     Key("n", "never executed"),
 )
 MOST_COPIES, MOST_PIECES = 4, 6
-"""What a line's title tells of."""
+"""The data for the title of a line."""
 PAGES = "src"
 
 
@@ -37,12 +37,12 @@ class Listed:
 
     name: str
     page: str
-    """Empty for one without a page."""
+    """The name of its page; empty if it has none."""
     totals: Totals
 
 
 def write_pages(measured: Measured, tree: Tree, directory: Path) -> int:
-    """Write them, and return how many there are. Raises NotWritable, DiskFull, NotATree and SourceChanged."""
+    """Write the pages, and return their number. Raise NotWritable, DiskFull, NotATree and SourceChanged."""
     tree.require_files([file.path for file in measured.report.files if file.totals.lines])
     of_files: dict[str, list[FunctionCoverage]] = defaultdict(list)
     for function in measured.report.functions:
@@ -61,9 +61,9 @@ def write_pages(measured: Measured, tree: Tree, directory: Path) -> int:
 
 
 def write_page(path: Path, content: str) -> None:
-    """Pages aren't flushed one by one: they can be made again."""
+    """Write a page without flushing it: pages can be made again."""
     try:
-        with disk_full_is_said(path):
+        with translate_disk_full(path):
             path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError, PermissionError) as error:
         raise NotWritable(path=path.parent, why=error.strerror) from error
@@ -75,8 +75,8 @@ def page_of(path: str) -> str:
 
 
 def shown_lines(lines: LineCoverage, path: str) -> dict[int, Shown]:
-    """What a page says of each line of a file that has code."""
-    own = _of_file(lines.lines, lines, path)
+    """Return how each line of a file that has code is shown."""
+    own = _rows_of_file(lines.lines, lines, path)
     titles = _titles(lines, path)
     return {
         int(line["line"]): Shown(MARKS[int(line["state"])], (int(line["count"]),), titles.get(int(line["line"]), ""))
@@ -84,7 +84,7 @@ def shown_lines(lines: LineCoverage, path: str) -> dict[int, Shown]:
     }
 
 
-def _of_file(rows: Any, lines: LineCoverage, path: str) -> Any:
+def _rows_of_file(rows: Any, lines: LineCoverage, path: str) -> Any:
     if path not in lines.files:
         return rows[:0]
     number = lines.files.index(path)
@@ -93,9 +93,11 @@ def _of_file(rows: Any, lines: LineCoverage, path: str) -> Any:
 
 
 def _titles(lines: LineCoverage, path: str) -> dict[int, str]:
-    """Where the code of a line is, if that is several pieces: functions that ran it, with the counts of its pieces."""
+    """Return the places of a line's code, if it is in several pieces: functions that ran it, with the counts of its
+    pieces.
+    """
     titles = {}
-    rows = _of_file(lines.pieces, lines, path)[["line", "owner", "count"]].tolist()
+    rows = _rows_of_file(lines.pieces, lines, path)[["line", "owner", "count"]].tolist()
     for line, pieces in groupby(rows, key=itemgetter(0)):
         by_owner = {owner: [count for *_, count in counted] for owner, counted in groupby(pieces, key=itemgetter(1))}
         if len(by_owner) > 1 or len(set(next(iter(by_owner.values())))) > 1:
@@ -114,7 +116,7 @@ def _title(counts: Mapping[str, list[int]]) -> str:
 
 
 def _counts(pieces: list[int]) -> str:
-    """In the order of addresses, neighbours with one count as one."""
+    """Return the counts in the order of addresses, neighbours with equal counts as one."""
     counts = [count for count, _ in groupby(pieces)]
     shown = " · ".join(f"{count:,}" for count in counts[:MOST_PIECES])
     return f"{shown} …" if len(counts) > MOST_PIECES else shown
@@ -130,7 +132,7 @@ def _file(measured: Measured, file: FileCoverage, functions: list[FunctionCovera
         "summary": (
             f"{totals.executed:,} of {totals.lines:,} lines executed ({percent(totals.executed, totals.lines)}), "
             f"{totals.partly:,} of them partly; {totals.functions_executed:,} of {totals.functions:,} functions. "
-            "Titles say where the code of a line is, and how often each piece of it ran."
+            "Titles name the places of a line's code, and the executions of each piece."
         ),
         "keys": KEYS,
         "columns": ("calls", "bytes executed", "of"),
@@ -165,7 +167,7 @@ def _index(measured: Measured, pages: Mapping[str, str]) -> dict[str, Any]:
             for directory in report.directories
             if directory.path in _with_files(report.files)
         ],
-        "listed": list(listed(report.files, pages)),
+        "listed": list(list_directories(report.files, pages)),
     }
 
 
@@ -177,8 +179,8 @@ def card(name: str, part: int, whole: int, more: str = "") -> dict[str, str]:
     return {"name": name, "share": percent(part, whole), "of": f"{part:,} of {whole:,} executed{more}"}
 
 
-def listed(files: tuple[FileCoverage, ...], pages: Mapping[str, str]) -> Iterator[tuple[str, list[Listed]]]:
-    """The files of each directory, by path."""
+def list_directories(files: tuple[FileCoverage, ...], pages: Mapping[str, str]) -> Iterator[tuple[str, list[Listed]]]:
+    """Yield the files of each directory, by path."""
     ordered = sorted(files, key=lambda file: (file.path.rpartition("/")[0], file.path))
     for folder, own in groupby(ordered, key=lambda file: file.path.rpartition("/")[0]):
         yield (

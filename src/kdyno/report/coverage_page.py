@@ -23,7 +23,7 @@ from kdyno.understand.coverage.model import Totals
 CONTEXT = 8
 """Lines without code that are shown before and after code."""
 SHORTEST_GAP = 24
-"""Lines that are left out; fewer are shown."""
+"""The fewest lines that are left out; fewer are shown."""
 NUMBER, COUNT, TAB = 6, 14, 8
 """Columns of a line's number, of each count, and of a tab. With two spaces before it a count ends where a tab does."""
 
@@ -40,7 +40,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Key:
-    """What a colour means."""
+    """The meaning of a colour."""
 
     mark: str
     text: str
@@ -48,7 +48,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a page says of one line."""
+    """How one line is shown."""
 
     mark: str
     """The class of its colour."""
@@ -57,14 +57,14 @@ class Shown:
 
 
 def listing(text: Sequence[str], shown: Mapping[int, Shown], columns: int) -> Markup:
-    """A source with the counts of the lines that have code; `columns` is how many counts each has."""
+    """Return a source with the counts of the lines that have code; `columns` is how many counts each has."""
     return Markup("\n".join(_lines(text, shown, columns)))
 
 
 def _lines(text: Sequence[str], shown: Mapping[int, Shown], columns: int) -> Iterator[str]:
     blank = "\t" * (1 + columns * (COUNT + 2) // TAB)
     coded = sorted(shown)
-    kept = _kept(coded, len(text))
+    kept = _shown_stretches(coded, len(text))
     after = 0
     for first, last in kept:
         if first > after + 1:
@@ -84,7 +84,7 @@ def _lines(text: Sequence[str], shown: Mapping[int, Shown], columns: int) -> Ite
 
 
 def _visible(line: str) -> str:
-    """The line with its tabs, and nothing else that steers."""
+    """Return the line with its tabs, and without all other characters that steer."""
     return (
         line
         if line.isascii() and line.replace("\t", "").isprintable()
@@ -92,8 +92,8 @@ def _visible(line: str) -> str:
     )
 
 
-def _kept(coded: Sequence[int], length: int) -> list[tuple[int, int]]:
-    """First and last lines of the stretches that are shown."""
+def _shown_stretches(coded: Sequence[int], length: int) -> list[tuple[int, int]]:
+    """Return the first and last lines of the stretches that are shown."""
     kept: list[tuple[int, int]] = []
     for number in coded:
         first, last = max(number - CONTEXT, 1), min(number + CONTEXT, length)

@@ -40,7 +40,7 @@ def print_coverage(report: CoverageReport, console: Console, top: int) -> None:
 
 
 def print_unused(unused: Unused, console: Console, top: int) -> None:
-    """Print what was never executed: symbols, files and functions, the largest first."""
+    """Print the code that was never executed: symbols, files and functions, the largest first."""
     say(console, f"never executed: {unused.subject}, and the boot", "bold")
     say(console, f"{unused.bytes_of_functions:,} of {unused.bytes:,} bytes of code are functions that never ran")
     symbols = columns("configuration symbol", "bytes", "files")
@@ -100,7 +100,7 @@ def _table(rows: Sequence[tuple[str, Totals]]) -> Table:
 
 
 def columns(text: str, *numbers: str) -> Table:
-    """An empty table whose first column holds text."""
+    """Return an empty table whose first column holds text."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column(text, overflow="ellipsis", no_wrap=True)
     for name in numbers:

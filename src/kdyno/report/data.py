@@ -16,13 +16,13 @@ COLUMNS = (
 
 
 FORMULA = ("=", "+", "-", "@")
-"""What a spreadsheet takes for the beginning of a formula, which may be a command."""
+"""Characters that begin a formula in a spreadsheet, which may be a command."""
 
 
 def write_csv(report: RunReport, out: IO[str]) -> None:
     """Write all samples of the `ok` boots. `elapsed` is in the lane's clock, `value` in `unit`.
 
-    `elapsed` and `work` are empty where the value is all that was said.
+    `elapsed` and `work` are empty if only the value was reported.
     """
     described = {benchmark.name: benchmark for benchmark in report.benchmarks}
     writer = csv.writer(out, lineterminator="\n")
@@ -31,14 +31,14 @@ def write_csv(report: RunReport, out: IO[str]) -> None:
         if boot.status != "ok":
             continue
         placed = (boot.block, boot.layout_index, boot.position)
-        where = (report.run.id, _cell(boot.variant), *placed, boot.seed, report.run.lane)
+        identity = (report.run.id, _cell(boot.variant), *placed, boot.seed, report.run.lane)
         for sample in boot.samples:
             benchmark = described[sample.benchmark]
             reading = (sample.iteration, sample.elapsed, sample.work, value(sample, benchmark))
-            writer.writerow((*where, _cell(sample.benchmark), *reading, _cell(benchmark.unit), benchmark.direction))
+            writer.writerow((*identity, _cell(sample.benchmark), *reading, _cell(benchmark.unit), benchmark.direction))
 
 
 def _cell(text: str) -> str:
-    """A text that is cleaned, and no formula; names that an experiment or the agent gives never are one."""
+    """Return a text that is cleaned, and not a formula; names that an experiment or the agent gives never are one."""
     cleaned = clean(text)
     return f"'{cleaned}" if cleaned.startswith(FORMULA) else cleaned

@@ -1,4 +1,4 @@
-"""How the templates of the HTML report show facts as text."""
+"""Template filters of the HTML report, which show facts as text."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kdyno.kernel.recipe import Recipe
 
 
 def cleaned(value: Any) -> Any:
-    """Clean every text on its way into the page; what is marked as HTML or is a number stays as it is."""
+    """Clean every text on its way into the page; HTML markup and numbers are unchanged."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return clean_lines(value)
     return value
 
 
 def changed(recipe: Recipe) -> dict[str, str]:
-    """The knobs of a recipe that were turned, as text."""
+    """Return the knobs of a recipe that were turned, as text."""
     knobs = recipe.model_dump(mode="json", exclude_defaults=True)
     return {"toolchain": recipe.toolchain} | {name: _knob(value) for name, value in knobs.items()}
 

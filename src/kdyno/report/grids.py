@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kdyno.base.measurement import AnyBenchmark
-from kdyno.base.text import clean, confidence, counted, limit, number, p_value, percent, signed
+from kdyno.base.text import clean, confidence, format_count, format_signed, limit, number, p_value, percent
 from kdyno.judge.stats.compare import Comparison
 from kdyno.judge.stats.diagnostics.tables import Analysis, AnovaTable, MixedTable, PairTable, Scale
 from kdyno.judge.stats.estimate import Limits
 from kdyno.judge.stats.planning.power import detectable
-from kdyno.judge.stats.verdict import in_scope
+from kdyno.judge.stats.verdict import scoped_verdict
 from kdyno.judge.verdicts.model import Report
 from kdyno.judge.verdicts.rows import scope_mark
 
@@ -20,7 +20,7 @@ CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 METHODS = {"tukey": "Tukey HSD", "games-howell": "Games-Howell", "dunnett": "Dunnett"}
 ANOVAS = {"one-way": "one-way", "welch": "Welch", "blocked": "with blocks"}
 MULTIPLES = (1, 2, 4)
-"""Of this run's size, for which the smallest detectable effect is told."""
+"""The smallest detectable effect is given for a run of this run's size."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class Grid:
     words: int = 1
     note: str = ""
     folded: bool = False
-    """Not what a reader needs first: a page shows it when asked."""
+    """Details that a reader doesn't need first: a page shows them on demand."""
 
 
 def grids(report: Report, analysis: Analysis) -> list[Grid]:
-    """All tables of one benchmark, those that have a row or say why they have none."""
+    """Return all tables of one benchmark: those with rows, and those with a reason for having none."""
     [benchmark] = (benchmark for benchmark in report.benchmarks if benchmark.name == analysis.benchmark)
     tables = [
         _effects(report, analysis),
@@ -45,15 +45,15 @@ def grids(report: Report, analysis: Analysis) -> list[Grid]:
         _anova(analysis),
         *(_pairs(table, analysis.scale, benchmark, folded=place > 0) for place, table in enumerate(analysis.pairs)),
         *([_pairs(analysis.dunnett, analysis.scale, benchmark)] if analysis.dunnett else []),
-        *([_mixed(analysis.mixed)] if analysis.mixed else []),
+        *([_mixed_grid(analysis.mixed)] if analysis.mixed else []),
         _assumptions(analysis),
         _power(report, analysis),
     ]
-    return [_without_empty_columns(grid) for grid in tables if grid.rows or grid.note]
+    return [_drop_empty_columns(grid) for grid in tables if grid.rows or grid.note]
 
 
-def _without_empty_columns(grid: Grid) -> Grid:
-    """Leave out what no row has: medians of summaries, bootstraps of few blocks."""
+def _drop_empty_columns(grid: Grid) -> Grid:
+    """Leave out columns without any cell: medians of summaries, bootstraps of few blocks."""
     kept = [place for place in range(len(grid.columns)) if any(row[place] for row in grid.rows)]
     return replace(
         grid,
@@ -65,17 +65,17 @@ def _without_empty_columns(grid: Grid) -> Grid:
 
 def _effects(report: Report, analysis: Analysis) -> Grid:
     covered = confidence(report.confidence)
-    mark = scope_mark(_of_benchmark(report, analysis.benchmark))
+    mark = scope_mark(_comparisons_of_benchmark(report, analysis.benchmark))
     rows = []
-    for comparison in _of_benchmark(report, analysis.benchmark):
+    for comparison in _comparisons_of_benchmark(report, analysis.benchmark):
         if comparison.estimate is None:
             continue
         estimate = comparison.estimate
         rows.append(
             (
                 clean(comparison.variant),
-                in_scope(comparison.verdict, comparison.scope).removesuffix(mark) if comparison.verdict else "",
-                f"{signed(estimate.ratio - 1)} %",
+                scoped_verdict(comparison.verdict, comparison.scope).removesuffix(mark) if comparison.verdict else "",
+                f"{format_signed(estimate.ratio - 1)} %",
                 _span(estimate.low, estimate.high),
                 _span(estimate.bootstrap_low, estimate.bootstrap_high),
                 f"{percent(estimate.detectable)} %" if estimate.detectable is not None else "",
@@ -156,7 +156,7 @@ def _pairs(table: PairTable, scale: Scale, benchmark: AnyBenchmark, *, folded: b
         rows=tuple(
             (
                 f"{clean(test.first)} / {clean(test.second)}",
-                f"{signed(test.ratio - 1)} %",
+                f"{format_signed(test.ratio - 1)} %",
                 _log_span(test.low, test.high) if scale == "log" else f"{test.low:+.4g} to {test.high:+.4g}",
                 f"{test.statistic:.4f}" if abs(test.statistic) < 1000 else f"{test.statistic:.4g}",
                 p_value(test.p),
@@ -168,12 +168,17 @@ def _pairs(table: PairTable, scale: Scale, benchmark: AnyBenchmark, *, folded: b
     )
 
 
-def _mixed(table: MixedTable) -> Grid:
+def _mixed_grid(table: MixedTable) -> Grid:
     return Grid(
         title="Mixed model: blocks as random effects",
         columns=("variant", "effect", f"{confidence(table.confidence)} interval", "p"),
         rows=tuple(
-            (clean(effect.variant), f"{signed(effect.ratio - 1)} %", _span(effect.low, effect.high), p_value(effect.p))
+            (
+                clean(effect.variant),
+                f"{format_signed(effect.ratio - 1)} %",
+                _span(effect.low, effect.high),
+                p_value(effect.p),
+            )
             for effect in table.effects
         ),
         note=clean(table.reason),
@@ -191,7 +196,7 @@ def _assumptions(analysis: Analysis) -> Grid:
         (
             "no drift",
             "trend over the order of measuring, % per 100",
-            "" if assumptions.drift is None else signed(assumptions.drift),
+            "" if assumptions.drift is None else format_signed(assumptions.drift),
             assumptions.drift_p,
         ),
         ("independence", "correlation of neighbours in that order", _figure(assumptions.autocorrelation, 2), None),
@@ -201,7 +206,7 @@ def _assumptions(analysis: Analysis) -> Grid:
         columns=("assumed", "looked at", "found", "p"),
         rows=tuple((what, how, shown, p_value(p)) for what, how, shown, p in checks if shown),
         words=2,
-        note="shown for you to judge; no verdict depends on them",
+        note="shown for your own judgement; no verdict depends on them",
     )
 
 
@@ -227,14 +232,14 @@ def _power(report: Report, analysis: Analysis) -> Grid:
         title="What could have been seen",
         columns=("variant", "n", "sd", "seen with n", "2 n", "4 n", f"n for {limit(report.margin)} %"),
         rows=tuple(rows),
-        note=f"smallest effect that is called different in 80 % of runs of {counted(report.family, 'comparison')}"
+        note=f"smallest effect that is called different in 80 % of runs of {format_count(report.family, 'comparison')}"
         if rows
         else "",
     )
 
 
 def _span(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{signed(low - 1)} to {signed(high - 1)}"
+    return "" if low is None or high is None else f"{format_signed(low - 1)} to {format_signed(high - 1)}"
 
 
 def _log_span(low: float, high: float) -> str:
@@ -242,19 +247,20 @@ def _log_span(low: float, high: float) -> str:
 
 
 def _figure(value: float | None, digits: int = 4) -> str:
-    """A number with so many digits; large ones as in all tables."""
+    """Return a number with so many digits; large ones as in all tables."""
     if value is None:
         return ""
     return number(value) if value >= 1000 else f"{value:.{digits}g}"
 
 
 def sentences(report: Report, benchmark: str) -> Sequence[str]:
-    """What was found on a benchmark, one sentence for each variant that has one. What all verdicts are about is said
-    above their table."""
-    shown = [comparison for comparison in _of_benchmark(report, benchmark) if comparison.sentence]
+    """Return the findings on a benchmark, one sentence for each variant that has one. The text above the table of
+    verdicts says what they all are about.
+    """
+    shown = [comparison for comparison in _comparisons_of_benchmark(report, benchmark) if comparison.sentence]
     mark = scope_mark(shown)
     return [f"{clean(one.variant)}: {clean(one.sentence.replace(mark, ''))}" for one in shown]
 
 
-def _of_benchmark(report: Report, benchmark: str) -> list[Comparison]:
+def _comparisons_of_benchmark(report: Report, benchmark: str) -> list[Comparison]:
     return [comparison for comparison in report.comparisons if comparison.benchmark == benchmark]

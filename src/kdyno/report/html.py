@@ -1,4 +1,4 @@
-"""The report as one HTML file: no network, no other files; whatever a guest or a file said is escaped."""
+"""The report as one HTML file: no network, no other files; every text from a guest or a file is escaped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from kdyno.base.files import write_whole
 from kdyno.base.text import clean
 from kdyno.judge.verdicts.model import Report, RunReport
-from kdyno.judge.verdicts.rows import Row, grouped, largest, of_variant, scope_mark, table_rows
+from kdyno.judge.verdicts.rows import Row, group_sentences, judged_of_variant, largest, scope_mark, table_rows
 from kdyno.report import page, panels, view
 from kdyno.report.figures import boxes, order, style
 from kdyno.report.figures.forest import forest
@@ -21,45 +21,45 @@ from kdyno.report.sections.boots import disturbances
 from kdyno.store.artefacts import Artefacts
 
 FEW_SENTENCES = 8
-"""Of a variant; the others are folded."""
+"""Rows of a variant; the others are folded."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """What the template shows of one variant."""
+    """The template's data for one variant."""
 
     variant: str
     rows: Sequence[Row]
     """The geometric mean last."""
     mark: str
-    """What all its verdicts are about, if not kernels."""
+    """The scope of all its verdicts, if it isn't kernels."""
     headline: Row | None
     """The geometric mean, or the only benchmark."""
     sentences: Sequence[str]
-    """What differs, the largest effects first."""
+    """The rows with a difference, the largest effects first."""
     cautions: Sequence[str]
     forest: panels.Plot
     margin: panels.Plot | None
 
 
 def write_html(report: Report, path: Path, artefacts: Artefacts | None = None) -> None:
-    """Write the report to a file, whole or not at all. Raises NotWritable and DiskFull."""
+    """Write the report to a file, whole or not at all. Raise NotWritable and DiskFull."""
     write_whole(path, render(report, artefacts))
 
 
 def render(report: Report, artefacts: Artefacts | None = None) -> str:
     """Return the report as a self-contained HTML page; PMU records among the artefacts make it say why."""
     template = page.environment().get_template("run.html.j2" if isinstance(report, RunReport) else "file.html.j2")
-    return template.render(report=report, sections=shown_sections(report, artefacts), **_shown(report))
+    return template.render(report=report, sections=shown_sections(report, artefacts), **_page_data(report))
 
 
-def _shown(report: Report) -> dict[str, Any]:
-    """What the page of every report shows."""
+def _page_data(report: Report) -> dict[str, Any]:
+    """Return the data of every report's page."""
     tables = _tables(report)
     flags = disturbances(report)
-    values = boxes.by_benchmark(report)
+    values = boxes.group_values(report)
     several = len({benchmark for benchmark, _ in values}) > 1
-    drift = order.order(report, order.over_all(report), flags, legend=True) if several else None
+    drift = order.order(report, order.median_residuals(report), flags, legend=True) if several else None
     return {
         "first_lines": view.first_lines(report),
         "tables": tables,
@@ -67,8 +67,8 @@ def _shown(report: Report) -> dict[str, Any]:
         "anchors": {
             clean(analysis.benchmark): panels.anchor(number) for number, analysis in enumerate(report.analyses)
         },
-        "boxes": panels.Plot.of("", boxes.grid(report, values)) if several else None,
-        "drift": panels.Plot.of("", drift) if drift is not None else None,
+        "boxes": panels.Plot.from_figure("", boxes.grid(report, values)) if several else None,
+        "drift": panels.Plot.from_figure("", drift) if drift is not None else None,
         "correction": CORRECTIONS[report.correction],
         "colours": list(style.colours(report)),
         "hues": len(style.VARIANT_COLOURS),
@@ -91,17 +91,17 @@ def _tables(report: Report) -> list[Table]:
             Table(
                 variant=variant,
                 rows=rows,
-                mark=scope_mark(of_variant(report, variant)),
+                mark=scope_mark(judged_of_variant(report, variant)),
                 headline=rows[-1] if rows and (rows[-1].is_mean or len(rows) == 1) else None,
                 sentences=[row.sentence for row in largest(rows)],
-                cautions=[f"{names}: {caution}" for names, caution in grouped(rows, lambda row: row.caution)],
-                forest=panels.Plot.of("", forest(report, variant, axis)),
-                margin=panels.Plot.of("", margin) if margin is not None else None,
+                cautions=[f"{names}: {caution}" for names, caution in group_sentences(rows, lambda row: row.caution)],
+                forest=panels.Plot.from_figure("", forest(report, variant, axis)),
+                margin=panels.Plot.from_figure("", margin) if margin is not None else None,
             )
         )
     return tables
 
 
 def _given(tables: Sequence[Table]) -> set[str]:
-    """The verdicts that were given."""
+    """Return the verdicts that were given."""
     return {row.verdict for table in tables for row in table.rows if not row.is_mean}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.base.talk import Talk
-from kdyno.base.terminal import console, data
+from kdyno.base.terminal import console, data, text_console
 from kdyno.judge.verdicts.model import Report, to_json
 
 if TYPE_CHECKING:
@@ -31,8 +32,17 @@ def print_report(
         talk.say(f"report: {html}")
 
 
+def report_as_text(report: Report) -> str:
+    """Return the tables that `print_tables` prints, as a file or a pipe gets them."""
+    from kdyno.report.terminal import render
+
+    text = io.StringIO()
+    render(report, text_console(text))
+    return text.getvalue()
+
+
 def print_tables(report: Report) -> None:
-    """The report as text on standard output; plain where that is not a terminal."""
+    """Print the report as text to standard output; plain if that is not a terminal."""
     from kdyno.report.terminal import render
 
     render(report, console())

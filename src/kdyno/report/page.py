@@ -1,7 +1,7 @@
-"""What every page with plots has: plotly and the script that calls it, the style, and the policy.
+"""The common parts of every page with plots: plotly and the script that calls it, the style, and the policy.
 
-Whatever a guest or a file said is escaped. Should something not be, the page's policy stops it: a browser runs the two
-scripts and takes the style whose hashes the policy names, and nothing else.
+Every text from a guest or a file is escaped. If one were not, the page's policy would stop it: a browser runs the two
+scripts and uses the style whose hashes the policy names, and nothing else.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from kdyno.report.figures import style
 
 TEMPLATES = files("kdyno.report") / "templates"
 STYLE_OF_MAPS = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
-"""In plotly.js: the id of a style element that it makes unless there is one; no plot here is a map."""
+"""The id of a style element that plotly.js makes if there is none; no plot here is a map."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What of the page a browser executes, and the policy that lets it execute that alone."""
+    """The scripts and styles of the page, and the policy that allows them alone."""
 
     plotly: Markup
     script: Markup
     style: Markup
     style_id: str
-    """Keeps plotly from making an element that the policy forbids."""
+    """A style element that keeps plotly from making one that the policy forbids."""
 
     @property
     def policy(self) -> Markup:
@@ -48,7 +48,7 @@ class Parts:
 
 
 def environment() -> Environment:
-    """Where the templates are found, and how they show texts."""
+    """Return the place of the templates, and the way in which they show texts."""
     made = Environment(
         loader=PackageLoader("kdyno.report"),
         autoescape=True,
@@ -62,7 +62,7 @@ def environment() -> Environment:
 
 
 def parts() -> Parts:
-    """Those of this kdyno."""
+    """Return the parts of this kdyno."""
     script, css = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("panels.js", "style.css"))
     plotly = get_plotlyjs()
     of_maps = STYLE_OF_MAPS.search(plotly)
@@ -76,5 +76,5 @@ def parts() -> Parts:
 
 
 def _hash(text: str) -> str:
-    """How a policy names an element by what it holds."""
+    """Return the name that a policy gives an element, by its content."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

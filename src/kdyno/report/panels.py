@@ -18,9 +18,9 @@ from kdyno.report.figures.style import Figure, to_json
 from kdyno.report.grids import Grid, grids, sentences
 
 MOST_DRAWN = 60
-"""Panels with plots; those of further benchmarks have tables only, or the page would be large."""
+"""Panels with plots; further benchmarks have tables only, or the page would be large."""
 FEW = 3
-"""So many panels are all open."""
+"""Up to so many panels are all open."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,19 @@ class Plot:
     figure: Markup
 
     @classmethod
-    def of(cls, title: str, figure: Figure) -> Self:
+    def from_figure(cls, title: str, figure: Figure) -> Self:
         return cls(title, Markup(to_json(figure)))
 
 
 @dataclass(frozen=True)
 class Panel:
-    """What the template shows of one benchmark."""
+    """The template's data for one benchmark."""
 
     anchor: str
     name: str
     about: str
     rows: Sequence[tuple[str, Row]]
-    """Variant and its row."""
+    """Each variant and its row."""
     sentences: Sequence[str]
     plots: Sequence[Plot]
     grids: Sequence[Grid]
@@ -51,12 +51,12 @@ class Panel:
 
 
 def panels(report: Report, rows: Mapping[str, Sequence[Row]], flags: order.Flags) -> list[Panel]:
-    """Panels in the order of the report. `rows` are those of the tables, by variant.
+    """Return panels in the order of the report. `rows` are those of the tables, by variant.
 
     The one with the largest effect is open, or all if there are few.
     """
     described = {benchmark.name: benchmark for benchmark in report.benchmarks}
-    values = boxes.by_benchmark(report)
+    values = boxes.group_values(report)
     by_name = {(variant, row.name): row for variant, own in rows.items() for row in own}
     first = next((own[0].name for own in map(largest, rows.values()) if own), None)
     return [
@@ -81,7 +81,7 @@ def panels(report: Report, rows: Mapping[str, Sequence[Row]], flags: order.Flags
 
 
 def anchor(number: int) -> str:
-    """The id of the panel of the benchmark with this number in the report."""
+    """Return the id of the panel of the benchmark with this number in the report."""
     return f"benchmark-{number}"
 
 
@@ -100,4 +100,4 @@ def _plots(
     ]
     for title, figure in drawn:
         if figure is not None:
-            yield Plot.of(title, figure)
+            yield Plot.from_figure(title, figure)

@@ -15,7 +15,7 @@ from kdyno.report.figures.scaling import curves
 
 @dataclass(frozen=True)
 class Shown:
-    """What the template shows of one series."""
+    """The template's data for one series."""
 
     name: str
     about: str
@@ -25,19 +25,19 @@ class Shown:
 
 
 def write_html(report: ScalingReport, path: Path) -> None:
-    """Write the page to a file, whole or not at all. Raises NotWritable and DiskFull."""
+    """Write the page to a file, whole or not at all. Raise NotWritable and DiskFull."""
     write_whole(path, render(report))
 
 
 def shown_of(report: ScalingReport) -> list[Shown]:
-    """What a template shows of each series."""
+    """Return the template's data for each series."""
     return [
         Shown(
             name=view.name_of(series, report),
             about=f"{view.WORDS[series.work]}; throughput in {series.unit}",
             rows=view.rows(series),
             sentences=view.sentences(series),
-            plot=panels.Plot.of("", curves(series)),
+            plot=panels.Plot.from_figure("", curves(series)),
         )
         for series in report.series
     ]

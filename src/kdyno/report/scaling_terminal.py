@@ -12,7 +12,7 @@ from kdyno.report import scaling_view as view
 
 
 def render(report: ScalingReport, console: Console) -> None:
-    """Print what must be known first, a table and the fits of each series, and what variants cost a single process."""
+    """Print the notices, a table and the fits of each series, and the costs of variants for a single process."""
     for note in view.notes(report):
         console.print(Text(f"note: {note}", style="bold yellow"))
     console.print(Text(f"scaling of {clean(report.title)}", style="bold"))

@@ -1,10 +1,10 @@
-"""Scaling curves as words and cells: what terminal and HTML show."""
+"""Scaling curves as words and cells, for terminal and HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdyno.base.text import clean, confidence, number, p_value, percent, signed
+from kdyno.base.text import clean, confidence, format_signed, number, p_value, percent
 from kdyno.judge.curves.model import ScalingReport, Series, Tax
 from kdyno.judge.stats.scaling.both_laws import Scaling
 from kdyno.judge.stats.scaling.laws import MISFIT, NEEDED, TITLES, Fit, Parameter
@@ -17,7 +17,7 @@ WORDS = {
 
 
 def name_of(series: Series, report: ScalingReport) -> str:
-    """The workload, and the variant where there are several."""
+    """Return the workload, and the variant where there are several."""
     several = len({one.variant for one in report.series}) > 1
     return clean(f"{series.workload}, {series.variant}" if several else series.workload)
 
@@ -28,7 +28,7 @@ def columns(report: ScalingReport) -> tuple[str, ...]:
 
 
 def rows(series: Series) -> list[tuple[str, ...]]:
-    """A row of text for each n that was measured."""
+    """Return a row of text for each n that was measured."""
     return [
         (
             str(point.n),
@@ -44,12 +44,12 @@ def rows(series: Series) -> list[tuple[str, ...]]:
 
 
 def sentences(series: Series) -> list[str]:
-    """What is said below the table: both laws, which is better, and what holds of neither."""
+    """Return the text below the table: both laws, which is better, and what applies to both."""
     scaling = series.scaling
     lines = [] if scaling.points[0].n == 1 else ["n = 1 wasn't measured: no speed-up, and X1 is extrapolated"]
     lines += [_fit(fit) for fit in scaling.fits]
     lines += [f"not fitted: {why}" for why in (scaling.no_amdahl, scaling.no_usl) if why]
-    lines += [_untested(fit) for fit in scaling.fits if len(scaling.points) == NEEDED[fit.law]]
+    lines += [_untested_sentence(fit) for fit in scaling.fits if len(scaling.points) == NEEDED[fit.law]]
     if verdict := _better(scaling):
         lines.append(verdict)
     if why := next((fit.no_interval for fit in scaling.fits if fit.no_interval), ""):
@@ -58,16 +58,20 @@ def sentences(series: Series) -> list[str]:
 
 
 def tax(tax: Tax, report: ScalingReport) -> str:
-    """What a variant costs a single process, as a sentence."""
-    span = "" if tax.low is None or tax.high is None else f", {signed(tax.low - 1)} to {signed(tax.high - 1)} %"
+    """Return the cost of a variant for a single process, as a sentence."""
+    span = (
+        ""
+        if tax.low is None or tax.high is None
+        else f", {format_signed(tax.low - 1)} to {format_signed(tax.high - 1)} %"
+    )
     return clean(
         f"{tax.workload}: work per time of a single process under {tax.variant} against {report.baseline}: "
-        f"{signed(tax.ratio - 1)} %{span}"
+        f"{format_signed(tax.ratio - 1)} %{span}"
     )
 
 
-def _untested(fit: Fit) -> str:
-    """Of a law with as many parameters as there are n."""
+def _untested_sentence(fit: Fit) -> str:
+    """Return the sentence on a law that has as many parameters as there are n."""
     return (
         f"whether {TITLES[fit.law]} holds can't be told from {NEEDED[fit.law]} different n: it has as many parameters, "
         "and goes through all means unless one of these is on its bound"
@@ -100,12 +104,12 @@ def _parameter(parameter: Parameter) -> str:
 
 
 def _share(parameter: Parameter) -> str:
-    span = f" ({percent(parameter.low)} to {percent(parameter.high)})" if _known(parameter) else ""  # type: ignore[arg-type]
+    span = f" ({percent(parameter.low)} to {percent(parameter.high)})" if _is_known(parameter) else ""  # type: ignore[arg-type]
     bound = f", the {parameter.bound} that the law allows" if parameter.bound else ""
     return f"{percent(parameter.value)} %{span}{bound}"
 
 
-def _known(parameter: Parameter) -> bool:
+def _is_known(parameter: Parameter) -> bool:
     return parameter.low is not None and parameter.high is not None
 
 
@@ -115,13 +119,13 @@ def _better(scaling: Scaling) -> str:
         both = scaling.amdahl is not None and scaling.usl is not None
         return "which law is better isn't known: the fit is exact, or there are too few values" if both else ""
     if scaling.better is None:
-        return f"the two laws aren't told apart: their AICc differ by {abs(gain):.2g}"
+        return f"the two laws can't be distinguished: their AICc differ by {abs(gain):.2g}"
     other = "Amdahl" if scaling.better == "usl" else "USL"
     return f"{TITLES[scaling.better]} is better than {other}: its AICc is lower by {abs(gain):.3g}"
 
 
 def _predictions(scaling: Scaling) -> list[str]:
-    """What the laws say of the largest n, if it is beyond what was measured."""
+    """Return the laws' predictions for the largest n, if it is beyond the measured ones."""
     lines = []
     for fit in scaling.fits:
         last = fit.curve[-1]

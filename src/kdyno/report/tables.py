@@ -1,4 +1,4 @@
-"""The tables behind the verdicts, as text: for the few benchmarks of a file, or when asked for."""
+"""The tables behind the verdicts, as text: for the few benchmarks of a file, or on demand."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from kdyno.report.grids import Grid, grids, sentences
 
 
 class NotAnalysed(UserError):
-    message = "there is no benchmark {name} in {title}"
+    message = "unknown benchmark {name} in {title}"
     hint = "did you mean {near}?"
 
 
 def render_analysis(report: Report, console: Console, benchmark: str | None = None) -> None:
-    """Print the sentences and tables of one benchmark, or of all. Raises NotAnalysed."""
+    """Print the sentences and tables of one benchmark, or of all. Raise NotAnalysed."""
     names = [analysis.benchmark for analysis in report.analyses]
     if benchmark is not None and benchmark not in names:
         near = difflib.get_close_matches(benchmark, names, n=3, cutoff=0) or ["nothing: it holds none"]

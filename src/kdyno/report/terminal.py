@@ -1,4 +1,4 @@
-"""The report as text. Everything shown is plain text to rich: markup in a name or a console stays what it is."""
+"""The report as text. Everything shown is plain text to rich: markup in a name or a console is printed unchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.text import Text
 from kdyno.base.terminal import NARROWEST_NAME, STYLES
 from kdyno.base.text import clean
 from kdyno.judge.verdicts.model import FileReport, Report, RunReport
-from kdyno.judge.verdicts.rows import Row, grouped, of_variant, scope_mark, table_rows
+from kdyno.judge.verdicts.rows import Row, group_sentences, judged_of_variant, scope_mark, table_rows
 from kdyno.report import view
 from kdyno.report.bar import bar, heading
 from kdyno.report.sections import section_lines
@@ -19,11 +19,11 @@ from kdyno.report.view import Axis, Sides
 
 NARROWEST_BAR, WIDEST_BAR = 9, 41
 FEW_BENCHMARKS = 6
-"""Of a file; so few are printed with all their tables."""
+"""Benchmarks of a file; so few are printed with all their tables."""
 
 
 def render(report: Report, console: Console) -> None:
-    """Print a report: what must be known first, a table per variant, and what else there is to say of its kind."""
+    """Print a report: the notices, a table per variant, and the rest that a report of its kind has."""
     say = _Speaker(console)
     for notice in report.notices:
         say.line(f"note: {clean(notice)}", "bold yellow")
@@ -39,12 +39,12 @@ def render(report: Report, console: Console) -> None:
     sides = view.sides(report)
     for variant, rows in tables.items():
         say.line("")
-        mark = scope_mark(of_variant(report, variant))
+        mark = scope_mark(judged_of_variant(report, variant))
         say.line(f"{clean(variant)} against {clean(report.baseline)}{mark}", "bold")
         console.print(_table(rows, axis, sides, report.margin, console.width))
-        for names, reason in grouped(rows, lambda row: row.reason):
+        for names, reason in group_sentences(rows, lambda row: row.reason):
             say.line(f"{names}: {reason}", "yellow")
-        for names, caution in grouped(rows, lambda row: row.caution):
+        for names, caution in group_sentences(rows, lambda row: row.caution):
             say.line(f"{names}: {caution}", "dim")
     if spans:
         say.line("")
@@ -56,7 +56,7 @@ def render(report: Report, console: Console) -> None:
 
 
 def _origin(report: Report) -> list[str]:
-    """Which run this is, or which files."""
+    """Return which run this is, or which files."""
     if isinstance(report, RunReport):
         run = report.run
         layouts = f", {run.layouts} layouts of each" if run.layouts else ""
@@ -83,7 +83,7 @@ class _Speaker:
 
 
 def _table(rows: list[Row], axis: Axis, sides: Sides, margin: float, width: int) -> Table:
-    """Lay a table out so that it fills `width`: the bar takes what the texts leave over."""
+    """Lay a table out so that it fills `width`: the bar takes the space that the texts leave."""
     values, verdicts = [_value(row) for row in rows], [row.verdict_shown or "none" for row in rows]
     fixed = [
         _widest("baseline", values),
@@ -92,12 +92,12 @@ def _table(rows: list[Row], axis: Axis, sides: Sides, margin: float, width: int)
         _widest("verdict", verdicts),
         _widest("sees", [row.sensitivity for row in rows]),
     ]
-    left = width - sum(fixed) - 6
-    if left < NARROWEST_NAME + NARROWEST_BAR:  # no room for "(these boots)"
+    remaining = width - sum(fixed) - 6
+    if remaining < NARROWEST_NAME + NARROWEST_BAR:  # no room for "(these boots)"
         verdicts = [verdict.replace("(these ", "(") for verdict in verdicts]
-        left, fixed[3] = left + fixed[3] - _widest("verdict", verdicts), _widest("verdict", verdicts)
-    name_width = max(NARROWEST_NAME, min(_widest("benchmark", [row.name for row in rows]), left - NARROWEST_BAR))
-    bar_width = max(NARROWEST_BAR, min(WIDEST_BAR, left - name_width))
+        remaining, fixed[3] = remaining + fixed[3] - _widest("verdict", verdicts), _widest("verdict", verdicts)
+    name_width = max(NARROWEST_NAME, min(_widest("benchmark", [row.name for row in rows]), remaining - NARROWEST_BAR))
+    bar_width = max(NARROWEST_BAR, min(WIDEST_BAR, remaining - name_width))
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("benchmark", width=name_width, no_wrap=True, overflow="ellipsis")
     for title, size in zip(("baseline", "variant", "effect"), fixed, strict=False):

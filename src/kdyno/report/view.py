@@ -1,4 +1,4 @@
-"""What tables and plots of a comparison have in common: first lines, and gains on a common scale."""
+"""The common parts of the tables and plots of a comparison: first lines, and gains on a common scale."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from kdyno.base.text import confidence, limit, signed
-from kdyno.judge.stats.verdict import Scope, words
+from kdyno.base.text import confidence, format_signed, limit
+from kdyno.judge.stats.verdict import Scope, direction_words
 from kdyno.judge.verdicts.checks import summaries
 from kdyno.judge.verdicts.model import Report, RunReport
 from kdyno.judge.verdicts.rows import Row, Span, table_rows
@@ -21,14 +21,14 @@ NO_SELFTEST = (
 
 
 SCOPES: Mapping[Scope, str] = {
-    "images": "each variant is one link order, and another may do otherwise",
-    "rounds": "one running kernel, and another boot of it may do otherwise",
-    "boots": "nothing says that there are several, and another may do otherwise",
+    "images": "each variant is one link order, and another may behave differently",
+    "rounds": "one running kernel, and another boot of it may behave differently",
+    "boots": "nothing says that there are several, and another may behave differently",
 }
-"""What verdicts are about that aren't about kernels."""
+"""The scopes of verdicts that aren't about kernels."""
 MOST_TICKS = 11
 NEAREST = 1 / 20
-"""Ticks that are closer, as a share of the axis, run into each other."""
+"""Ticks that are closer, as a share of the axis, overlap."""
 DIGITS = (1, 2, 5)
 
 
@@ -42,22 +42,24 @@ class Axis:
 
 @dataclass(frozen=True)
 class Sides:
-    """What the sides of no effect are called."""
+    """The words for both sides of no effect."""
 
     left: str
     right: str
 
 
 def sides(report: Report) -> Sides:
-    """Better is right, in the words of the verdicts; where nobody knows which is better, higher is."""
-    known = {words(one.direction, one.quantity) for one in report.comparisons if one.direction}
+    """Return the sides in the words of the verdicts: better is right; if the better direction is unknown, higher is."""
+    known = {direction_words(one.direction, one.quantity) for one in report.comparisons if one.direction}
     if not known and report.comparisons:
-        return Sides(*words(None, "speed"))
+        return Sides(*direction_words(None, "speed"))
     return Sides(*known.pop()) if len(known) == 1 else Sides("worse", "better")
 
 
 def first_lines(report: Report) -> list[str]:
-    """What the values are, and how far this host is to be trusted: the first words of a report after its notices."""
+    """Return the first words of a report after its notices: the kind of the values, and how far this host can be
+    trusted.
+    """
     if not isinstance(report, RunReport):
         return [report.measured]
     replayed = not any(variant.images for variant in report.run.variants)
@@ -67,13 +69,13 @@ def first_lines(report: Report) -> list[str]:
     return [report.measured, *trust, *links, *summaries(report.checks)]
 
 
-def drawn(report: Report, variant: str) -> list[Row]:
-    """The rows that plots show: those with an interval."""
+def plotted_rows(report: Report, variant: str) -> list[Row]:
+    """Return the rows that plots show: those with an interval."""
     return [row for row in table_rows(report, variant) if row.span]
 
 
 def axis(spans: list[Span], margin: float) -> Axis:
-    """Return an axis for all: every effect and most intervals fit, so that one wild interval doesn't rule it."""
+    """Return an axis for all: every effect and most intervals fit, so that one wild interval doesn't dominate it."""
     room = 1.5 * margin or 0.01
     low = [-room, *(1.1 * span.mid for span in spans)]
     high = [room, *(1.1 * span.mid for span in spans)]
@@ -84,7 +86,7 @@ def axis(spans: list[Span], margin: float) -> Axis:
 
 
 def legend(report: Report, tables: Mapping[str, Sequence[Row]], shown: Axis, sides: Sides) -> str:
-    """What the columns and bars of all tables are; `tables` are their rows, by variant."""
+    """Return the meaning of the columns and bars of all tables; `tables` are their rows, by variant."""
     rows = [row for own in tables.values() for row in own]
     means = {row.unit for row in rows if row.is_mean and row.effect}
     marked = dict.fromkeys(row.scope for row in rows if row.verdict not in ("", "undecided") and row.scope in SCOPES)
@@ -101,12 +103,12 @@ def legend(report: Report, tables: Mapping[str, Sequence[Row]], shown: Axis, sid
 
 
 def percent_gain(gain: float) -> str:
-    """What a place on the axis is in percent, never less than -100: `-50.0`, `+1.5`."""
-    return signed(math.expm1(gain))
+    """Return a place on the axis in percent, never less than -100: `-50.0`, `+1.5`."""
+    return format_signed(math.expm1(gain))
 
 
 def ticks(shown: Axis) -> list[tuple[float, str]]:
-    """Places on an axis and what they are called: even percents, or factors where the axis spans several of them."""
+    """Return places on an axis and their labels: even percents, or factors where the axis spans several of them."""
     least = NEAREST * (shown.high - shown.low)
     for step in (digit * 10.0**power for power in range(-7, 2) for digit in DIGITS):
         first, last = math.ceil(math.expm1(shown.low) / step), math.floor(math.expm1(shown.high) / step)

@@ -1,1 +1,1 @@
-"""The store: runs, boots and samples in SQLite or PostgreSQL, artefacts by hash beside it."""
+"""The store: runs, boots and samples in SQLite or PostgreSQL, and artefacts by hash in a directory."""

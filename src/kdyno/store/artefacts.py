@@ -11,19 +11,22 @@ from pathlib import Path
 
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.files import sync
-from kdyno.base.state import disk_full_is_said
+from kdyno.base.state import translate_disk_full
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class ArtefactMissing(InfrastructureError):
     message = "artefact {sha256} is not in {directory}"
-    hint = "it was removed, or the run was made with another state directory: name that one with --state DIR"
+    hint = (
+        "if the run was made with another state directory, name that one with --state DIR; otherwise the artefact was "
+        "removed"
+    )
 
 
 class ArtefactDamaged(InfrastructureError):
     message = "artefact {path} is damaged: its content has the SHA-256 {actual}"
-    hint = "remove the file, or bring it back from a copy; samples are in the store, not in artefacts"
+    hint = "remove the file, or restore it from a copy; samples are in the store, not in artefacts"
 
 
 class Artefacts:
@@ -33,8 +36,8 @@ class Artefacts:
         self.directory = directory
 
     def put(self, path: Path) -> str:
-        """Keep a copy of a file; return its SHA-256. The same content is kept once. Raises DiskFull."""
-        with disk_full_is_said(self.directory):
+        """Keep a copy of a file and return its SHA-256. Equal content is kept once. Raise DiskFull."""
+        with translate_disk_full(self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self.directory, prefix=".incoming-")
             incoming = Path(name)
@@ -50,7 +53,7 @@ class Artefacts:
         return sha256
 
     def get(self, sha256: str) -> Path:
-        """Return the file with this content. Raises ArtefactMissing, or ArtefactDamaged if it has another content."""
+        """Return the file with this content. Raise ArtefactMissing, or ArtefactDamaged if it has another content."""
         path = self._place(sha256)
         if not SHA256.fullmatch(sha256) or path.is_symlink() or not path.is_file():
             raise ArtefactMissing(sha256=sha256, directory=self.directory)

@@ -1,7 +1,7 @@
 """Opening the database of a store: the driver, SQLite's settings, and making or checking the tables.
 
-A file of SQLite may be somebody else's, and is a program in part: views, triggers and generated columns compute. A
-store has none of these, so a file that has one is refused before anything else of it is read.
+A file of SQLite may be somebody else's, and can hold code: views, triggers and generated columns compute. A store has
+none of these, so a file that has one is refused before anything else in it is read.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, Row, create_engine, event, inspect, select, text
 from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.pool import StaticPool
 
 from kdyno.base.files import sync
-from kdyno.base.state import disk_full_is_said
+from kdyno.base.state import translate_disk_full
 from kdyno.store import plain_json, schema
 from kdyno.store.errors import (
     DriverMissing,
@@ -32,28 +33,30 @@ from kdyno.store.errors import (
     SchemaVersionUnknown,
     StoreChanging,
     StoreDamaged,
-    errors_are_said,
-    os_errors_are_said,
     sqlite_is_busy,
+    translate_driver_errors,
+    translate_os_errors,
 )
-from kdyno.store.snapshot import beside, take
-from kdyno.store.url import StoreUrl, StoreUrlInvalid
+from kdyno.store.snapshot import companion_path, take
+from kdyno.store.url import Access, StoreUrl, StoreUrlInvalid
 
 BUSY_SECONDS = 60
-"""How long a writer waits for another one: two runs may share a store."""
+"""Seconds that a writer waits for another one: two runs may share a store."""
 
 LISTS = (schema.run, schema.variant, schema.cell, schema.boot, schema.benchmark, schema.selftest)
-"""Tables that say what there is: each is small, and a row or an index entry that is lost shows in no digest."""
+"""Tables that list the others' content: each is small, and no digest shows that a row or an index entry was lost."""
 BEGIN = "kdyno_begin"
 """Execution option of connections to SQLite: how their transactions begin."""
 MOST_BYTES = 1 << 26
-"""Of one value in SQLite, and of one row; the largest that kdyno writes, a variant with 1,000 images, has a tenth."""
+"""Bytes of one value in SQLite, and of one row; the largest that kdyno writes, a variant with 1,000 images, has a
+tenth.
+"""
 JOURNAL = "-journal"
-"""What SQLite takes back a change with, if the store isn't kdyno's. It may name other files, which SQLite removes."""
+"""The file with which SQLite takes back a change, if the store isn't kdyno's. It may name other files, which SQLite
+removes.
+"""
 FILES = ("", "-wal", "-shm", JOURNAL)
 """Of SQLite's, what may lie beside the file."""
-Access = Literal["read", "change", "make"]
-"""What a store is opened for: to be read; to be written to, if it is there; and if it isn't, to be made."""
 PLAIN = ("table", "index")
 SHAPE = (
     'SELECT m.name, c.name, c.type, c."notnull", c.pk, c.hidden FROM sqlite_master m, pragma_table_xinfo(m.name) c '
@@ -62,25 +65,28 @@ SHAPE = (
     "FROM sqlite_master m, pragma_index_list(m.name) i, pragma_index_xinfo(i.name) c "
     "WHERE m.type = 'table' AND m.name LIKE 'kdyno%' ORDER BY 1, i.origin, i.name, c.seqno",
 )
-"""What a table is: its columns, and the columns of its indexes."""
+"""The form of a table: its columns, and the columns of its indexes."""
 
 
 def connect(store: StoreUrl, access: Access = "make") -> Engine:
     """Return an engine whose database has the tables of this schema version.
 
-    What is only read isn't changed, nor anything beside it. Raises NoStore unless `access` lets it be made.
+    Reading changes neither the store nor a file next to it. Raise NoStore unless `access` lets it be made.
     """
     if store.path:
-        return _connect_file(store, store.path, _of_mode(store.mode, access))
+        return _connect_file(store, store.path, _mode_access(store.mode, access))
     engine = _engine(store, store.url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
     with _disposed_if_it_fails(engine):
-        with errors_are_said(store), engine.begin() as connection:
-            is_there = _checked(connection, store.where)
+        with translate_driver_errors(store), engine.begin() as connection:
+            is_there = _check_tables(connection, store.where)
         if not is_there:
+            if access == "look":
+                engine.dispose()
+                return _empty(store)
             _require_may_make(store, access)
-            with errors_are_said(store), writing(engine) as connection:
+            with translate_driver_errors(store), writing(engine) as connection:
                 connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('kdyno schema'))"))  # one at a time
-                if not _checked(connection, store.where):
+                if not _check_tables(connection, store.where):
                     _make_tables(connection)
     return engine
 
@@ -88,19 +94,21 @@ def connect(store: StoreUrl, access: Access = "make") -> Engine:
 def _connect_file(store: StoreUrl, path: Path, access: Access) -> Engine:
     _require_files(path)
     if not path.exists():
+        if access == "look":
+            return _empty(store)
         _require_may_make(store, access)
         make_file(store, path)
-    if access == "read":
+    if access in ("read", "look"):
         return _read_only(store, path)
     engine = _file_engine(store, URL.create("sqlite", database=str(path)), connect_args={"timeout": BUSY_SECONDS})
-    with _disposed_if_it_fails(engine), errors_are_said(store):
+    with _disposed_if_it_fails(engine), translate_driver_errors(store):
         _require_store(engine, store)
         _set_wal(engine)
     return engine
 
 
 def _read_only(store: StoreUrl, path: Path) -> Engine:
-    with os_errors_are_said(store):
+    with translate_os_errors(store):
         snapshot = take(path)
     engine = _file_engine(store, snapshot.url)
 
@@ -108,11 +116,20 @@ def _read_only(store: StoreUrl, path: Path) -> Engine:
         if not snapshot.is_as_it_was:
             raise StoreChanging(where=store.where)
 
-    for moment in ("begin", "commit", "handle_error"):  # what was torn meanwhile looks like damage
+    for moment in ("begin", "commit", "handle_error"):  # a change meanwhile looks like damage
         event.listen(engine, moment, require_unchanged)
     event.listen(engine, "engine_disposed", lambda _: snapshot.close())
-    with _disposed_if_it_fails(engine), errors_are_said(store):
+    with _disposed_if_it_fails(engine), translate_driver_errors(store):
         _require_store(engine, store)
+    return engine
+
+
+def _empty(store: StoreUrl) -> Engine:
+    """A store without a run, in memory alone."""
+    in_memory = URL.create("sqlite")
+    engine = _file_engine(store, in_memory, poolclass=StaticPool, connect_args={"check_same_thread": False})
+    with _disposed_if_it_fails(engine), writing(engine) as connection:
+        _make_tables(connection)
     return engine
 
 
@@ -131,8 +148,8 @@ def _engine(store: StoreUrl, url: URL, **options: Any) -> Engine:
         raise StoreUrlInvalid(url=store.where, why="its options are not understood") from error
 
 
-def _of_mode(mode: str | None, access: Access) -> Access:
-    if mode == "ro":
+def _mode_access(mode: str | None, access: Access) -> Access:
+    if mode == "ro" and access != "look":
         return "read"
     return "change" if mode == "rw" and access == "make" else access
 
@@ -153,7 +170,7 @@ def _disposed_if_it_fails(engine: Engine) -> Iterator[None]:
 
 def _require_store(engine: Engine, store: StoreUrl) -> None:
     with engine.begin() as connection:
-        if not _checked(connection, store.where):
+        if not _check_tables(connection, store.where):
             raise NotAStore(where=store.where, why="it is empty")
         for table in LISTS:
             for (found,) in connection.exec_driver_sql(f"PRAGMA integrity_check({table.name})"):
@@ -162,35 +179,39 @@ def _require_store(engine: Engine, store: StoreUrl) -> None:
 
 
 def writing(engine: Engine) -> Any:
-    """One transaction that writes: committed at the end of the block, rolled back when it raises."""
+    """Yield one transaction that writes: committed at the end of the block, rolled back when it raises."""
     # A transaction that reads first and writes later would fail at once when another one has written in between.
     return engine.execution_options(**{BEGIN: "BEGIN IMMEDIATE"}).begin()
 
 
 def _require_files(path: Path) -> None:
-    """Raise NotAStore for what SQLite would wait for, or read without end: pipes and devices; and JournalBeside."""
+    """Raise NotAStore for files that SQLite would wait for, or read without end: pipes and devices; and
+    JournalBeside.
+    """
     for suffix in FILES:
-        file = beside(path, suffix)
+        file = companion_path(path, suffix)
         try:
             is_file = stat.S_ISREG(file.lstat().st_mode)
         except OSError:  # a journal may go at any moment; SQLite says what else is wrong
             continue
-        if not is_file:  # a link, too: what SQLite writes beside a file would go elsewhere
-            raise NotAStore(where=f"{path}{suffix}", why="it is no regular file")
+        if not is_file:  # a link, too: SQLite's files next to it would go elsewhere
+            raise NotAStore(where=f"{path}{suffix}", why="it is not a regular file")
         if suffix == JOURNAL:
             raise JournalBeside(where=path, journal=file)
 
 
 def make_file(store: StoreUrl, path: Path) -> None:
-    """Make a store that isn't there: it gets its name when it is whole, unless another kdyno was faster."""
-    with os_errors_are_said(store), disk_full_is_said(path):
+    """Make a store that doesn't exist: it gets its name when it is whole, unless another kdyno was faster."""
+    with translate_os_errors(store), translate_disk_full(path):
         with tempfile.TemporaryDirectory(prefix=f".{path.name[:40]}-", dir=path.parent) as directory:
             whole = Path(directory) / "store"
             engine = _file_engine(store, URL.create("sqlite", database=str(whole)))
-            with _disposed_if_it_fails(engine), errors_are_said(store):
+            with _disposed_if_it_fails(engine), translate_driver_errors(store):
                 with writing(engine) as connection:
                     _make_tables(connection)
-                _set_wal(engine)  # last: what lies in a -wal gets into the file at the end, or not, and nothing says so
+                _set_wal(
+                    engine
+                )  # last: content of a -wal gets into the file at the end, or not, and nothing reports which
             engine.dispose()
             _take_name(whole, path)
         sync(path.parent)
@@ -210,8 +231,8 @@ def _prepare_sqlite(engine: Engine) -> None:
     def settings(connection: Any, _: object) -> None:
         connection.isolation_level = None  # no implicit BEGIN: `begin` below says it
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
-        connection.execute("PRAGMA trusted_schema = OFF")  # what the file computes may call no function that does harm
-        connection.execute("PRAGMA cell_size_check = ON")  # see damage where it is, not where it leads
+        connection.execute("PRAGMA trusted_schema = OFF")  # a function that the file calls must do no harm
+        connection.execute("PRAGMA cell_size_check = ON")  # report damage where it is, not where it leads
         connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk when it returns
         connection.execute("PRAGMA foreign_keys = ON")
 
@@ -222,7 +243,7 @@ def _prepare_sqlite(engine: Engine) -> None:
 
 
 def _set_wal(engine: Engine) -> None:
-    """Let readers and one writer work at once. The file remembers it; it can't be set within a transaction.
+    """Let readers and one writer work at once. The file stores this setting; it can't be set within a transaction.
 
     Of two that set it at once, each would wait for the other. So SQLite tells one of them at once that the file is
     locked, without the usual wait (its documentation of sqlite3_busy_handler says why), and that one tries again.
@@ -239,8 +260,8 @@ def _set_wal(engine: Engine) -> None:
             time.sleep(0.01)
 
 
-def _checked(connection: Connection, where: str) -> bool:
-    """Return whether the tables are there; raise if they are of another version or another program."""
+def _check_tables(connection: Connection, where: str) -> bool:
+    """Return whether the tables are there. Raise an error if they are of another version or another program."""
     is_file = connection.dialect.name == "sqlite"
     if is_file:
         _require_nothing_that_computes(connection, where)
@@ -264,11 +285,13 @@ def _require_nothing_that_computes(connection: Connection, where: str) -> None:
 
 
 def _require_same_shape(connection: Connection, where: str) -> None:
-    """Without its keys and indexes a store would take for ever, and a computed column takes what it likes."""
+    """Raise NotAStore for other tables: without its keys and indexes a store would take for ever, and a computed column
+    can be costly.
+    """
     theirs, ours = _shape(connection), _our_shape()
     for table in sorted(theirs.keys() | ours.keys()):
         if theirs.get(table) != ours.get(table):
-            raise NotAStore(where=where, why=f"its table {table} is not as kdyno makes it")
+            raise NotAStore(where=where, why=f"its table {table} does not have kdyno's form")
 
 
 @cache
@@ -283,7 +306,7 @@ def _our_shape() -> dict[str, list[Row[Any]]]:
 
 
 def _shape(connection: Connection) -> dict[str, list[Row[Any]]]:
-    """By table: its columns and those of its indexes, as SQLite understands them."""
+    """Return the columns of each table and those of its indexes, as SQLite understands them."""
     parts: dict[str, list[Row[Any]]] = defaultdict(list)
     for query in SHAPE:
         for row in connection.exec_driver_sql(query):

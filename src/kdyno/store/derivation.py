@@ -1,4 +1,4 @@
-"""The record of an input that was made of boots."""
+"""The record of an input that was made from boots."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from kdyno.base.frozen import Frozen, digest
 
 
 class Derivation(Frozen):
-    """All that decides the content of an input that is made of boots."""
+    """All that decides the content of an input that is made from boots."""
 
     exporter: str
     version: int
-    """The exporter's."""
+    """The version of the exporter."""
     image: str
-    """Key of the image that is booted."""
+    """The key of the image that is booted."""
     boots: tuple[str, ...]
-    """Key of each boot, in the order of the seeds: image, command line, job, machine and seed decide it."""
+    """The key of each boot, in the order of the seeds: image, command line, job, machine and seed decide it."""
     settings: dict[str, Any]
-    """Those that the exporter heeds."""
+    """The settings that the exporter uses."""
     families: dict[str, str] = {}
-    """SHA-256 of what is known of each CPU family that it makes something for."""
+    """The SHA-256 of the known facts about each CPU family that it makes the input for."""
 
     @property
     def digest(self) -> str:

@@ -1,8 +1,8 @@
-"""Digests that are kept with what is on record: damage to the file of a store is found where it is read.
+"""Digests that are kept with the records: damage to the file of a store is found where it is read.
 
-SQLite finds pages that make no sense; a number in a sound page may be any. So a run, a boot and a self-test each have
-the SHA-256 of all that belongs to them, written in the same transaction, and compared when they are read. They find
-accidents, not forgers.
+SQLite finds pages that are invalid, but can't find a wrong number in a valid page. So a run, a boot and a self-test
+each have the SHA-256 of all that belongs to them, written in the same transaction, and compared when they are read.
+They find accidents, not forgers.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from kdyno.base.measurement import Sample
 from kdyno.store import schema
 
 LEFT_OUT = ("id", "sha256")
-"""Of a boot's row: a number that the database gives, and the digest itself."""
+"""Columns of a boot's row outside its digest: a number that the database gives, and the digest itself."""
 
 
-def of_run(run: Mapping[str, Any], variants: Iterable[Mapping[str, Any]], cells: Iterable[Mapping[str, Any]]) -> str:
-    """Of the rows of a run, its variants and its cells, in any order."""
+def digest_run(
+    run: Mapping[str, Any], variants: Iterable[Mapping[str, Any]], cells: Iterable[Mapping[str, Any]]
+) -> str:
+    """Return the digest of the rows of a run, its variants and its cells, in any order."""
     parts = [
         _content(schema.run, run, but=("sha256",)),
         sorted((_content(schema.variant, row) for row in variants), key=repr),
@@ -33,12 +35,13 @@ def of_run(run: Mapping[str, Any], variants: Iterable[Mapping[str, Any]], cells:
     return _digest(parts)
 
 
-def of_boot(
+def digest_boot(
     boot: Mapping[str, Any], described: Iterable[str], samples: Iterable[Sample], outcomes: Mapping[str, Any]
 ) -> str:
-    """Of a boot's row, the names of its benchmarks in its order, its samples by benchmark and iteration, its outcomes.
+    """Return the digest of a boot's row, the names of its benchmarks in its order, its samples by benchmark and
+    iteration, its outcomes.
 
-    What a benchmark means isn't in it: that is kept once, in a table and in its index.
+    The meaning of a benchmark isn't part of it: that is kept once, in a table and in its index.
     """
     names = list(described)
     place = {name: number for number, name in enumerate(names)}
@@ -50,7 +53,7 @@ def of_boot(
     return _digest([_content(schema.boot, boot, but=LEFT_OUT), names, measured, outcomes])
 
 
-def of_selftest(row: Mapping[str, Any]) -> str:
+def digest_selftest(row: Mapping[str, Any]) -> str:
     return _digest(_content(schema.selftest, row, but=("sha256",)))
 
 
@@ -65,7 +68,7 @@ def _plain(value: Any) -> Any:
 
 
 def _real(value: Any) -> Any:
-    """SQLite keeps no sign of a zero."""
+    """Return a number without the sign of a zero, which SQLite does not keep."""
     return value + 0.0 if isinstance(value, float) else value
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a store, and how a driver's error becomes one of these."""
+"""The errors of a store, and how a driver's error becomes one of these."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from kdyno.base.errors import InfrastructureError, UserError
-from kdyno.base.state import DiskFull, disk_full_is_said
-from kdyno.store.url import StoreUrl, without_secrets
+from kdyno.base.state import DiskFull, translate_disk_full
+from kdyno.store.url import StoreUrl, hide_secrets
 
 
 class DriverMissing(UserError):
     message = "the driver for PostgreSQL is not installed"
-    hint = "pip install 'kdyno[postgresql]'"
+    hint = "run: pip install 'kdyno[postgresql]'"
 
 
 class NotAStore(UserError):
@@ -28,12 +28,15 @@ class NotAStore(UserError):
 
 class NoStore(UserError):
     message = "there is no store {where}"
-    hint = "see whether the name is right; `kdyno run` and `kdyno store import` make one"
+    hint = "check the name; `kdyno run` and `kdyno store import` make a store"
 
 
 class JournalBeside(UserError):
-    message = "{where} is not used: {journal} lies beside it, and no store of kdyno's has one"
-    hint = "SQLite does what it says, also to other files; if you trust it: sqlite3 {where} 'PRAGMA journal_mode = WAL'"
+    message = "{where} is not used: {journal} lies next to it, and no store of kdyno's has one"
+    hint = (
+        "if you trust it, run: sqlite3 {where} 'PRAGMA journal_mode = WAL'; SQLite then follows it, and it may name "
+        "other files"
+    )
 
 
 class SchemaVersionUnknown(UserError):
@@ -51,39 +54,47 @@ class RunAmbiguous(UserError):
     hint = "give more digits: {nearest}"
 
 
+class NoSuchVariant(UserError):
+    message = "run {run} has no variant {name}"
+    hint = "did you mean {near}? variants: {known}"
+
+
 class RunThere(UserError):
     message = "run {run} is in {where} already"
     hint = "nothing was changed; `kdyno show {run}` shows it"
 
 
 class BootDiffers(UserError):
-    message = "boot {key} is in {where} already, and measured something else than the one that is to be added"
-    hint = "one of the two was changed, or one key stands for two things; import into a store of its own: --store URL"
+    message = "boot {key} is in {where} already, with other measurements than the one that is to be added"
+    hint = (
+        "import into a store of its own: --store URL; one of the two boots was changed, or one key stands for two "
+        "things"
+    )
 
 
 class RecordCorrupt(InfrastructureError):
-    message = "the store {where} holds what kdyno never writes: {record}: {why}"
+    message = "the store {where} holds a record that kdyno never writes: {record}: {why}"
     hint = (
-        "a disk or something else changed it, or it is somebody else's: bring it back from a copy; without one, "
-        "`kdyno store export` takes other runs out of it, and what is lost can be run again with a new store"
+        "restore it from a copy: a disk or something else changed it, or it is somebody else's; without a copy, "
+        "`kdyno store export` takes other runs out of it, and lost runs can be repeated with a new store"
     )
 
 
 class RecordRefused(InfrastructureError):
-    message = "the store {where} does not take a record: {why}"
-    hint = "what is there contradicts it: something else changed the store; name another one, kdyno makes it"
+    message = "the store {where} does not accept a record: {why}"
+    hint = "name another store, kdyno makes it: this one's content contradicts the record, so something else changed it"
 
 
 class BootInconsistent(InfrastructureError):
     message = "boot {key} can't be recorded: {why}"
-    hint = "the agent and kdyno disagree; please report this with the artefact of the agent's stream"
+    hint = "please report this with the artefact of the agent's stream: the agent and kdyno disagree"
 
 
 class StoreDamaged(InfrastructureError):
     message = "the store {where} is damaged: {why}"
     hint = (
-        "bring it back from a copy; without one, `sqlite3 FILE .recover | sqlite3 NEWFILE` makes a store of what can "
-        "be read: runs that are not whole in it are refused, and can be run again"
+        "restore it from a copy; without one, `sqlite3 FILE .recover | sqlite3 NEWFILE` makes a store of the readable "
+        "parts: runs that are not whole in it are refused, and can be repeated"
     )
 
 
@@ -99,7 +110,7 @@ class StoreUnreachable(InfrastructureError):
 
 class StoreBusy(InfrastructureError):
     message = "the store {where} was locked by another program for a whole minute"
-    hint = "end what holds it, then run the same command again: what was finished is kept"
+    hint = "end the program that holds it, then run the same command again: what was finished is kept"
 
 
 class StoreChanging(InfrastructureError):
@@ -113,7 +124,7 @@ class StoreFailed(InfrastructureError):
 
 
 NOT_TEXT = 255
-"""Stands for the error without a code, which Python raises for a text that is no UTF-8."""
+"""The key for the error without a code, which Python raises for a text that is not UTF-8."""
 SQLITE_ERRORS: dict[int, type[InfrastructureError | UserError]] = {
     sqlite3.SQLITE_NOTADB: NotAStore,
     sqlite3.SQLITE_CORRUPT: StoreDamaged,
@@ -127,24 +138,24 @@ SQLITE_ERRORS: dict[int, type[InfrastructureError | UserError]] = {
 
 
 MAYBE_FULL = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
-"""What SQLite says on a full disk, too, where it writes to another file than the store itself."""
+"""The error that SQLite also reports on a full disk, if it writes to another file than the store itself."""
 PROBE_BYTES = 1 << 16
 
 
 @contextmanager
-def errors_are_said(store: StoreUrl) -> Iterator[None]:
-    """Turn what a driver raises into an error with a message and a hint."""
+def translate_driver_errors(store: StoreUrl) -> Iterator[None]:
+    """Turn a driver's errors into errors with a message and a hint."""
     try:
         yield
     except DBAPIError as error:
-        raise _translated(store, error) from error
-    except UnicodeDecodeError as error:  # what SQLite says of a damaged file may quote it
-        raise StoreDamaged(where=store.where, why="it holds text that is no UTF-8") from error
+        raise _translate_error(store, error) from error
+    except UnicodeDecodeError as error:  # SQLite's message about a damaged file may quote it
+        raise StoreDamaged(where=store.where, why="it holds text that is not UTF-8") from error
 
 
 @contextmanager
-def os_errors_are_said(store: StoreUrl) -> Iterator[None]:
-    """The same of what the system says of a file that isn't SQLite's yet."""
+def translate_os_errors(store: StoreUrl) -> Iterator[None]:
+    """Turn the system's errors about a file that isn't SQLite's yet into errors with a message and a hint."""
     try:
         yield
     except OSError as error:
@@ -152,25 +163,25 @@ def os_errors_are_said(store: StoreUrl) -> Iterator[None]:
         raise kind(where=store.where, why=error.strerror) from error
 
 
-def _translated(store: StoreUrl, error: DBAPIError) -> InfrastructureError | UserError:
-    cause, where = error.orig, store.where
-    why = without_secrets(" ".join(str(cause).split()), store)
+def _translate_error(store: StoreUrl, error: DBAPIError) -> InfrastructureError | UserError:
+    cause, store_name = error.orig, store.where
+    why = hide_secrets(" ".join(str(cause).split()), store)
     if isinstance(error, IntegrityError):
-        return RecordRefused(where=where, why=why)
+        return RecordRefused(where=store_name, why=why)
     if isinstance(cause, sqlite3.Error):
         code = _sqlite_code(cause)
         if code == sqlite3.SQLITE_FULL or (code in MAYBE_FULL and store.path and _disk_is_full(store.path.parent)):
-            return DiskFull(path=where)
-        return SQLITE_ERRORS.get(code, StoreFailed)(where=where, why=why)
+            return DiskFull(path=store_name)
+        return SQLITE_ERRORS.get(code, StoreFailed)(where=store_name, why=why)
     if getattr(cause, "sqlstate", None) == "53100":
-        return DiskFull(path=where)
+        return DiskFull(path=store_name)
     if isinstance(error, OperationalError):
-        return StoreUnreachable(where=where, why=why)
-    return StoreFailed(where=where, why=why)
+        return StoreUnreachable(where=store_name, why=why)
+    return StoreFailed(where=store_name, why=why)
 
 
 def sqlite_is_busy(error: DBAPIError) -> bool:
-    """Whether another connection holds the file's lock."""
+    """Return whether another connection holds the file's lock."""
     return isinstance(error.orig, sqlite3.Error) and _sqlite_code(error.orig) == sqlite3.SQLITE_BUSY
 
 
@@ -180,9 +191,9 @@ def _sqlite_code(error: sqlite3.Error) -> int:
 
 
 def _disk_is_full(directory: Path) -> bool:
-    """Try it: what is free says nothing of quotas and inodes."""
+    """Return whether the disk is full by writing to it: the free space says nothing of quotas and inodes."""
     try:
-        with disk_full_is_said(directory), tempfile.TemporaryFile(dir=directory) as file:
+        with translate_disk_full(directory), tempfile.TemporaryFile(dir=directory) as file:
             file.write(b"\0" * PROBE_BYTES)
             file.flush()
     except DiskFull:

@@ -1,4 +1,4 @@
-"""What leaves a store: runs and boots that are taken off the record, and the artefacts that go with them."""
+"""Removing runs and boots from a store, with the artefacts that go with them."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from kdyno.store import schema
 from kdyno.store.whole import ARTEFACTS
 
 KEYS_AT_ONCE = 500
-"""In one query: databases have limits."""
+"""Keys in one query: databases have limits."""
 
 
 @dataclass(frozen=True)
 class Removed:
-    """What was taken off the record."""
+    """The removed records."""
 
     boots: int
     artefacts: frozenset[str]
-    """SHA-256 of those that no boot in this store has any more."""
+    """The SHA-256 of the artefacts that no boot in this store has any more."""
 
 
 def batches(keys: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """The keys, sorted, as many at once as one query takes."""
+    """Yield the keys, sorted, as many at once as one query takes."""
     names = sorted(keys)
     return (tuple(names[start : start + KEYS_AT_ONCE]) for start in range(0, len(names), KEYS_AT_ONCE))
 
 
 def artefacts(connection: Connection, but: Collection[str] = ()) -> set[str]:
-    """SHA-256 of the artefacts of all boots but those with these keys."""
+    """Return the SHA-256 of the artefacts of all boots but those with these keys."""
     columns = [schema.boot.c[name] for name in ARTEFACTS]
     boots = connection.execute(select(schema.boot.c.key, *columns))
     return {digest for key, *digests in boots if key not in but for digest in digests if digest is not None}

@@ -1,4 +1,4 @@
-"""What earlier runs tell: which is the newest, when they began and where they stopped, how long their boots took."""
+"""Facts from earlier runs: which is the newest, when they began and where they stopped, how long their boots took."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pydantic import BaseModel, Json
 from sqlalchemy import Connection, func, select
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LaneName
 from kdyno.store import rows, schema
 from kdyno.store.records import BlockCount, Seconds
 from kdyno.store.url import StoreUrl
 
 
 class _Begun(Frozen):
-    """What is asked of a run without the rest of it."""
+    """The columns of a run that are needed here."""
 
     id: str = ""
     stopped_at: BlockCount | None = None
@@ -30,7 +30,7 @@ class _Experiment(BaseModel):
 
 
 class _Timed(Frozen):
-    """How long boots on a machine took."""
+    """The times of boots on a machine."""
 
     id: str
     machine: dict[str, Any]
@@ -39,7 +39,7 @@ class _Timed(Frozen):
 
 
 def newest(connection: Connection, store: StoreUrl) -> str | None:
-    """The id of the newest run."""
+    """Return the id of the newest run."""
     run = schema.run.c
     run_id = connection.execute(select(run.id).order_by(run.created.desc(), run.id).limit(1)).scalar()
     with rows.read(store, "the newest run"):
@@ -47,14 +47,16 @@ def newest(connection: Connection, store: StoreUrl) -> str | None:
 
 
 def stopped_at(connection: Connection, store: StoreUrl, run_id: str) -> int | None:
-    """After how many blocks the group-sequential rule ended a run; None if it didn't, or there is no such run."""
+    """Return after how many blocks the group-sequential rule ended a run; None if it didn't, or there is no such
+    run.
+    """
     query = select(schema.run.c.stopped_at).where(schema.run.c.id == run_id)
     with rows.read(store, f"run {run_id}"):
         return _Begun(stopped_at=connection.execute(query).scalar()).stopped_at
 
 
 def sharing(connection: Connection, run_id: str) -> list[str]:
-    """The ids of the other runs that share boots of several of its variants with this one."""
+    """Return the ids of the other runs that share boots of several of its variants with this one."""
     mine, other = schema.cell.alias("mine"), schema.cell.alias("other")
     query = (
         select(other.c.run)
@@ -67,10 +69,10 @@ def sharing(connection: Connection, run_id: str) -> list[str]:
 
 
 def boot_seconds(
-    connection: Connection, store: StoreUrl, lane: Lane, events: str | None, workload: str, limit: int
+    connection: Connection, store: StoreUrl, lane: LaneName, events: str | None, workload: str, limit: int
 ) -> tuple[str, list[float]] | None:
-    """The newest run in this lane, with these events of the PMU, this type of workload and `ok` boots: its id, and
-    what so many of the last ones took.
+    """Return the newest run in this lane, with these events of the PMU, this type of workload and `ok` boots: its id,
+    and the seconds of so many of its last boots.
     """
     run, cell, boot = schema.run.c, schema.cell.c, schema.boot.c
     query = select(run.id, run.machine, run.experiment).where(run.lane == lane).order_by(run.created.desc())

@@ -1,4 +1,4 @@
-"""What a run is known by: a content hash of the keys of its boots, of how it is judged and called, and its repeat."""
+"""The id of a run: a content hash of the keys of its boots, of how it is judged and called, and its repeat."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from kdyno.store.records import Place, RunRecord
 
 DIGITS = 12
 MOST_REPEATS = 100
-"""Carryings-out of one experiment that are looked through for one with a given id."""
+"""Repeats of one experiment that are tried to find one with a given id."""
 
 
 def run_id(
     name: str, baseline: str, layouts: int, judge: Mapping[str, Any], cells: Iterable[tuple[Place, str]], repeat: int
 ) -> str:
-    """The id of a run with these boots, in the order in which it starts them; `judge` is [judge] of its experiment."""
+    """Return the id of a run with these boots, in the order in which it starts them; `judge` is [judge] of its
+    experiment.
+    """
     decides = {
         "name": name,
         "baseline": baseline,
@@ -30,7 +32,7 @@ def run_id(
 
 
 def fits(run: RunRecord, cells: Iterable[tuple[Place, str]]) -> bool:
-    """Whether a run's id is that of what is on record of it."""
+    """Return whether a run's id matches its record."""
     try:
         judge = plain_json.parse(run.experiment)["judge"]
     except (ValueError, LookupError, TypeError):

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, case, func, select
 
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.store import database, schema
-from kdyno.store.errors import RecordCorrupt, errors_are_said
+from kdyno.store.errors import RecordCorrupt, translate_driver_errors
 from kdyno.store.progress import is_given_up
-from kdyno.store.url import StoreUrl
+from kdyno.store.url import Access, StoreUrl
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class RunSummary:
     name: str
     created: datetime
     """In UTC."""
-    lane: Lane
+    lane: LaneName
     done: int
     """Boots that are `ok` or `failed`."""
     failed: int
@@ -33,18 +33,22 @@ class RunSummary:
     status: Literal["complete", "unfinished"]
 
 
-def list_runs(store: StoreUrl, access: database.Access) -> list[RunSummary]:
-    """All runs of a store, the newest first. Raises the errors of kdyno.store.errors."""
+RunSummaries = tuple[RunSummary, ...]
+"""What `kdyno runs --json` prints."""
+
+
+def list_runs(store: StoreUrl, access: Access) -> list[RunSummary]:
+    """Return all runs of a store, the newest first. Raise the errors of kdyno.store.errors."""
     engine = database.connect(store, access)
     try:
-        with errors_are_said(store), engine.begin() as connection:
+        with translate_driver_errors(store), engine.begin() as connection:
             return summaries(connection, store)
     finally:
         engine.dispose()
 
 
 def summaries(connection: Connection, store: StoreUrl) -> list[RunSummary]:
-    """One for each run, the newest first. Raises RecordCorrupt."""
+    """Return a summary of each run, the newest first. Raise RecordCorrupt."""
     run, variant = schema.run.c, schema.variant.c
     variants: dict[str, list[str]] = defaultdict(list)
     for row in connection.execute(select(variant.run, variant.name)):
@@ -52,7 +56,7 @@ def summaries(connection: Connection, store: StoreUrl) -> list[RunSummary]:
     counts = _counts(connection)
     listed = []
     for row in connection.execute(select(schema.run).order_by(run.created.desc(), run.id)):
-        if wrong := next(_wrong(row), None):
+        if wrong := next(_find_faults(row), None):
             raise RecordCorrupt(where=store.where, record=f"run {row.id}", why=wrong)
         ends = {name: counts.get((row.id, name), (0, 0)) for name in variants[row.id]}
         blocks = row.stopped_at or row.blocks
@@ -72,19 +76,19 @@ def summaries(connection: Connection, store: StoreUrl) -> list[RunSummary]:
     return listed
 
 
-def _wrong(row: Any) -> Iterator[str]:
-    """What a row has that is shown here, and that no run has; RunRecord knows more, but takes long to import."""
+def _find_faults(row: Any) -> Iterator[str]:
+    """Yield what is wrong with a row's shown values; RunRecord checks more, but takes long to import."""
     for name, kind in (("id", str), ("name", str), ("created", datetime), ("blocks", int)):
         if not isinstance(getattr(row, name), kind):
-            yield f"{name} is no {kind.__name__}"
+            yield f"{name} is not {kind.__name__}"
     if row.lane not in LANES:
-        yield "lane is none"
+        yield "lane is not valid"
     if not isinstance(row.stopped_at, int | None):
-        yield "stopped_at is no int"
+        yield "stopped_at is not int"
 
 
 def _counts(connection: Connection) -> dict[tuple[str, str], tuple[int, int]]:
-    """By run and variant: how many blocks are done, and how many of them by a boot that failed."""
+    """Return for each run and variant how many blocks are done, and how many of them by a boot that failed."""
     boot, cell, run = schema.boot.c, schema.cell.c, schema.run.c
     failed = func.sum(case((boot.status == "failed", 1), else_=0))
     query = (

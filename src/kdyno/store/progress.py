@@ -1,4 +1,4 @@
-"""How far a run has come: which of its boots are done, which are left, and which variants were given up. Pure."""
+"""The progress of a run: which of its boots are done, which are left, and which variants were given up. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from kdyno.base.measurement import BootStatus
 
 Cell = tuple[str, int]
-"""A variant and a block: the place that one boot fills."""
+"""A variant and a block: the place of one boot."""
 GIVEN_UP_AFTER = 2
-"""A variant whose boots failed so often, and never came through, is not started again."""
+"""A variant whose boots failed so often, and never succeeded, is not started again."""
 
 
 class Ended(Protocol):
-    """What a boot on record says of its end."""
+    """The end of a recorded boot."""
 
     @property
     def status(self) -> BootStatus: ...
@@ -27,7 +27,7 @@ class Ended(Protocol):
 
 
 class Placed(Ended, Protocol):
-    """The same of a boot in its place in a run."""
+    """The end of a boot in its place in a run."""
 
     @property
     def variant(self) -> str: ...
@@ -37,15 +37,15 @@ class Placed(Ended, Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """The cells that a run shall fill, in order, and how those ended that have a boot."""
+    """The cells that a run is to fill, in order, and the ends of those that have a boot."""
 
     cells: Sequence[Cell]
     ended: Mapping[Cell, Ended]
     """Cells whose boot is `ok` or `failed`, in the order of the boots. A lost boot leaves its cell empty."""
 
     @classmethod
-    def of(cls, cells: Iterable[Cell], boots: Iterable[Placed]) -> Progress:
-        """Look at boots that may be lost, too, or of other cells."""
+    def from_boots(cls, cells: Iterable[Cell], boots: Iterable[Placed]) -> Progress:
+        """Return the progress after these boots, which may include lost ones, or those of other cells."""
         wanted = list(cells)
         ends = {(boot.variant, boot.block): boot for boot in boots if boot.status != "lost"}
         among = set(wanted)
@@ -53,7 +53,7 @@ class Progress:
 
     @cached_property
     def given_up(self) -> dict[str, str]:
-        """The variants that are not started again, and how the last of their boots failed."""
+        """Return the variants that are not started again, and how the last of their boots failed."""
         ends: dict[str, list[Ended]] = defaultdict(list)
         for (variant, _), end in self.ended.items():
             ends[variant].append(end)
@@ -65,7 +65,7 @@ class Progress:
 
     @cached_property
     def left(self) -> list[Cell]:
-        """The cells that still want a boot."""
+        """Return the cells that still need a boot."""
         return [cell for cell in self.cells if cell not in self.ended and cell[0] not in self.given_up]
 
     @property
@@ -74,12 +74,12 @@ class Progress:
 
     @property
     def complete_blocks(self) -> int:
-        """How many blocks from the first on have nothing left to do."""
+        """Return the number of blocks from the first on that have nothing left to do."""
         if self.left:
             return min(block for _, block in self.left)
         return 1 + max((block for _, block in self.cells), default=-1)
 
 
 def is_given_up(done: int, failed: int) -> bool:
-    """Whether a variant of which so many boots are `ok` or `failed` is not started again."""
+    """Return whether a variant of which so many boots are `ok` or `failed` is not started again."""
     return failed >= GIVEN_UP_AFTER and failed == done

@@ -1,6 +1,6 @@
-"""What is read of a store: runs, boots and benchmarks as records, each checked as it is read.
+"""Reading runs, boots and benchmarks from a store as records, each checked as it is read.
 
-A store may be somebody else's: RecordCorrupt names the record and what is wrong with it. All functions are of one
+A store may be somebody else's: RecordCorrupt names the record and what is wrong with it. All functions work within one
 transaction.
 """
 
@@ -24,7 +24,7 @@ from kdyno.store.whole import KeptSelfTest, KeyedPlace, WholeBoot, WholeRun
 
 
 class End(Frozen):
-    """How a boot ended, without what it measured."""
+    """How a boot ended, without its measurements."""
 
     status: BootStatus
     reason: str
@@ -38,7 +38,7 @@ class _Started(Frozen):
 
 
 def run_of(connection: Connection, store: StoreUrl, row: Row[Any]) -> RunRecord:
-    """The run of a row, with its variants, held against its cells."""
+    """Return the run of a row, with its variants, checked against its cells."""
     variant = schema.variant
     variants = connection.execute(select(variant).where(variant.c.run == row.id).order_by(variant.c.ordinal))
     fields = {name: value for name, value in row._mapping.items() if name in RunRecord.model_fields}
@@ -53,18 +53,18 @@ def run_of(connection: Connection, store: StoreUrl, row: Row[Any]) -> RunRecord:
 
 
 def all_runs(connection: Connection, store: StoreUrl) -> list[RunRecord]:
-    """The oldest first."""
+    """Return all runs, the oldest first."""
     every = connection.execute(select(schema.run).order_by(schema.run.c.created, schema.run.c.id)).all()
     return [run_of(connection, store, row) for row in every]
 
 
 def keys_of_run(run_id: str) -> Select[tuple[str]]:
-    """A query for the keys of a run's boots."""
+    """Return a query for the keys of a run's boots."""
     return select(schema.cell.c.key).where(schema.cell.c.run == run_id)
 
 
 def benchmarks(connection: Connection, store: StoreUrl, chosen: ColumnElement[bool]) -> list[Benchmark]:
-    """What the chosen boots described, in their order; each name once, as it was first meant."""
+    """Return the benchmarks that the chosen boots described, in their order; each name once, with its first meaning."""
     benchmark, described = schema.benchmark, schema.described
     query = (
         select(benchmark)
@@ -82,7 +82,7 @@ def benchmarks(connection: Connection, store: StoreUrl, chosen: ColumnElement[bo
 
 
 def boots(connection: Connection, store: StoreUrl, chosen: ColumnElement[bool]) -> dict[int, Boot]:
-    """The chosen boots by their number, in the order of their start."""
+    """Return the chosen boots by their number, in the order of their start."""
     boot, sample, benchmark, outcome = schema.boot, schema.sample, schema.benchmark, schema.outcome
     described = schema.described
     names: dict[int, list[str]] = defaultdict(list)
@@ -111,13 +111,13 @@ def boots(connection: Connection, store: StoreUrl, chosen: ColumnElement[bool]) 
     for row in connection.execute(select(boot).where(chosen).order_by(boot.c.started, boot.c.id)):
         with rows.read(store, f"boot {row.key}"):
             by_number[row.id] = rows.boot_of(row, samples[row.id], outcomes[row.id])
-        digest = digests.of_boot(row._asdict(), names[row.id], samples[row.id], outcomes[row.id])
+        digest = digests.digest_boot(row._asdict(), names[row.id], samples[row.id], outcomes[row.id])
         rows.require_digest(store, f"boot {row.key}", row, digest)
     return by_number
 
 
 def boots_in_place(connection: Connection, store: StoreUrl, run_id: str) -> list[BootRecord]:
-    """All boots of a run, lost ones too, by position and attempt; samples by benchmark and iteration."""
+    """Return all boots of a run, lost ones too, by position and attempt; samples by benchmark and iteration."""
     boot, cell = schema.boot.c, schema.cell
     by_number = boots(connection, store, boot.key.in_(keys_of_run(run_id)))
     query = (
@@ -127,11 +127,13 @@ def boots_in_place(connection: Connection, store: StoreUrl, run_id: str) -> list
         .order_by(cell.c.position, boot.attempt)
     )
     with rows.read(store, f"run {run_id}, a place"):
-        return [rows.in_place(by_number[row.id], row) for row in connection.execute(query)]
+        return [rows.boot_record(by_number[row.id], row) for row in connection.execute(query)]
 
 
 def ends(connection: Connection, store: StoreUrl, keys: Iterable[str]) -> dict[str, End]:
-    """How the boots with these keys ended that are on record as `ok` or `failed`, in the order of their start."""
+    """Return how the boots with these keys ended that are on record as `ok` or `failed`, in the order of their
+    start.
+    """
     boot = schema.boot.c
     by_key: dict[str, End] = {}
     for some in exchange.batches(set(keys)):
@@ -143,7 +145,7 @@ def ends(connection: Connection, store: StoreUrl, keys: Iterable[str]) -> dict[s
 
 
 def last_starts(connection: Connection, store: StoreUrl) -> dict[str, datetime]:
-    """The keys of all boots, and when each of them was started for the last time."""
+    """Return the keys of all boots, and when each of them was started for the last time."""
     boot = schema.boot.c
     by_key = {}
     for key, started in connection.execute(select(boot.key, func.max(boot.started)).group_by(boot.key)):
@@ -154,7 +156,7 @@ def last_starts(connection: Connection, store: StoreUrl) -> dict[str, datetime]:
 
 
 def whole_run(connection: Connection, store: StoreUrl, run: RunRecord) -> WholeRun:
-    """All that is on record of a run, check boots of its kernels too; boots in the order in which they came."""
+    """Return the whole record of a run, check boots of its kernels too; boots in the order in which they came."""
     cell, boot = schema.cell.c, schema.boot.c
     with rows.read(store, f"run {run.id}, a place"):
         cells = tuple(
@@ -178,7 +180,7 @@ def whole_run(connection: Connection, store: StoreUrl, run: RunRecord) -> WholeR
 def selftests(
     connection: Connection, store: StoreUrl, chosen: ColumnElement[bool] | None = None
 ) -> list[tuple[str, KeptSelfTest]]:
-    """What the chosen self-tests found, or all, the newest first, each with its run."""
+    """Return the results of the chosen self-tests, or of all, the newest first, each with its run."""
     table = schema.selftest
     query = select(table).order_by(table.c.created.desc())
     found = []
@@ -186,5 +188,5 @@ def selftests(
         record = f"the self-test of run {row.run}"
         with rows.read(store, record):
             found.append((row.run, KeptSelfTest(created=row.created, found=row.found)))
-        rows.require_digest(store, record, row, digests.of_selftest(row._asdict()))
+        rows.require_digest(store, record, row, digests.digest_selftest(row._asdict()))
     return found

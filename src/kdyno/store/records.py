@@ -1,4 +1,4 @@
-"""What the store keeps, as frozen types: runs, their variants, boots, their samples, and which boots a run has."""
+"""The records of the store, as frozen types: runs, their variants, boots, their samples, and the boots of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, Field
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LaneName
 from kdyno.base.measurement import BootStatus, Correction, Int64, Sample
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.recipe import Recipe
@@ -25,10 +25,10 @@ MOST_LOOKS = 8
 
 
 class Boot(Frozen):
-    """One boot and what came of it. `ok` boots carry samples; `failed` and `lost` ones a reason."""
+    """One boot and its result. `ok` boots carry samples; `failed` and `lost` ones a reason."""
 
     key: str
-    """Content hash of all that decides the boot; see run/keys.py. A lost boot and its next attempt share it."""
+    """Content hash of all that decides the boot; see runs/keys.py. A lost boot and its next attempt share it."""
     attempt: Count = 0
     """How often this boot had been lost before; the store counts."""
     seed: Int64
@@ -40,9 +40,9 @@ class Boot(Frozen):
     ready_seconds: Seconds | None = None
     """Wall time until the agent said hello."""
     conditions: dict[str, Finite] = {}
-    """What the host was doing meanwhile, as far as it can be read; see boot/conditions.py."""
+    """The host's activity meanwhile, as far as it can be read; see boot/conditions.py."""
     kernel: str | None = None
-    """`uname -r`, as the guest said it."""
+    """The output of `uname -r` in the guest."""
     command: tuple[str, ...] = ()
     """The command that started it."""
     console: Sha256 | None = None
@@ -81,11 +81,11 @@ class VariantRecord(Frozen):
     name: str
     recipe: Recipe
     images: tuple[ImageRecord, ...]
-    """One for each layout; one if layout wasn't sampled; none where the machine replays a recording."""
+    """One for each layout; one if layout wasn't sampled; none if the machine replays a recording."""
 
 
 class RunRecord(Frozen):
-    """One carrying-out of an experiment on one machine."""
+    """One execution of an experiment on one machine."""
 
     id: str
     """Content hash of the keys of its boots, of how it is judged and called, and of how often it was run before."""
@@ -100,13 +100,13 @@ class RunRecord(Frozen):
     stopped_at: BlockCount | None = None
     """Blocks after which the group-sequential rule ended the run; None while it hasn't."""
     seed: Int64
-    lane: Lane
+    lane: LaneName
     machine: dict[str, Any]
-    """What the machine said of itself: type, accelerator, QEMU version, CPU model, ..."""
+    """The machine's description of itself: type, accelerator, QEMU version, CPU model, ..."""
     host: dict[str, Any]
     """CPU, memory, kernel and distribution of the host."""
     notices: tuple[str, ...]
-    """What a reader must know first: a fallback to TCG, a lane whose clock can't be trusted."""
+    """Facts that a reader must know first: a fallback to TCG, a lane whose clock can't be trusted."""
     margin: Fraction
     """Equivalence margin as a fraction: 0.01 is 1 %."""
     alpha: Fraction
@@ -118,20 +118,21 @@ class RunRecord(Frozen):
 
     @property
     def relinked(self) -> tuple[str, ...]:
-        """The variants that are another image than the baseline, and so another link order beside all else. One that
-        differs in its command line alone isn't; nor is anything where there are no images."""
+        """Return the variants that have another image than the baseline, and so another link order besides all other
+        differences. One that differs only in its command line is not among them; nor is any without images.
+        """
         images = {variant.name: [image.key for image in variant.images] for variant in self.variants}
         return tuple(name for name, keys in images.items() if keys != images.get(self.baseline))
 
 
 class RunWithBoots(Frozen):
-    """All that is on record of a run; `kdyno show --json` prints it."""
+    """The whole record of a run; `kdyno show --json` prints it."""
 
     run: RunRecord
     boots: tuple[BootRecord, ...]
 
 
 def progress_of(run: RunRecord, boots: Iterable[BootRecord], blocks: int | None = None) -> Progress:
-    """How far a run has come with these boots, looking at its first `blocks` only if they are named."""
+    """Return how far a run has come with these boots, looking at its first `blocks` only if they are named."""
     names = [variant.name for variant in run.variants]
-    return Progress.of([(name, block) for block in range(blocks or run.blocks) for name in names], boots)
+    return Progress.from_boots([(name, block) for block in range(blocks or run.blocks) for name in names], boots)

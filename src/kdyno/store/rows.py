@@ -1,4 +1,4 @@
-"""Between records and rows: what is written for a run and a boot, and what is made of what was read."""
+"""Conversions between records and rows of runs and boots."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, Row, func, insert, select, text
 
 from kdyno.base.measurement import Benchmark, Sample
+from kdyno.base.mistakes import first_fault
 from kdyno.store import digests, plain_json, schema
 from kdyno.store.errors import BootInconsistent, RecordCorrupt
 from kdyno.store.records import Boot, BootRecord, Place, RunRecord
@@ -24,7 +25,9 @@ OUTCOMES = ("unsupported", "broken")
 
 @contextmanager
 def read(store: StoreUrl, record: str) -> Iterator[None]:
-    """Read rows of one record; raise RecordCorrupt, which names it and the field, for what kdyno never writes there."""
+    """Read rows of one record. Raise RecordCorrupt, which names it and the field, for values that kdyno never
+    writes.
+    """
     try:
         yield
     except ValidationError as error:
@@ -32,24 +35,22 @@ def read(store: StoreUrl, record: str) -> Iterator[None]:
 
 
 def _corrupt(store: StoreUrl, record: str, error: ValidationError) -> RecordCorrupt:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    field = ".".join(map(str, first["loc"]))
-    return RecordCorrupt(where=store.where, record=record, why=": ".join(filter(None, [field, first["msg"]])))
+    return RecordCorrupt(where=store.where, record=record, why=first_fault(error))
 
 
 def digest_of_run(connection: Connection, run: Mapping[str, Any]) -> str:
-    """The digest of a run's row with its variants and cells."""
+    """Return the digest of a run's row with its variants and cells."""
     variants, cells = (
         [row._asdict() for row in connection.execute(select(table).where(table.c.run == run["id"]))]
         for table in (schema.variant, schema.cell)
     )
-    return digests.of_run(run, variants, cells)
+    return digests.digest_run(run, variants, cells)
 
 
 def require_digest(store: StoreUrl, record: str, row: Row[Any], digest: str) -> None:
     """Raise RecordCorrupt unless this is the digest that was written with a row."""
     if row.sha256 != digest:
-        raise RecordCorrupt(where=store.where, record=record, why="it is not what was written, by its SHA-256")
+        raise RecordCorrupt(where=store.where, record=record, why="its content does not match its SHA-256")
 
 
 def is_on_record(connection: Connection, run_id: str) -> bool:
@@ -58,21 +59,21 @@ def is_on_record(connection: Connection, run_id: str) -> bool:
 
 def insert_run(connection: Connection, run: RunRecord, cells: Iterable[tuple[Place, str]]) -> None:
     row, variants, placed = run_row(run), variant_rows(run), cell_rows(run.id, cells)
-    connection.execute(schema.run.insert(), row | {"sha256": digests.of_run(row, variants, placed)})
+    connection.execute(schema.run.insert(), row | {"sha256": digests.digest_run(row, variants, placed)})
     connection.execute(schema.variant.insert(), variants)
     if placed:
         connection.execute(schema.cell.insert(), placed)
 
 
 def insert_boot(connection: Connection, boot: Boot, attempt: int, benchmarks: Sequence[Benchmark]) -> None:
-    """Record a boot that was checked, with all that it described and measured."""
+    """Record a boot that was checked, with everything that it described and measured."""
     numbers = benchmark_ids(connection, benchmarks) if benchmarks else []
     row = boot_row(boot, attempt)
     names = dict(zip((benchmark.name for benchmark in benchmarks), numbers, strict=True))
     outcomes = {
         kind: {_storable(name): _storable(why) for name, why in getattr(boot, kind).items()} for kind in OUTCOMES
     }
-    row["sha256"] = digests.of_boot(row, names, boot.samples, outcomes)
+    row["sha256"] = digests.digest_boot(row, names, boot.samples, outcomes)
     boot_id = connection.execute(schema.boot.insert().returning(schema.boot.c.id), row).scalar_one()
     for table, new in (
         (schema.described, described_rows(boot_id, numbers)),
@@ -85,7 +86,7 @@ def insert_boot(connection: Connection, boot: Boot, attempt: int, benchmarks: Se
 
 def insert_selftest(connection: Connection, run_id: str, created: datetime, found: Mapping[str, Any]) -> None:
     row = {"run": run_id, "created": created, "found": dict(found)}
-    connection.execute(schema.selftest.insert(), row | {"sha256": digests.of_selftest(row)})
+    connection.execute(schema.selftest.insert(), row | {"sha256": digests.digest_selftest(row)})
 
 
 def run_row(run: RunRecord) -> dict[str, Any]:
@@ -111,17 +112,17 @@ def check(boot: Boot, benchmarks: Sequence[Benchmark]) -> None:
     names = Counter(benchmark.name for benchmark in benchmarks)
     unknown = {sample.benchmark for sample in boot.samples} - names.keys()
     if unknown:
-        raise BootInconsistent(key=boot.key, why=f"no benchmark is called {min(unknown)!r}")
+        raise BootInconsistent(key=boot.key, why=f"the sample names an unknown benchmark, {min(unknown)!r}")
     for name, count in names.most_common(1):
         if count > 1:
             raise BootInconsistent(key=boot.key, why=f"{count} benchmarks are called {name!r}")
     for (name, iteration), count in Counter((s.benchmark, s.iteration) for s in boot.samples).most_common(1):
         if count > 1:
-            raise BootInconsistent(key=boot.key, why=f"iteration {iteration} of {name!r} is there {count} times")
+            raise BootInconsistent(key=boot.key, why=f"iteration {iteration} of {name!r} occurs {count} times")
 
 
 def next_attempt(connection: Connection, key: str) -> int | None:
-    """The number of the boot's next attempt; None if it is on record as `ok` or `failed`.
+    """Return the number of the boot's next attempt; None if it is on record as `ok` or `failed`.
 
     Until the transaction ends, no other one adds a boot with this key: SQLite has one writer at a time anyway.
     """
@@ -133,7 +134,7 @@ def next_attempt(connection: Connection, key: str) -> int | None:
 
 
 def benchmark_ids(connection: Connection, benchmarks: Sequence[Benchmark]) -> list[int]:
-    """The database's numbers of these benchmarks, in their order; those that it doesn't know yet are added."""
+    """Return the database's numbers of these benchmarks, in their order; those that it doesn't know yet are added."""
     table = schema.benchmark
     of_names = select(table).where(table.c.name.in_([benchmark.name for benchmark in benchmarks]))
     numbers: dict[Benchmark, int] = _numbers(connection.execute(of_names))
@@ -152,7 +153,7 @@ def benchmark_ids(connection: Connection, benchmarks: Sequence[Benchmark]) -> li
 def _numbers(rows: Iterable[Row[Any]]) -> dict[Benchmark, int]:
     numbers = {}
     for row in rows:
-        with suppress(ValidationError):  # a row that makes no sense is none of these benchmarks
+        with suppress(ValidationError):  # an invalid row is not one of these benchmarks
             numbers[benchmark_of(row)] = row.id
     return numbers
 
@@ -197,7 +198,7 @@ def outcome_rows(boot_id: int, outcomes: Mapping[str, Mapping[str, str]]) -> lis
 
 
 def sample_of(store: StoreUrl, row: Row[Any]) -> Sample:
-    """Raises RecordCorrupt."""
+    """Return the sample of a row. Raise RecordCorrupt."""
     try:
         return Sample(benchmark=row.name, iteration=row.iteration, elapsed=row.elapsed, work=row.work, value=row.value)
     except ValidationError as error:  # not with `read`: a run has a million
@@ -205,28 +206,30 @@ def sample_of(store: StoreUrl, row: Row[Any]) -> Sample:
 
 
 def require_sound(connection: Connection, store: StoreUrl, run: RunRecord) -> None:
-    """Raise RecordCorrupt unless the parts of a run fit together, as all that reads runs relies on."""
-    if why := _unsound(run) or _misplaced(connection, run):
+    """Raise RecordCorrupt unless the parts of a run fit together, as all readers of runs rely on."""
+    if why := _unsound(run) or _misplaced_reason(connection, run):
         raise RecordCorrupt(where=store.where, record=f"run {run.id}", why=why)
 
 
 def _unsound(run: RunRecord) -> str | None:
     names = [variant.name for variant in run.variants]
     if len(set(names)) < len(names) or run.baseline not in names:
-        return "its variants are not distinct, or its baseline is none of them"
+        return "its variants are not distinct, or its baseline is not one of them"
     if run.stopped_at is not None and run.stopped_at > run.blocks:
         return f"it was stopped after {run.stopped_at:,} of {run.blocks:,} blocks"
     if any(len(variant.images) not in (0, run.layouts or 1) for variant in run.variants):
-        return "a variant has not one image for each layout"
+        return "a variant does not have one image for each layout"
     try:
         is_object = isinstance(plain_json.parse(run.experiment), dict)
     except ValueError as error:
-        return f"its experiment is no plain JSON: {error}"
-    return None if is_object else "its experiment is no JSON object"
+        return f"its experiment is not plain JSON: {error}"
+    return None if is_object else "its experiment is not a JSON object"
 
 
-def _misplaced(connection: Connection, run: RunRecord) -> str | None:
-    """A run has a place for each variant in each block, and no other: so its size is that of its record."""
+def _misplaced_reason(connection: Connection, run: RunRecord) -> str | None:
+    """Return why the places are wrong: a run has a place for each variant in each block, and no other, so its size is
+    that of its record.
+    """
     cell, variant = schema.cell, schema.variant
     wanted = run.blocks * len(run.variants)
     right = (
@@ -252,13 +255,13 @@ def boot_of(row: Row[Any], samples: Sequence[Sample], outcomes: Mapping[str, Map
     )
 
 
-def in_place(boot: Boot, row: Row[Any]) -> BootRecord:
-    """The boot in the place of a run that the row names."""
+def boot_record(boot: Boot, row: Row[Any]) -> BootRecord:
+    """Return the boot in the place of a run that the row names."""
     place = Place(**{name: row._mapping[name] for name in PLACE_COLUMNS})
     fields = {name: getattr(place, name) for name in PLACE_COLUMNS}
     return BootRecord.model_construct(**fields, **{name: getattr(boot, name) for name in Boot.model_fields})
 
 
 def _storable(words: str) -> str:
-    """What a guest said, without the one character that PostgreSQL can't hold."""
+    """Return a guest's text without the one character that PostgreSQL can't hold."""
     return words.replace("\0", "\N{REPLACEMENT CHARACTER}")

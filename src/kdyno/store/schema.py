@@ -38,15 +38,15 @@ from sqlalchemy.types import TypeEngine
 from kdyno.store.plain_json import require_plain
 
 VERSION = 7
-"""Raised by every change to a table; stores of another version are refused by name."""
+"""Raised by every change to a table; stores of another version are refused with a message."""
 
 
 class Unreadable:
-    """In the place of a value that is in a store, but can't be what kdyno wrote there."""
+    """Stands for a value in a store that kdyno can't have written."""
 
 
 class _Read(TypeDecorator[Any]):
-    """A value in whose place an Unreadable is read where its text makes no sense: whoever checks the row says so."""
+    """A value; if its text is invalid, an Unreadable is read in its place, and whoever checks the row reports it."""
 
     impl: TypeEngine[Any] | type[TypeEngine[Any]] = Text
     cache_ok = True
@@ -92,7 +92,7 @@ class Utc(_Read):
 
 
 Key = BigInteger().with_variant(Integer, "sqlite")
-"""A number given by the database; SQLite counts up only what is called INTEGER, which has 64 bits there."""
+"""A number given by the database; SQLite counts up only columns called INTEGER, which have 64 bits there."""
 
 tables = MetaData()
 

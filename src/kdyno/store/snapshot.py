@@ -1,8 +1,8 @@
-"""A SQLite file as it is at one moment, to be read without changing it, or anything beside it.
+"""A SQLite file as it is at one moment, to be read without changing it, or any file next to it.
 
-SQLite itself changes what it only reads: it makes and removes files beside it, moves what `-wal` holds into the file,
-and plays back what a `-journal` says, which may name files to remove. So it reads the file as one that nobody changes;
-and where `-wal` holds more, a private copy of both.
+SQLite itself changes the files that it only reads: it makes and removes files next to them, moves the content of `-wal`
+into the file, and plays back a `-journal`, which may name files to remove. So it reads the file as one that nobody
+changes; and if `-wal` holds more, a private copy of both.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from urllib.parse import quote
 
 from sqlalchemy import URL
 
-from kdyno.base.state import disk_full_is_said
+from kdyno.base.state import translate_disk_full
 from kdyno.store.errors import NotAStore, StoreBusy
 
 MOST_COPIED = 4 << 30
 """Bytes of a file and its -wal that are copied to be read."""
 TRIES = 5
-"""Another kdyno adds a boot every few seconds; a copy takes less."""
+"""Seconds. Another kdyno adds a boot every few seconds; a copy takes less."""
 
 Stamp = tuple[int, int, int]
 
@@ -54,8 +54,8 @@ class Snapshot:
 
 
 def take(path: Path) -> Snapshot:
-    """The file as it is now, with what its -wal holds. Raises NotAStore, StoreBusy, DiskFull and OSError."""
-    wal = beside(path, "-wal")
+    """Return the file as it is now, with the content of its -wal. Raise NotAStore, StoreBusy, DiskFull and OSError."""
+    wal = companion_path(path, "-wal")
     if not _stamp(wal)[1]:
         return Snapshot(path, _stamp(path), None)
     for _ in range(TRIES):
@@ -65,10 +65,10 @@ def take(path: Path) -> Snapshot:
         directory = Path(tempfile.mkdtemp(prefix="kdyno-store-"))
         copy = directory / path.name
         try:
-            with disk_full_is_said(directory):
+            with translate_disk_full(directory):
                 shutil.copyfile(path, copy)
                 with suppress(FileNotFoundError):  # whoever had it open has closed it
-                    shutil.copyfile(wal, beside(copy, "-wal"))
+                    shutil.copyfile(wal, companion_path(copy, "-wal"))
             if (_stamp(path), _stamp(wal)) == before:
                 _take_in_wal(copy)
                 return Snapshot(copy, _stamp(copy), directory)
@@ -79,14 +79,14 @@ def take(path: Path) -> Snapshot:
     raise StoreBusy(where=path)
 
 
-def beside(path: Path, suffix: str) -> Path:
-    """What SQLite has beside a file: it follows links first."""
+def companion_path(path: Path, suffix: str) -> Path:
+    """Return the path of SQLite's file with this suffix next to a file: SQLite follows links first."""
     real = Path(os.path.realpath(path))
     return real.with_name(real.name + suffix)
 
 
 def _take_in_wal(copy: Path) -> None:
-    with suppress(sqlite3.Error), closing(sqlite3.connect(copy)) as connection:  # whoever reads it says what is wrong
+    with suppress(sqlite3.Error), closing(sqlite3.connect(copy)) as connection:  # the reader reports what is wrong
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote
 
 from sqlalchemy import URL, make_url
@@ -13,13 +15,17 @@ from sqlalchemy.exc import ArgumentError
 
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
+from kdyno.base.state import State
 
 LONGEST = 4096
 CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 POSTGRESQL = ("postgres", "postgresql", "postgresql+psycopg")
 SQLITE_MODES = ("ro", "rw")
+Access = Literal["read", "look", "change", "make"]
+"""How a store is opened: "read" needs it, "look" reads an empty one if it isn't there, "change" needs it and writes, and
+"make" makes it if it isn't there."""
 SHOWN_OPTIONS = ("host", "port", "service")
-"""Of a PostgreSQL URL: what says where the server is. Others may be secrets."""
+"""The options of a PostgreSQL URL that say where the server is. Others may be secrets."""
 
 
 class StoreUrlInvalid(UserError):
@@ -37,47 +43,59 @@ class StoreUrl:
     """A URL that may name a store."""
 
     url: URL
-    """For SQLAlchemy, with the driver that kdyno uses."""
+    """The URL for SQLAlchemy, with the driver that kdyno uses."""
     where: str
-    """How messages name it: the file, or the URL without its password and options."""
+    """The name in messages: the file, or the URL without its password and options."""
     path: Path | None
     """The file of SQLite."""
     mode: str | None = None
-    """The option of SQLite's: `ro` is only read, `rw` has to be there."""
+    """SQLite's option: `ro` only reads, with `rw` the file must exist."""
 
 
 def parse(named: str) -> StoreUrl:
-    """What a user named: a URL, or `@FILE`. Raises StoreUrlInvalid and StoreFileUnfit."""
+    """Return the store that a user named: by a URL, or `@FILE`. Raise StoreUrlInvalid and StoreFileUnfit."""
     if named.startswith("@"):
-        return _of_file(Path(named[1:]))
+        return _read_url_file(Path(named[1:]))
     try:
         parsed = make_url(named) if len(named) <= LONGEST and not CONTROLS.search(named) else None
-    except (ArgumentError, ValueError):  # a port that is no number is a ValueError
+    except (ArgumentError, ValueError):  # a port that is not a number is a ValueError
         parsed = None
     if parsed is None:
-        # What can't be read may hold a password anywhere.
+        # An invalid URL may hold a password anywhere.
         raise StoreUrlInvalid(url=_hidden(named), why="it isn't a URL") from None
     if parsed.drivername == "sqlite":
         return _sqlite(parsed, named)
     if parsed.drivername in POSTGRESQL:
         return _postgresql(parsed, named)
-    raise StoreUrlInvalid(url=_hidden(named), why="only SQLite files and PostgreSQL are known")
+    raise StoreUrlInvalid(url=_hidden(named), why="only SQLite files and PostgreSQL are supported")
+
+
+def store_url(named: str | None, state: State, access: Access) -> tuple[StoreUrl, Access]:
+    """The store that is named, in the environment, or else in the state directory; and how it is opened.
+
+    The last one is kdyno's own: whatever it is opened for, it is made if it isn't there. Raises StoreUrlInvalid and
+    StoreFileUnfit.
+    """
+    named = named or os.environ.get("KDYNO_STORE")
+    return (parse(named), access) if named else (sqlite_file(state.store_file), "make")
 
 
 def sqlite_file(path: Path) -> StoreUrl:
-    """The store in a file of SQLite, whatever its name holds."""
+    """Return the store in a file of SQLite, whatever characters its name holds."""
     return StoreUrl(URL.create("sqlite", database=str(path)), str(path), path)
 
 
-def _of_file(path: Path) -> StoreUrl:
+def _read_url_file(path: Path) -> StoreUrl:
     try:
         words = read_whole(path, LONGEST).decode().split()
         open_to_others = path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise StoreFileUnfit(path=path, why=why, mend="write one URL into it, and nothing else") from error
     if len(words) != 1 or words[0].startswith("@"):
-        raise StoreFileUnfit(path=path, why="it holds no URL, or more", mend="write one URL into it, and nothing else")
+        raise StoreFileUnfit(
+            path=path, why="it does not hold exactly one URL", mend="write one URL into it, and nothing else"
+        )
     store = parse(words[0])
     if open_to_others and _secrets(store.url):
         raise StoreFileUnfit(path=path, why="it holds a password, and others may read it", mend=f"chmod 600 {path}")
@@ -89,20 +107,20 @@ def _sqlite(parsed: URL, named: str) -> StoreUrl:
     name = parsed.database or ""
     if name.startswith("file:"):
         if options.pop("uri", None) != "true":
-            raise StoreUrlInvalid(url=_hidden(named), why="file: goes with ?uri=true")
+            raise StoreUrlInvalid(url=_hidden(named), why="file: requires ?uri=true")
         name = unquote(name.removeprefix("file:"))
     mode = options.pop("mode", None)
     # An authority or no file at all, as in sqlite://FILE and sqlite:///:memory:.
     if parsed.host or parsed.username or not name or name.startswith(":"):
         raise StoreUrlInvalid(url=_hidden(named), why="it names no file: write sqlite:///FILE")
     if options or mode not in (None, *SQLITE_MODES):
-        raise StoreUrlInvalid(url=_hidden(named), why="of SQLite's options only mode=ro and mode=rw are known")
+        raise StoreUrlInvalid(url=_hidden(named), why="only SQLite's options mode=ro and mode=rw are supported")
     return replace(sqlite_file(Path(name)), mode=mode)
 
 
 def _postgresql(parsed: URL, named: str) -> StoreUrl:
     misread = "@" in f"{parsed.host or ''}{parsed.database or ''}"
-    if misread:  # what make_url takes for a host or a database is the end of a password
+    if misread:  # the text that make_url takes for a host or a database is the end of a password
         raise StoreUrlInvalid(url=_hidden(named), why="an @ in a user's name or password is written as %40")
     if parsed.port is not None and not 0 < parsed.port < 2**16:
         raise StoreUrlInvalid(url=_hidden(named), why="its port is not from 1 to 65535")
@@ -112,20 +130,20 @@ def _postgresql(parsed: URL, named: str) -> StoreUrl:
 
 
 def _secrets(url: URL) -> list[str]:
-    """Passwords in a URL: its own, and those among its options."""
+    """Return the passwords in a URL: its own, and those among its options."""
     options = [value for name, value in url.query.items() if "password" in name]
     return [str(secret) for secret in (url.password, *options) if secret]
 
 
-def without_secrets(text: str, store: StoreUrl) -> str:
-    """What a driver said, without the passwords that it may have quoted."""
+def hide_secrets(text: str, store: StoreUrl) -> str:
+    """Return a driver's message without the passwords that it may quote."""
     for secret in _secrets(store.url):
         text = text.replace(secret, "***")
     return text
 
 
 def _hidden(named: str) -> str:
-    """As much of what was named as can't be a password."""
+    """Return the part of a name that can't be a password."""
     scheme, separator, _ = named.partition("://")
     if named.startswith("sqlite:///") or (not separator and re.fullmatch(r"[\w./ ~-]{0,200}", named)):
         return named[:LONGEST]

@@ -1,4 +1,4 @@
-"""A run with everything that belongs to it, as frozen types: what leaves a store for another one."""
+"""A run with everything that belongs to it, as frozen types: for export from a store, and import into another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class KeyedPlace(Place):
 
 
 class KeptSelfTest(Frozen):
-    """What the A/A experiments of a run came to."""
+    """The results of a run's A/A experiments."""
 
     created: AwareDatetime
     found: dict[str, Any]
@@ -32,14 +32,14 @@ class WholeBoot(Frozen):
 
 
 class WholeRun(Frozen):
-    """All that a store has of a run."""
+    """The whole record of a run."""
 
     run: RunRecord
     cells: tuple[KeyedPlace, ...]
-    """By position."""
+    """The places by position."""
     selftest: KeptSelfTest | None
     boots: tuple[WholeBoot, ...]
-    """Lost ones and check boots, too; those of one key in the order of their attempts."""
+    """All boots, lost ones and check boots too; those of one key in the order of their attempts."""
 
     @property
     def in_cells(self) -> list[tuple[Place, str]]:
@@ -47,7 +47,7 @@ class WholeRun(Frozen):
 
     @property
     def by_key(self) -> dict[str, list[WholeBoot]]:
-        """The boots by key, each in the order of its attempts."""
+        """Return the boots by key, each in the order of its attempts."""
         boots: dict[str, list[WholeBoot]] = {}
         for one in self.boots:
             boots.setdefault(one.boot.key, []).append(one)
@@ -55,12 +55,12 @@ class WholeRun(Frozen):
 
     @property
     def artefacts(self) -> dict[str, None]:
-        """SHA-256 of the artefacts of all boots, each once, in the order of the boots."""
+        """Return the SHA-256 of the artefacts of all boots, each once, in the order of the boots."""
         return dict.fromkeys(digest for one in self.boots for digest in artefacts_of(one.boot))
 
 
 ARTEFACTS = ("console", "stream", "pmu", "counters")
-"""Fields of Boot that name one."""
+"""Fields of Boot that name an artefact."""
 
 
 def artefacts_of(boot: Boot) -> list[str]:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from kdyno.base.debuginfo import find_debuginfo
 from kdyno.base.host import host_facts
 from kdyno.base.installed import ProgramMissing
 from kdyno.base.packages import Requirement, requirements, way_to_install
 from kdyno.base.process import attempt
-from kdyno.base.state import State, nearest, why_not_writable
+from kdyno.base.state import State, nearest_existing, unwritable_reason
 from kdyno.boot.kvm import why_not_kvm
 from kdyno.boot.plugin import why_no_plugin
 from kdyno.boot.qemu import QEMU
@@ -53,6 +54,10 @@ class Finding:
     """What mends it: a command, or words where there is none."""
 
 
+Findings = tuple[Finding, ...]
+"""What `kdyno doctor --json` prints."""
+
+
 def examine(state: State) -> Iterator[Finding]:
     """Look at everything, one finding after the other; the proof of KVM takes up to two seconds."""
     for requirement in requirements():
@@ -64,6 +69,7 @@ def examine(state: State) -> Iterator[Finding]:
     yield _installed("kdyno-layout", find_layout, "optional")
     yield _installed("kdyno-lint", find_lint, "optional")
     yield _installed("kdyno-blocks", find_blocks, "optional")
+    yield _installed("kdyno-debuginfo", find_debuginfo, "optional")
     yield _installed("PMU plugin", find_plugin, "missing")
     yield _qemu_loads_plugins()
     yield _qemu_confines_itself()
@@ -142,10 +148,10 @@ def _state_directory(state: State) -> Finding:
     name, mend = "state directory", "export KDYNO_STATE=/path/without/spaces/that/can/be/written"
     if why := why_unfit(state):
         return Finding(name, "missing", f"{state.root}: {why}", mend)
-    if why := state.why_not_ours():
+    if why := state.refusal_reason():
         return Finding(name, "missing", f"root can't use {state.root}: {why}", mend)
     for path in itertools.chain([state.root], state.root.glob("*")):
-        if why := why_not_writable(path):
+        if why := unwritable_reason(path):
             return Finding(name, "missing", f"can't write to {path}: {why}", mend)
     return Finding(name, "ok", str(state.root))
 
@@ -171,13 +177,13 @@ def _ccache() -> Iterator[Finding]:
     if why is None:
         yield Finding(name, "ok", directory)
         return
-    elsewhere = directory and why_not_writable(Path(directory))
+    elsewhere = directory and unwritable_reason(Path(directory))
     mend = "export CCACHE_DIR=/path/that/can/be/written" if elsewhere else "export CCACHE_DISABLE=1"
     yield Finding(name, "optional", f"ccache can't be used: {why}; builds go on without it", mend)
 
 
 def _disk(state: State) -> Finding:
-    free = shutil.disk_usage(nearest(state.root)).free // 1_000_000
+    free = shutil.disk_usage(nearest_existing(state.root)).free // 1_000_000
     detail = f"{free} MB free for {state.root}"
     if free >= DISK_NEEDED_MB:
         return Finding("disk", "ok", detail)

@@ -117,7 +117,7 @@ def test_what_the_user_may_not_write_is_said_before_the_work_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "kdyno.base.files.why_not_writable", lambda path: "Permission denied" if path.is_dir() else None
+        "kdyno.base.files.unwritable_reason", lambda path: "Permission denied" if path.is_dir() else None
     )
     with pytest.raises(NotWritable, match="file: Permission denied"):
         require_writable(tmp_path / "file")
@@ -131,5 +131,5 @@ def test_a_named_file_is_read_only_if_it_is_a_file_and_no_larger_than_it_may_be(
         read_whole(tmp_path / "file", 3)
     os.mkfifo(tmp_path / "pipe")
     for no_file in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(OSError, match="it is no regular file"):
+        with pytest.raises(OSError, match="it is not a regular file"):
             read_whole(no_file, 4)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
+import kdyno
 from kdyno.base import toml
-from kdyno.base.mistakes import PATTERNS, _models, problems
+from kdyno.base.mistakes import PATTERNS, _models, first_fault, is_json, problems
 from kdyno.boot.registry import MACHINES
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.recipe import Recipe
 from kdyno.measure.cycles.family import FamilyFile
 from kdyno.measure.workload.definition import Definition
 from kdyno.measure.workload.registry import WORKLOADS
-from kdyno.run.experiment.load import BadExperiment, load_experiment
-from kdyno.run.experiment.models import ExperimentFile
+from kdyno.runs.experiment.errors import BadExperiment
+from kdyno.runs.experiment.models import ExperimentFile
+from kdyno.runs.experiment.resolve import load_experiment
 from tests.unit.experiment_files import MINIMAL, written
 
 WRITTEN = (
@@ -131,3 +135,120 @@ def test_a_key_that_is_called_as_a_kind_of_value_keeps_its_name() -> None:
     with pytest.raises(ValidationError) as caught:
         Recipe.model_validate(table)
     assert [line.split(":")[0] for line in problems(caught.value, Recipe, table)] == ["`kconfig.str`", "`kconfig.int`"]
+
+
+SAYS = {"first_fault", "is_json", "mistakes", "problems"}
+"""What may be done with what pydantic found wrong; all other words of its are for programmers."""
+VALIDATES = {"model_validate", "model_validate_json", "validate_json", "validate_python"}
+
+
+def trees() -> list[tuple[Path, ast.Module]]:
+    return [(path, ast.parse(path.read_text())) for path in sorted(Path(kdyno.__file__).parent.rglob("*.py"))]
+
+
+def names_in(node: ast.AST | None) -> set[str]:
+    """The names in an expression, and those of the attributes that it takes."""
+    inner = list(ast.walk(node)) if node else []
+    names = {name.id for name in inner if isinstance(name, ast.Name)}
+    return names | {name.attr for name in inner if isinstance(name, ast.Attribute)}
+
+
+def is_of_pydantic(handler: ast.ExceptHandler, of: ast.Try) -> bool:
+    """Whether a handler may get a ValidationError, which is a ValueError: one before it may take that."""
+    before = of.handlers[: of.handlers.index(handler)]
+    if any("ValidationError" in names_in(other.type) for other in before):
+        return False
+    validates = any(VALIDATES & names_in(statement) for statement in of.body)
+    caught = names_in(handler.type)
+    return "ValidationError" in caught or (validates and (handler.type is None or bool(caught & {"ValueError"})))
+
+
+def handled(tree: ast.Module) -> Iterator[tuple[str, list[ast.stmt]]]:
+    """What is done with each ValidationError: its name, and the statements that may use it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Try):
+            yield from (
+                (handler.name, handler.body)
+                for handler in node.handlers
+                if handler.name and is_of_pydantic(handler, node)
+            )
+        elif isinstance(node, ast.FunctionDef):
+            yield from (
+                (given.arg, node.body) for given in node.args.args if "ValidationError" in names_in(given.annotation)
+            )
+
+
+def trespasses(tree: ast.Module) -> list[int]:
+    """Lines that use a ValidationError otherwise than by asking base/mistakes.py for words."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    passes_on = {
+        function.name
+        for function in functions
+        if any("ValidationError" in names_in(given.annotation) for given in function.args.args)
+    }
+    found = []
+    for name, body in handled(tree):
+        inner = [node for statement in body for node in ast.walk(statement)]
+        allowed = {
+            id(given)
+            for node in inner
+            if isinstance(node, ast.Call) and names_in(node.func) & (SAYS | passes_on)
+            for given in node.args
+        } | {id(node.cause) for node in inner if isinstance(node, ast.Raise)}
+        found += [
+            node.lineno for node in inner if isinstance(node, ast.Name) and node.id == name and id(node) not in allowed
+        ]
+    return found
+
+
+def test_whoever_catches_what_pydantic_finds_wrong_says_it_in_words_of_kdyno() -> None:
+    found = [f"{path}:{line}" for path, tree in trees() if path.name != "mistakes.py" for line in trespasses(tree)]
+    assert found == []
+    assert sum(1 for _, tree in trees() for _ in handled(tree)) > 25, "the test finds no handlers any more"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "try:\n    A.model_validate(b)\nexcept ValidationError as error:\n    raise Bad(why=str(error)) from error",
+        "try:\n    A.model_validate(b)\nexcept ValidationError as e:\n    raise Bad(why=e.errors()[0]['msg']) from e",
+        "try:\n    A.model_validate(b)\nexcept ValueError as error:\n    raise Bad(why=f'{error}') from error",
+        "def why(error: ValidationError) -> str:\n    return error.errors()[0]['msg']",
+    ],
+)
+def test_what_quotes_pydantic_is_found(body: str) -> None:
+    assert len(trespasses(ast.parse(body))) == 1
+
+
+class Kind(BaseModel):
+    kind: Literal["kind"]
+
+
+class Other(BaseModel):
+    kind: Literal["other"]
+
+
+class Recorded(BaseModel, extra="forbid", strict=True):
+    """Fields of most kinds that records have."""
+
+    at: datetime
+    samples: tuple[int, ...]
+    names: frozenset[str]
+    kind: Literal["a", "b"]
+    of: Annotated[Kind | Other, Field(discriminator="kind")]
+
+
+@pytest.mark.parametrize("value", [None, *VALUES, *({"kind": value} for value in (None, 1, "x"))])
+def test_no_wrong_value_of_a_record_is_told_in_pydantics_words(value: Any) -> None:
+    for table in ({}, value, *({name: value} for name in Recorded.model_fields)):
+        for name in (None, *Recorded.model_fields):
+            rest = {"at": datetime.now(UTC), "samples": (1,), "names": frozenset(), "kind": "a", "of": {"kind": "kind"}}
+            given = table if name is None else rest | {name: value}
+            try:
+                Recorded.model_validate(given)
+            except ValidationError as error:
+                words = first_fault(error)
+                assert words and not OF_PYDANTIC.search(words), words
+    with pytest.raises(ValidationError) as caught:
+        Recorded.model_validate_json("{")
+    assert first_fault(caught.value).startswith("it is no JSON: ") and not is_json(caught.value)

@@ -9,7 +9,7 @@ import pytest
 
 import kdyno
 from kdyno.base.names import AS_IT_IS, NameUnfit, printable, require_text
-from kdyno.run.experiment.load import load_experiment
+from kdyno.runs.experiment.resolve import load_experiment
 
 LATIN1 = "caf\udce9"
 """What Python makes of the bytes `caf\\xe9`."""
@@ -69,7 +69,7 @@ def test_names_are_written_as_the_file_system_has_them() -> None:
 
 def test_a_name_that_is_no_text_is_refused() -> None:
     require_text("plain ü")
-    with pytest.raises(NameUnfit, match=r"the file name caf\\xe9 is not utf-8"):
+    with pytest.raises(NameUnfit, match=r"the file name caf\\xe9 is not valid utf-8"):
         require_text(LATIN1)
 
 
@@ -77,7 +77,7 @@ def test_an_experiment_in_a_directory_whose_name_is_no_text_is_refused(tmp_path:
     folder = tmp_path / LATIN1
     folder.mkdir()
     (folder / "x.toml").write_text('name = "x"\nsource = "linux"\nbaseline = "a"\n[variants.a]\n')
-    with pytest.raises(NameUnfit, match="linux is not utf-8"):
+    with pytest.raises(NameUnfit, match="linux is not valid utf-8"):
         load_experiment(folder / "x.toml")
     installed = folder / "x.toml"
     installed.write_text(installed.read_text().replace('"linux"', '"debian:linux-source-6.12"'))

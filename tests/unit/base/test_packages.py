@@ -14,8 +14,8 @@ from kdyno.base.packages import (
     Names,
     Requirement,
     counterparts,
+    detect_names,
     missing_packages,
-    names_here,
     requirements,
     way_to_install,
 )
@@ -46,7 +46,7 @@ ESSENTIAL = {
     "yes",
 }
 """What Debian has installed always: packages marked Essential."""
-BINUTILS = {"as", "objcopy", "objdump", "strip"}
+BINUTILS = {"as", "objcopy", "objdump", "readelf", "strip"}
 """They come with `ld` and `nm`, which the table has."""
 NOT_IN_DEBIAN = {"zig"}
 """Only a delegation plan that names it needs it, and says where it is to be had."""
@@ -108,7 +108,7 @@ def test_every_decompressor_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("row", list(requirements()), ids=lambda row: Path(row.program).name)
 def test_set_up_has_installed_what_the_table_says(row: Requirement) -> None:
-    other = counterparts(names_here()).get(row.package)
+    other = counterparts(detect_names()).get(row.package)
     if other and not other.names:
         pytest.skip(f"this distribution has no {row.package}")
     if row.when not in ("rust", "lints"):  # these may be rustup's, and in no PATH of this process
@@ -146,7 +146,7 @@ def test_whose_names_packages_have_is_read_off_os_release(tmp_path: Path, os_rel
     path = tmp_path / "os-release"
     if os_release is not None:
         path.write_text(os_release)
-    assert names_here(path) == names
+    assert detect_names(path) == names
 
 
 def test_each_package_with_another_name_on_ubuntu_is_one_that_kdyno_or_a_workload_asks_for() -> None:
@@ -164,11 +164,11 @@ def test_each_package_with_another_name_on_ubuntu_is_one_that_kdyno_or_a_workloa
         (DEBIAN, ["flex", "cargo-web"], "sudo apt-get install -y flex cargo-web"),
         (UBUNTU, ["flex", "cargo-web"], "sudo apt-get install -y flex cargo-1.89"),
         (MINT, ["mmdebstrap"], "sudo apt-get install -y mmdebstrap debian-archive-keyring gpg"),
-        (UBUNTU, ["chromium"], "there is no package chromium here: sudo snap install chromium"),
+        (UBUNTU, ["chromium"], "this host has no package chromium: sudo snap install chromium"),
         (
             UBUNTU,
             ["chromium", "flex"],
-            "sudo apt-get install -y flex; there is no package chromium here: sudo snap install chromium",
+            "sudo apt-get install -y flex; this host has no package chromium: sudo snap install chromium",
         ),
         (
             FEDORA,
@@ -176,7 +176,7 @@ def test_each_package_with_another_name_on_ubuntu_is_one_that_kdyno_or_a_workloa
             "install flex (builds the kernel's Kconfig reader; Debian's package flex has it), "
             "lz4 (compresses bzImage of the dyno configuration; Debian's package lz4 has it)",
         ),
-        (FEDORA, ["gcc-99"], "install what Debian's package gcc-99 has"),
+        (FEDORA, ["gcc-99"], "install the content of Debian's package gcc-99"),
     ],
 )
 def test_a_hint_is_a_command_where_names_are_known_and_a_description_elsewhere(

@@ -175,7 +175,7 @@ def test_an_expression_takes_time_in_proportion_to_its_text(use: Use) -> None:
 @pytest.mark.parametrize("unit", ["a", "ab", "aab"])
 def test_re2_takes_time_in_proportion_to_the_text_for_every_expression(pattern: str, unit: str) -> None:
     # For texts that are shorter RE2 has a way of its own, which is faster still.
-    text, search = repeated("", unit, "!"), regex.compiled(pattern).search
+    text, search = repeated("", unit, "!"), regex.compile_pattern(pattern).search
     short, long = (seconds(search, text(size), 5) for size in (1 << 14, FACTOR << 14))
     assert long < max(MOST * short, UNSEEN)
 
@@ -183,7 +183,7 @@ def test_re2_takes_time_in_proportion_to_the_text_for_every_expression(pattern: 
 def test_what_only_python_has_is_no_expression() -> None:
     for pattern in (r"(a)\1", "(?=a)", "(?<!a)b", "a++", "(?>a)", "(", "a{1001}"):
         with pytest.raises(regex.BadPattern):
-            regex.compiled(pattern)
+            regex.compile_pattern(pattern)
 
 
 def consoles() -> list[tuple[str, str, str]]:

@@ -65,11 +65,11 @@ def test_a_link_in_place_of_a_lock_is_refused_and_what_it_leads_to_is_left_alone
 
 def test_what_is_no_file_in_place_of_a_lock_is_refused_at_once(state: State) -> None:
     os.mkfifo(lock_file(state))
-    with pytest.raises(KdynoError, match="it is no regular file"):
+    with pytest.raises(KdynoError, match="it is not a regular file"):
         hold(state)
     lock_file(state).unlink()
     lock_file(state).mkdir()
-    with pytest.raises(KdynoError, match="it is no regular file"):
+    with pytest.raises(KdynoError, match="it is not a regular file"):
         hold(state)
     lock_file(state).rmdir()
     lock_file(state).symlink_to("/dev/null")
@@ -105,7 +105,7 @@ def test_root_uses_no_directory_that_somebody_else_may_change(tmp_path: Path, na
     os.chown(place, 0, 0)
     for mode in (0o775, 0o757):
         place.chmod(mode)
-        with pytest.raises(KdynoError, match=f"{why}can be written to by others than its owner"):
+        with pytest.raises(KdynoError, match=f"{why}can be written to by users other than its owner"):
             hold(state)
     place.chmod(0o755)
     hold(state)
@@ -125,7 +125,7 @@ def test_root_follows_no_link_but_roots_own(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to("state")
     hold(State(link))
-    with pytest.raises(KdynoError, match=f"{give_away(link)} is a link of user {NOBODY}'s"):
+    with pytest.raises(KdynoError, match=f"{give_away(link)} is a link that belongs to user {NOBODY}"):
         hold(State(link))
     link.unlink()
     link.symlink_to(give_away_directory(tmp_path / "theirs") / "state")
@@ -216,7 +216,7 @@ def test_a_part_that_is_there_is_looked_at_and_no_more(state: State, monkeypatch
 
     monkeypatch.setattr(Path, "stat", counted)
     monkeypatch.setattr(
-        "kdyno.base.state.why_in_others_hands", lambda _: None
+        "kdyno.base.state.untrusted_reason", lambda _: None
     )  # root's looks, one for each part of a path
     monkeypatch.setattr("kdyno.base.state.claim", lambda _: pytest.fail("it was claimed before"))
     assert state.locks
@@ -257,7 +257,7 @@ def test_nothing_else_that_is_called_like_a_store_makes_a_directory_kdynos(
 ) -> None:
     state.root.mkdir()
     make(state.root / "store.sqlite")
-    with pytest.raises(StateOfOthers, match=f"{state.root} is no state directory") as refused:
+    with pytest.raises(StateOfOthers, match=f"{state.root} is not a state directory") as refused:
         hold(state)
     assert f"touch {state.root}/.kdyno-state" in refused.value.advice
     assert len(list(state.root.iterdir())) == 1

@@ -81,7 +81,7 @@ def test_a_list_of_directories_has_none_that_depends_on_where_one_stands(
         (place / "a-program").write_text("#!/bin/sh\n")
         (place / "a-program").chmod(0o755)
     monkeypatch.setenv(variable, f"{start}/usr/bin:/bin::bin")
-    assert all(map(os.path.isabs, surroundings.handed_on()[variable].split(":")))
+    assert all(map(os.path.isabs, surroundings.passed_environment()[variable].split(":")))
     command = ["-".join(("a", "program"))]
     with pytest.raises(process.ToolMissing):
         monkeypatch.setenv("PATH", f"{start}/usr/bin:/bin::bin")
@@ -166,7 +166,7 @@ def test_a_pipe_that_git_would_wait_at_is_one_message(
     else:
         (tree / ".git" / where).unlink()
         os.mkfifo(tree / ".git" / where)
-    with pytest.raises(git.RepositoryHangs, match="waits for somebody who writes"):
+    with pytest.raises(git.RepositoryHangs, match="is a pipe that waits for a writer"):
         fetch(f"git:{tree}", state, silent)
 
 

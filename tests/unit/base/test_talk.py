@@ -83,7 +83,7 @@ def test_what_an_earlier_command_did_says_nothing_about_the_speed(
 def test_what_went_by_before_the_total_was_known_says_nothing_about_the_speed(
     capsys: pytest.CaptureFixture[str], clock: Clock
 ) -> None:
-    with Talk().working("building", about=True) as advance:
+    with Talk().working("building", is_estimate=True) as advance:
         advance(0, None, "waiting for another kdyno")
         clock.now += 4000
         advance(0, 40, "configured")
@@ -95,7 +95,7 @@ def test_what_went_by_before_the_total_was_known_says_nothing_about_the_speed(
 def test_work_that_is_done_or_passed_its_estimate_has_no_time_left(
     capsys: pytest.CaptureFixture[str], clock: Clock
 ) -> None:
-    with Talk().working("building", about=True) as advance:
+    with Talk().working("building", is_estimate=True) as advance:
         for done in (1300, 1301):
             clock.now += 20
             advance(done, 1300, "x")
@@ -121,7 +121,7 @@ def last_bar(capsys: pytest.CaptureFixture[str]) -> str:
 def test_a_bar_without_a_total_shows_what_is_done_and_the_time_that_went_by(
     capsys: pytest.CaptureFixture[str], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with on_a_terminal(monkeypatch).working("building gcc-O2", about=True) as advance:
+    with on_a_terminal(monkeypatch).working("building gcc-O2", is_estimate=True) as advance:
         clock.now += 52
         advance(144, None, "CC fs/open.o")
     assert last_bar(capsys) == f"building gcc-O2 {'━' * 24} 144 0:52 elapsed  CC fs/open.o"
@@ -131,7 +131,7 @@ def test_a_bar_with_a_total_shows_what_is_left_too_and_a_guessed_total_is_said_t
     capsys: pytest.CaptureFixture[str], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for about, count in ((True, "144 of about 1,300"), (False, "144 of 1,300")):
-        with on_a_terminal(monkeypatch).working("building", about=about) as advance:
+        with on_a_terminal(monkeypatch).working("building", is_estimate=about) as advance:
             advance(0, 1300, "")
             clock.now += 52
             advance(144, 1300, "CC fs/open.o")
@@ -142,7 +142,7 @@ def test_a_narrow_terminal_cuts_names_but_no_figures(
     capsys: pytest.CaptureFixture[str], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with on_a_terminal(monkeypatch, columns=70).working(
-        "building gcc-O2, gcc-O2-mitigations-off", about=True
+        "building gcc-O2, gcc-O2-mitigations-off", is_estimate=True
     ) as advance:
         advance(0, 1300, "")
         clock.now += 52

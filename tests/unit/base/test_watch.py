@@ -15,10 +15,10 @@ from kdyno.base import pace, terminal, watch
 from kdyno.base.errors import UserError
 from kdyno.base.pace import Pace
 from kdyno.base.talk import Talk
-from kdyno.base.watch import NOT_YET, Screen, View, Work, drawn, seconds_left
+from kdyno.base.watch import NOT_YET, Screen, View, Work, draw_view, seconds_left
 from kdyno.base.watched import Ahead, Standing
-from kdyno.run import so_far
-from kdyno.run.so_far import EVERY_SECONDS, SHARE, SoFar, standings
+from kdyno.runs import so_far
+from kdyno.runs.so_far import EVERY_SECONDS, SHARE, SoFar, standings
 
 AHEAD = Ahead(
     "run c0ffee quickstart", images=4, boots=20, boots_before=4, seconds_before_boots=400, seconds_of_a_boot=5
@@ -57,7 +57,7 @@ def screen(clock: Clock) -> Screen:
 def shown(view: View, columns: int = 80, rows: int = 24, now: float = 1000.0) -> list[str]:
     """The lines of the view as a terminal of this size gets them, without colours."""
     console = Console(file=io.StringIO(), force_terminal=True, width=columns, height=rows, color_system=None)
-    for line in drawn(view, columns, rows, now):
+    for line in draw_view(view, columns, rows, now):
         console.print(line)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().splitlines()
@@ -65,7 +65,7 @@ def shown(view: View, columns: int = 80, rows: int = 24, now: float = 1000.0) ->
 
 def busy(screen: Screen, clock: Clock) -> View:
     """A view with all that there can be in it."""
-    work = Work("building gcc-O2, gcc-O2-mitigations-off", Pace(about=True), 0, 1300)
+    work = Work("building gcc-O2, gcc-O2-mitigations-off", Pace(is_estimate=True), 0, 1300)
     work.pace.left(0, 1300)
     clock.now += 52
     screen.view = View(
@@ -73,7 +73,7 @@ def busy(screen: Screen, clock: Clock) -> View:
     )
     screen.advance(144, 1300, "CC drivers/virtio/virtio_ring.o")
     for number in range(50):
-        screen.heard(f"warning {number} {'long ' * 40}")
+        screen.on_build_output(f"warning {number} {'long ' * 40}")
     return screen.view
 
 
@@ -119,8 +119,8 @@ def test_what_the_build_says_gives_way_to_the_plan_and_the_verdicts(screen: Scre
 def test_what_guests_and_compilers_say_can_neither_steer_nor_style(screen: Screen) -> None:
     with screen.working(HOSTILE, Pace()):
         screen.advance(1, 2, HOSTILE)
-        screen.heard(HOSTILE)
-        screen.stand([Standing(HOSTILE, {"fewer": 1})])
+        screen.on_build_output(HOSTILE)
+        screen.on_standings([Standing(HOSTILE, {"fewer": 1})])
         lines = shown(screen.view)
     assert [line.strip() for line in lines if "CC" in line] == [SHOWN, SHOWN, f"{SHOWN}: 1 fewer", SHOWN]
     assert all(line.isprintable() for line in lines)
@@ -128,16 +128,16 @@ def test_what_guests_and_compilers_say_can_neither_steer_nor_style(screen: Scree
 
 def test_a_build_is_shown_only_where_that_was_asked_for(screen: Screen) -> None:
     other = Screen(AHEAD)
-    screen.heard("CC fs/open.o")
-    other.heard("CC fs/open.o")
+    screen.on_build_output("CC fs/open.o")
+    other.on_build_output("CC fs/open.o")
     assert (screen.view.output, other.view.output) == (("CC fs/open.o",), ())
 
 
 def test_work_that_is_over_stays_as_a_line(screen: Screen, clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
-    with screen.working("building gcc-O2", Pace(about=True)):
+    with screen.working("building gcc-O2", Pace(is_estimate=True)):
         clock.now += 75
         screen.advance(1200, 1300, "LD vmlinux")
-    with screen.working("building what is there already", Pace(about=True)):
+    with screen.working("building what is there already", Pace(is_estimate=True)):
         pass
     assert capsys.readouterr().err == "building gcc-O2: 1,200, 1:15 elapsed\n"
     assert screen.view.work is None
@@ -150,14 +150,14 @@ def test_time_left_is_the_forecast_until_boots_end_and_then_what_they_take(scree
     assert left() == 500
     clock.now += 30
     assert left() == 470
-    screen.built(1)
+    screen.on_images_built(1)
     assert left() == 400
     clock.now += 1000
     assert left() == 100  # the forecast was wrong; the boots are still ahead
-    screen.booted()
+    screen.on_boot_ended()
     assert left() == 95
     clock.now += 10
-    screen.booted()
+    screen.on_boot_ended()
     assert left() == 180
     unknown = Ahead("run", images=1, boots=1, seconds_before_boots=None)
     assert seconds_left(View(unknown, 0.0), 10.0) is None
@@ -216,7 +216,7 @@ class Watcher(Talk):
     def is_watched(self) -> bool:
         return self.there
 
-    def stand(self, standings: object) -> None:
+    def on_standings(self, standings: object) -> None:
         self.lengths.append(len(standings))  # type: ignore[arg-type]
 
 
@@ -260,7 +260,7 @@ def test_nobody_watching_means_no_judging_and_what_can_not_be_judged_yet_is_no_e
 
 
 def test_pieces_are_packed_by_the_width_they_have_on_a_terminal() -> None:
-    lines = watch.packed([("漢字漢字", ""), ("abcd", ""), ("ef", "")], columns=10)
+    lines = watch.pack_lines([("漢字漢字", ""), ("abcd", ""), ("ef", "")], columns=10)
     assert [line.plain for line in lines] == ["漢字漢字", "  abcd, ef"]
-    assert list(watch.packed([], 10)) == []
-    assert isinstance(next(watch.packed([("x" * 50, "")], 10)), Text)
+    assert list(watch.pack_lines([], 10)) == []
+    assert isinstance(next(watch.pack_lines([("x" * 50, "")], 10)), Text)

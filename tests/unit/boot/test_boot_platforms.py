@@ -15,7 +15,7 @@ from kdyno.boot.qemu_config import QemuConfig
 from kdyno.kernel.config_of import config_of
 from kdyno.kernel.kconfig import resolve_base
 from kdyno.kernel.kconfig_check import read_config
-from kdyno.run.bootone import BootNeedsMore, boot_command
+from kdyno.runs.bootone import BootNeedsMore, boot_command
 from tests.unit.fake_qemu import FakeQemu
 
 STREAM = {need.symbol for needs in NEEDS.values() for need in needs if need.output == "stream"}

@@ -395,7 +395,7 @@ def test_a_journal_that_is_no_plain_file_is_refused_at_once(root: Path, state: S
             turn(state, root=root)
     pipe.rename(path)
     for turn in (set_knobs, restore):
-        with at_once(), pytest.raises(JournalDamaged, match="it is no regular file"):
+        with at_once(), pytest.raises(JournalDamaged, match="it is not a regular file"):
             turn(state, root=root)
     path.unlink()
     with path.open("wb") as endless:
@@ -412,7 +412,7 @@ def test_root_restores_nothing_from_a_journal_that_somebody_else_wrote(root: Pat
         restore(state, root=root)
     os.chown(state.root / "host-knobs.json", 0, 0)
     (state.root / "host-knobs.json").chmod(0o666)
-    with pytest.raises(StateNotOurs, match=r"host-knobs\.json can be written to by others"):
+    with pytest.raises(StateNotOurs, match=r"host-knobs\.json can be written to by users other than its owner"):
         restore(state, root=root)
 
 

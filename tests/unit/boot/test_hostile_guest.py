@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from kdyno.base.lanes import Lane
-from kdyno.base.process import spawned
+from kdyno.base.lanes import LaneName
+from kdyno.base.process import spawn
 from kdyno.boot.base import BootEnd, BootOrder, Limits
 from kdyno.boot.fake import LARGEST_FILE, FakeConfig, FakeMachine, RecordedExit, RecordingUnfit
 from kdyno.boot.platforms import Platform
@@ -83,7 +83,7 @@ def test_a_guest_that_floods_its_stream_and_ends_at_once_has_failed_for_that(qem
 def test_the_kernel_itself_ends_a_program_that_writes_on_while_nobody_watches(tmp_path: Path) -> None:
     flood = tmp_path / "flood"
     command = ["sh", "-c", f"{WAITS}; exec head -c 300000000 /dev/zero"]
-    with flood.open("wb") as file, spawned(command, stdout=file, cwd=tmp_path) as child:
+    with flood.open("wb") as file, spawn(command, stdout=file, cwd=tmp_path) as child:
         bound_files(child.pid, 5 * MB)
         (tmp_path / "go").touch()
         assert child.wait() < 0
@@ -93,7 +93,7 @@ def test_the_kernel_itself_ends_a_program_that_writes_on_while_nobody_watches(tm
 def test_a_limit_on_files_that_is_there_already_is_not_raised(tmp_path: Path) -> None:
     flood = tmp_path / "flood"
     command = ["sh", "-c", f"ulimit -S -f 1000; touch ready; {WAITS}; exec head -c 9M /dev/zero"]
-    with flood.open("wb") as file, spawned(command, stdout=file, cwd=tmp_path) as child:
+    with flood.open("wb") as file, spawn(command, stdout=file, cwd=tmp_path) as child:
         while not (tmp_path / "ready").exists():
             time.sleep(0.01)
         bound_files(child.pid, 5 * MB)
@@ -106,7 +106,7 @@ def test_a_limit_on_files_that_is_there_already_is_not_raised(tmp_path: Path) ->
 @pytest.mark.parametrize("platform", ["microvm", "q35"])
 @pytest.mark.parametrize("lane", ["model", "wall"])
 def test_no_guest_reaches_a_monitor_of_qemu_s(
-    qemu: FakeQemu, tmp_path: Path, lane: Lane, platform: Platform, on_terminal: bool
+    qemu: FakeQemu, tmp_path: Path, lane: LaneName, platform: Platform, on_terminal: bool
 ) -> None:
     machine = QemuMachine(
         QemuConfig(lane=lane, platform=platform, accel="tcg", share=tmp_path, disk_mb=1 if lane == "wall" else None)

@@ -17,8 +17,8 @@ from kdyno.boot.qemu import QemuMachine
 from kdyno.boot.qemu_config import DiskOutsideWallLane, QemuConfig
 from kdyno.measure.guest.job import Job, Program
 from kdyno.measure.workload.programs import ProgramsWorkload
-from kdyno.run.bootone import boot_command
-from kdyno.run.experiment.load import load_experiment
+from kdyno.runs.bootone import boot_command
+from kdyno.runs.experiment.resolve import load_experiment
 from tests.unit.fake_qemu import FakeQemu
 
 JOB = Job(lane="wall", iterations=1, programs=(Program(name="x", command=("true",)),))

@@ -27,6 +27,7 @@ from kdyno.boot.local import LocalConfig, LocalMachine, NoSuchCpus
 from kdyno.kernel.recipe import Recipe, page_size_words
 from kdyno.measure.guest.job import Job, Measured, Program, TestOrder
 from kdyno.measure.guest.steps import MOST_STDOUT
+from kdyno.measure.workload.needs import Needs
 from tests.unit.base.test_process import is_running, pids, wait_until
 from tests.unit.host_specimen import BOOT_ID, put, snapshot
 from tests.unit.os_release import FEDORA
@@ -315,5 +316,5 @@ def test_where_names_of_packages_are_unknown_it_is_said_and_the_workload_may_try
 ) -> None:
     put(tmp_path, "os-release", FEDORA)
     monkeypatch.setattr(packages, "OS_RELEASE", tmp_path / "os-release")
-    LocalMachine(LocalConfig()).provide(["rt-tests"], {}, State(tmp_path), Talk())
+    LocalMachine(LocalConfig()).provide(Needs(packages=("rt-tests",)), State(tmp_path), Talk())
     assert "can't tell here whether the workload's programs are installed: Debian's rt-tests" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.base.process import spawned
+from kdyno.base.process import spawn
 from kdyno.boot.base import BootOrder
 from kdyno.boot.qemu import QEMU, QemuMachine
 from kdyno.boot.qemu_config import QemuConfig
@@ -53,7 +53,7 @@ def test_no_boot_is_another_one_for_it(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_kernel_filters_the_system_calls_of_a_confined_qemu() -> None:
     command = [QEMU, *SANDBOX, "-nodefaults", "-no-user-config", "-M", "none", "-display", "none", "-S"]
-    with spawned(command) as guest:
+    with spawn(command) as guest:
         for _ in range(500):
             if "Seccomp:\t2" in Path(f"/proc/{guest.pid}/status").read_text():
                 return

@@ -13,10 +13,10 @@ from kdyno.base.files import NotWritable
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.cli.main import main
-from kdyno.measure.guest.job import Load
 from kdyno.measure.guest.pmu_record import read_pmu_record
-from kdyno.run.session import Session
-from kdyno.run.single_boots import SingleBoots
+from kdyno.measure.workload.needs import Load
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import SingleBoots
 from tests.unit.pmu_specimen import write
 
 
@@ -77,7 +77,7 @@ def test_common_options_may_stand_before_or_after_the_action(path: str, capsys: 
         (["cover", "FILE", "--vmlinux", "/nowhere/vmlinux"], "is not a vmlinux: No such file"),
         (["export", "FILE", "--format", "llvm", "-o", "/nowhere/out"], "can't write /nowhere/out"),
         (["show", "/nowhere/r"], "can't read the PMU record /nowhere/r: No such file"),
-        (["record", "0123456789", "-o", "r"], "is not the key of one image"),
+        (["record", "0123456789", "-o", "r"], "there is nothing called 0123456789: no image in"),
     ],
 )
 def test_what_can_not_be_done_is_said_in_one_message_and_a_hint(

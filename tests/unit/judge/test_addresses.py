@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LaneName
 from kdyno.judge.verdicts.addresses import aligning
 from kdyno.judge.verdicts.looks import look_of
-from kdyno.judge.verdicts.notices import of_run
+from kdyno.judge.verdicts.notices import run_notices
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord
 from tests.unit import specimen
@@ -89,10 +89,10 @@ def test_a_run_without_layouts_says_that_counts_depend_on_them(names: tuple[str,
     assert words in notice and notice.startswith("layout wasn't sampled") and "`layouts = 6`" in notice
 
 
-def notices(names: tuple[str, ...], lane: Lane, layouts: int) -> list[str]:
+def notices(names: tuple[str, ...], lane: LaneName, layouts: int) -> list[str]:
     run = specimen.run_record(blocks=1, lane=lane).model_copy(update={"layouts": layouts})
     kept = specimen.boot_records(run, iterations=1, failed=None)
-    return of_run(run, kept, look_of(run, kept), (), [], names)
+    return run_notices(run, kept, look_of(run, kept), (), [], names)
 
 
 def test_nothing_is_said_of_addresses_where_they_do_not_decide_what_is_measured() -> None:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from kdyno.base.measurement import Direction
-from kdyno.judge.foreign.check import contradicted
+from kdyno.judge.foreign.check import check_claims
 from kdyno.judge.stats.observations import Observations, Sample
 from kdyno.judge.verdicts.of_files import judge_files
 from kdyno.measure.readers import errors
-from kdyno.measure.readers.claims import MOST_CLAIMS, Claim, meant
+from kdyno.measure.readers.claims import MOST_CLAIMS, Claim, match_name
 from kdyno.measure.readers.readings import Published
 from kdyno.measure.readers.request import JudgeRequest
 from tests.unit.judge_data import STATISTICS
@@ -72,7 +72,7 @@ def test_values_show_which_of_statistic_and_summary_is_the_wrong_one(tmp_path: P
         assert f"Q {q} follows from the values, not from the means and sds, which give" in right
         assert right.endswith(": the summary is wrong, not the statistic")
     assert "5 of 9 published statistics follow from the means published with them, 8 of 9 from the values" in notes
-    assert "7 of 9 published means and standard deviations are those of the values" in notes
+    assert "7 of 9 published means and standard deviations match the values" in notes
 
 
 def test_statistics_alone_are_checked_against_values(tmp_path: Path) -> None:
@@ -84,14 +84,14 @@ def test_statistics_alone_are_checked_against_values(tmp_path: Path) -> None:
 
 def test_means_alone_are_checked_against_values_in_whatever_unit(tmp_path: Path) -> None:
     notes = notices(values_file(tmp_path, unit="ms", scale=1000), MEANS)
-    assert "7 of 9 published means and standard deviations are those of the values" in notes
+    assert "7 of 9 published means and standard deviations match the values" in notes
     assert not any("statistics follow" in note for note in notes)
 
 
 def test_a_markdown_file_brings_means_and_statistics_together(tmp_path: Path) -> None:
     notes = notices(values_file(tmp_path), DATA / "compiler_patch.md", n="12")
     assert "5 of 9 published statistics follow from the means published with them, 8 of 9 from the values" in notes
-    assert "7 of 9 published means and standard deviations are those of the values" in notes
+    assert "7 of 9 published means and standard deviations match the values" in notes
 
 
 def test_names_that_are_only_alike_are_paired_and_said(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_names_that_are_only_alike_are_paired_and_said(tmp_path: Path) -> None:
         }
     }
     notes = notices(values_file(tmp_path, longer), MEANS, CLAIMS)
-    assert "3 of 3 published means and standard deviations are those of the values" in notes
+    assert "3 of 3 published means and standard deviations match the values" in notes
     assert "5 of 9 published statistics follow from the means published with them, 2 of 3 from the values" in notes
     [renamed] = (note for note in notes if note.startswith("names of values were taken for published ones: "))
     assert "'AMD Zen 3' for 'Zen 3'" in renamed
@@ -115,10 +115,10 @@ def test_names_that_are_only_alike_are_paired_and_said(tmp_path: Path) -> None:
 def test_a_name_that_could_mean_two_variants_is_paired_with_none() -> None:
     values = {name: Sample(np.array(twelve(10.0, 1.0))) for name in ("generic a", "generic b", "x86-64-v3")}
     published = [Published("m", name, "", "10.0", "1.0", 12, "s", "") for name in ("generic", "x86-64-v3")]
-    notes = contradicted([], published, [Observations("m", "s", "lower", "m", values)])
+    notes = check_claims([], published, [Observations("m", "s", "lower", "m", values)])
     assert notes == (
         "no values were found of these published means: m, generic",
-        "1 of 1 published means and standard deviations are those of the values",
+        "1 of 1 published means and standard deviations match the values",
     )
 
 
@@ -127,7 +127,7 @@ def test_a_name_that_could_mean_two_variants_is_paired_with_none() -> None:
     [("Zen 3", "z"), ("zen 3", "z"), ("AMD Zen 3", "z"), ("v3", "v"), ("Zen", None), ("en 3", "z"), ("Zen 33", None)],
 )
 def test_a_name_means_what_it_is_part_of_or_whose_words_it_has(text: str, meaning: str | None) -> None:
-    assert meant(text, {"Zen 3": "z", "CPU family": "z", "x86-64-v3": "v", "Zen 4": "four"}) == meaning
+    assert match_name(text, {"Zen 3": "z", "CPU family": "z", "x86-64-v3": "v", "Zen 4": "four"}) == meaning
 
 
 def observed(groups: Mapping[str, Sequence[float]], direction: Direction = "lower") -> list[Observations]:
@@ -142,9 +142,9 @@ def test_the_variance_is_of_the_variants_that_were_published() -> None:
         Published("m", "b", "", "13.0", "1.0", 12, "s", ""),
     ]
     q = f"{3 / np.sqrt(1 / 12):.3f}"
-    with_means = contradicted([Claim("f", 2, "m", "a", "b", q, "")], published, observed(groups))
+    with_means = check_claims([Claim("f", 2, "m", "a", "b", q, "")], published, observed(groups))
     assert "1 of 1 published statistics follow from the means published with them, 1 of 1 from the values" in with_means
-    alone = contradicted([Claim("f", 2, "m", "a", "b", q, "")], [], observed(groups))
+    alone = check_claims([Claim("f", 2, "m", "a", "b", q, "")], [], observed(groups))
     assert alone[-1] == "0 of 1 published statistics follow from the values"
 
 
@@ -154,7 +154,7 @@ def test_values_that_were_rounded_allow_for_it() -> None:
     claim = [Claim("f", 2, "m", "a", "b", f"{exact:.2f}", "")]
     samples = {name: Sample(values) for name, values in groups.items()}
     for step, right in ((0.0, 0), (0.1, 1)):
-        notes = contradicted(claim, [], [Observations("m", "s", "lower", "m", samples, step=step)])
+        notes = check_claims(claim, [], [Observations("m", "s", "lower", "m", samples, step=step)])
         assert notes[-1] == f"{right} of 1 published statistics follow from the values"
 
 

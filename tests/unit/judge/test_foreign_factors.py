@@ -57,7 +57,7 @@ def test_a_kernel_that_is_slower_on_each_of_two_hosts_is_never_called_faster(tmp
         "pipe, host slow": pytest.approx(0.01, abs=0.003),
     }
     assert not {comparison.verdict for comparison in (*report.comparisons, *report.geometric_means)} & BETTER
-    assert any("each value of host is compared by itself (fast, slow)" in notice for notice in report.notices)
+    assert any("each value of host is compared separately (fast, slow)" in notice for notice in report.notices)
 
 
 def test_hosts_are_pooled_where_the_user_says_so_and_then_they_turn_the_verdict_around(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_column_of_unknown_meaning_that_varies_within_a_variant_is_refused_wit
         judged(tmp_path, two_hosts("rack place"))
     assert str(caught.value) == "column 'rack place' has 2 values (fast, slow) within variant 'old' of 'pipe'"
     assert caught.value.advice == (
-        "--benchmark 'test,rack place' compares each of its values by itself, "
+        "choose: --benchmark 'test,rack place' compares each of its values separately, "
         "--pool 'rack place' takes them all together"
     )
 
@@ -99,7 +99,9 @@ def test_both_options_that_the_error_names_are_obeyed(tmp_path: Path, capsys: py
     file = tmp_path / "data.csv"
     file.write_text(two_hosts("rack"))
     assert main(["judge", str(file)]) == 1
-    assert "--benchmark test,rack compares each of its values by itself, --pool rack" in capsys.readouterr().err
+    assert (
+        "choose: --benchmark test,rack compares each of its values separately, --pool rack" in capsys.readouterr().err
+    )
     assert main(["judge", str(file), "--benchmark", "test,rack"]) == 0
     assert "pipe, rack slow" in capsys.readouterr().out
     assert main(["judge", str(file), "--pool", "rack"]) == 0
@@ -118,7 +120,7 @@ def test_groups_that_belong_to_one_variant_each_are_taken_for_boots_by_the_error
     lines = [f"{kernel},{kernel}{session},{run}.5\n" for kernel in "ab" for session in range(3) for run in range(1, 5)]
     with pytest.raises(errors.UndecidedColumn) as caught:
         rows("kernel,session,time\n" + "".join(lines))
-    assert caught.value.advice.startswith("--boot session counts each of its values once, --pool session")
+    assert caught.value.advice.startswith("choose: --boot session counts each of its values once, --pool session")
 
 
 @pytest.mark.parametrize(
@@ -227,7 +229,7 @@ def test_a_table_of_means_is_compared_within_each_host() -> None:
 def test_rows_of_means_that_differ_in_an_unknown_column_are_refused_with_the_option() -> None:
     with pytest.raises(errors.SummaryColumn) as caught:
         rows(MEANS.replace("host", "mood"), form="table")
-    assert caught.value.advice == "--benchmark test,mood compares each of its values by itself"
+    assert caught.value.advice == "give --benchmark test,mood to compare each of its values separately"
     gathered = rows(MEANS.replace("host", "mood"), form="table", columns={"benchmark": "test,mood"})
     assert benchmarks(gathered) == ["x, mood h", "x, mood i"]
 

@@ -107,7 +107,7 @@ def test_the_notice_counts_boots_once_and_causes_each() -> None:
         boot(12, "lost"),
     ]
     flags = contamination(boots, "wall")
-    causes = "(2 by steal time, 1 by other load); they are flagged, and count all the same"
+    causes = "(2 by steal time, 1 by other load); they are flagged, but still counted"
     assert notice(flags, boots) == f"the host disturbed 2 of 12 boots {causes}"
 
 

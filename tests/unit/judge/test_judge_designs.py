@@ -155,7 +155,7 @@ def test_the_geometric_mean_of_values_that_belong_to_nothing_is_a_number_without
     assert mean.estimate
     assert mean.estimate.ratio == pytest.approx(np.exp(-0.05), abs=0.01)
     assert (mean.estimate.low, mean.estimate.p, mean.verdict) == (None, None, None)
-    assert mean.reason.startswith("nothing says which values of different benchmarks are of one boot")
+    assert mean.reason.startswith("it is unknown which values of different benchmarks are of one boot")
     assert judged(benchmarks[0]).geometric_means[0].verdict == "slower"  # of a single one nothing need be said
 
 

@@ -13,7 +13,9 @@ from kdyno.judge.stats.estimate import Estimate, Limits, estimate_ratio
 
 def estimate(differences: ArrayLike, alpha: float) -> Estimate:
     values = np.asarray(differences, dtype=float)
-    return estimate_ratio(logratio.of_differences(values), "paired", Limits(margin=0.01, alpha=alpha), len(values))
+    return estimate_ratio(
+        logratio.log_ratio_of_differences(values), "paired", Limits(margin=0.01, alpha=alpha), len(values)
+    )
 
 
 def test_the_interval_is_the_t_interval_of_the_mean_log_ratio() -> None:

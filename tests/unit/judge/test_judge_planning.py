@@ -13,7 +13,7 @@ from kdyno.base.arrays import Values
 from kdyno.judge.stats.estimate import Limits
 from kdyno.judge.stats.planning import bound, power
 from kdyno.judge.stats.planning.design import Bounds, Costs, plan
-from kdyno.judge.stats.planning.levels import Components, components, of_median
+from kdyno.judge.stats.planning.levels import Components, components, median_variance
 
 
 @pytest.mark.parametrize("n", [3, 12, 40])
@@ -35,13 +35,13 @@ def test_the_detectable_effect_has_the_power_asked_for() -> None:
 
 def test_one_replicate_fewer_than_needed_is_too_few() -> None:
     for effect in (0.001, 0.01, 0.1):
-        n = power.replicates_needed(effect, 0.01, 0.05)
+        n = power.find_replicates(effect, 0.01, 0.05)
         assert n
         assert power.power(effect, n, 0.01, 0.05) >= 0.8
         assert n == 2 or power.power(effect, n - 1, 0.01, 0.05) < 0.8
-    assert power.replicates_needed(0.0, 0.01, 0.05) is None
-    assert power.replicates_needed(1e-9, 1.0, 0.05) is None
-    assert power.replicates_needed(0.01, 0.0, 0.05) == 2
+    assert power.find_replicates(0.0, 0.01, 0.05) is None
+    assert power.find_replicates(1e-9, 1.0, 0.05) is None
+    assert power.find_replicates(0.01, 0.0, 0.05) == 2
 
 
 def test_power_far_out_is_one_and_without_an_effect_is_alpha() -> None:
@@ -56,7 +56,7 @@ def test_a_curve_falls_with_the_replicates_and_rises_with_the_effect() -> None:
     assert [point.power for point in result.power] == sorted(point.power for point in result.power)
     assert any(point.power == pytest.approx(0.8) for point in result.power)
     assert result.blocks_needed is None
-    assert power.curve("v", 12, 0.008, Limits(margin=0.01)).blocks_needed == power.replicates_needed(0.01, 0.008, 0.05)
+    assert power.curve("v", 12, 0.008, Limits(margin=0.01)).blocks_needed == power.find_replicates(0.01, 0.008, 0.05)
 
 
 def test_more_replicates_call_effects_inside_the_margin_equivalent() -> None:
@@ -93,7 +93,7 @@ def test_components_of_variance_are_found_again_on_average() -> None:
     means = [
         np.mean([result.layout for result in results]),
         np.mean([result.boot for result in results]),
-        np.mean([result.within(5) for result in results]),
+        np.mean([result.variance_within(5) for result in results]),
     ]
     assert means == pytest.approx([0.3**2, 0.2**2, of_two_medians(5, 0.05)], rel=0.2)
 
@@ -101,7 +101,9 @@ def test_components_of_variance_are_found_again_on_average() -> None:
 @pytest.mark.parametrize("readings", [3, 5, 7, 11, 20, 30])
 def test_the_variance_of_a_median_is_that_of_medians_that_are_drawn(readings: int) -> None:
     random = np.random.default_rng(readings)
-    found = np.mean([of_median(list(random.normal(0, 0.02, (6, readings))), readings) for _ in range(200)], axis=0)
+    found = np.mean(
+        [median_variance(list(random.normal(0, 0.02, (6, readings))), readings) for _ in range(200)], axis=0
+    )
     for count in (3, readings):
         assert found[count - 1] == pytest.approx(of_two_medians(count, 0.02) / 2, rel=0.2)
 
@@ -113,9 +115,9 @@ def test_a_slow_reading_in_ten_counts_where_it_would_be_the_median_of_a_boot_and
     sides[:, :, 4] += 0.4
     slow = components([list(zip(*sides, strict=True))])
     assert even and slow
-    assert slow.boot + slow.within(11) < 1.5 * (even.boot + even.within(11))
-    assert slow.within(1) > 20 * even.within(1)
-    assert slow.within(22) == pytest.approx(slow.within(11) / 2)
+    assert slow.boot + slow.variance_within(11) < 1.5 * (even.boot + even.variance_within(11))
+    assert slow.variance_within(1) > 20 * even.variance_within(1)
+    assert slow.variance_within(22) == pytest.approx(slow.variance_within(11) / 2)
 
 
 def test_a_component_that_comes_out_negative_is_nothing() -> None:

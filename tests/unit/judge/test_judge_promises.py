@@ -87,7 +87,7 @@ def test_counts_are_no_part_of_a_mean_of_speeds() -> None:
     assert (mean.quantity, mean.unit) == ("count", "work/instr")
     [mean] = judged(unknown).geometric_means
     assert mean.estimate is None
-    assert mean.reason == "nothing says of any benchmark whether lower or higher is better"
+    assert mean.reason == "for no benchmark is it known whether lower or higher is better"
 
 
 def test_what_a_comparison_says_it_could_have_seen_is_what_the_rule_sees() -> None:

@@ -136,7 +136,7 @@ def test_a_statistic_made_from_a_wrong_summary_is_told_from_one_of_other_values(
     assert "Q 15.851 follows from the means and sds, not from the values, which give 28.96" in made.sentence
     assert made.sentence.endswith(": it was made from a wrong summary")
     neither = check_pair(("generic", "v3"), "7.5", means=table, values=I7)
-    assert neither.sentence.endswith(": neither it nor the summary is of these values")
+    assert neither.sentence.endswith(": neither it nor the summary matches these values")
     both = check_pair(("v3", "Haswell"), "1.1", means=table, values=dict(table))
     assert both.sentence == "v3 against Haswell: follows from the means and sds and the values"
 

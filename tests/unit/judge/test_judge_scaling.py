@@ -191,7 +191,7 @@ def test_too_few_different_n_are_a_reason_in_words() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (levels(0.1, 0.01, replicates=1), "only one value at n = 1, 2, 4, 8, 16, 32: nothing says how it spreads"),
+        (levels(0.1, 0.01, replicates=1), "only one value at n = 1, 2, 4, 8, 16, 32: its spread is unknown"),
         (levels(0.1, 0.01, replicates=3, shared=0.1), "3 blocks are too few for a bootstrap: it needs 5"),
         (levels(0.1, 0.01, replicates=2, counts=(1, 2, 4)), "6 values at 3 n are too few for a bootstrap"),
         ([at(n, 10.0 * n, 10.0 * n, 10.0 * n) for n in (1, 2, 4)], "all replicates agree exactly"),

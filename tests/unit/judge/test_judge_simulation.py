@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from kdyno.judge.stats import bootstrap
-from kdyno.judge.stats.sequential import TooManyLooks, nominal_levels, spent_by
+from kdyno.judge.stats.sequential import TooManyLooks, nominal_levels, spent_alpha
 from tests.judge_simulation import boots, replication
 from tests.judge_simulation.holes import holes
 from tests.judge_simulation.plans import PILOTS, READINGS, Pilot, Readings, plans, widths
@@ -56,7 +56,7 @@ def test_the_levels_of_all_looks_add_up_to_alpha_and_the_last_has_most() -> None
     assert nominal_levels(0.05, 1) == (0.05,)
     # O'Brien and Fleming's first bound of two looks, 2.963, as it is tabulated everywhere
     assert stats.norm.isf(nominal_levels(0.05, 2)[0] / 2) == pytest.approx(2.963, abs=1e-3)
-    assert spent_by(0.5, 0.05) == pytest.approx(0.00305, abs=1e-5)
+    assert spent_alpha(0.5, 0.05) == pytest.approx(0.00305, abs=1e-5)
 
 
 @pytest.mark.parametrize("looks", [0, 9])
@@ -69,19 +69,19 @@ def test_the_bootstrap_is_hierarchical_where_layouts_are_known() -> None:
     random = np.random.default_rng(5)
     layouts = np.repeat(np.arange(8), 4)
     run = random.normal(0, 0.02, 8)[layouts] + random.normal(0, 0.002, 32)
-    wide, narrow = bootstrap.of_differences(run, layouts, 0.95), bootstrap.of_differences(run, None, 0.95)
+    wide, narrow = bootstrap.difference_interval(run, layouts, 0.95), bootstrap.difference_interval(run, None, 0.95)
     assert wide
     assert narrow
     assert wide[1] - wide[0] > 1.6 * (narrow[1] - narrow[0])
-    assert bootstrap.of_differences(run, layouts, 0.95) == wide
+    assert bootstrap.difference_interval(run, layouts, 0.95) == wide
 
 
 def test_the_bootstrap_keeps_silent_where_it_has_nothing_to_say() -> None:
     random = np.random.default_rng(6)
-    assert bootstrap.of_differences(random.normal(0, 1, 4), None, 0.95) is None
-    assert bootstrap.of_differences(random.normal(0, 1, 12), None, 0.9999) is None
-    assert bootstrap.of_groups(random.normal(0, 1, 2000), random.normal(0, 1, 2000), 0.95) is None
-    two = bootstrap.of_groups(random.normal(1, 1, 30), random.normal(0, 1, 20), 0.95)
+    assert bootstrap.difference_interval(random.normal(0, 1, 4), None, 0.95) is None
+    assert bootstrap.difference_interval(random.normal(0, 1, 12), None, 0.9999) is None
+    assert bootstrap.group_interval(random.normal(0, 1, 2000), random.normal(0, 1, 2000), 0.95) is None
+    two = bootstrap.group_interval(random.normal(1, 1, 30), random.normal(0, 1, 20), 0.95)
     assert two
     assert two[0] < 1 < two[1]
 

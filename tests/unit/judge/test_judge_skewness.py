@@ -9,7 +9,7 @@ from scipy import stats
 from kdyno.judge.stats.compare import judge
 from kdyno.judge.stats.contrast import contrast_of
 from kdyno.judge.stats.observations import Observations, Summary
-from kdyno.judge.stats.skewness import Skew, _z, of_contrast, of_differences, of_groups, sentence
+from kdyno.judge.stats.skewness import Skew, _z, contrast_skew, difference_skew, group_skew, sentence
 from tests.unit.judge_data import apart, in_blocks, observed, sample
 
 EVEN = np.array([-0.02, -0.015, -0.01, -0.008, -0.003, -0.001, 0.001, 0.003, 0.008, 0.01, 0.015, 0.02])
@@ -19,17 +19,17 @@ TAILED = np.append(EVEN[:-1], 0.12)
 def skew(benchmark: Observations) -> Skew | None:
     contrast = contrast_of(benchmark, "v", "base")
     assert contrast is not None
-    return of_contrast(contrast)
+    return contrast_skew(contrast)
 
 
 def test_a_long_tail_of_the_differences_is_seen_and_said() -> None:
-    assert of_differences(EVEN) is None
-    skewed = of_differences(TAILED)
+    assert difference_skew(EVEN) is None
+    skewed = difference_skew(TAILED)
     assert skewed
     assert (skewed.of, skewed.n) == ("differences", 12)
     assert skewed.skewness == pytest.approx(stats.skew(TAILED, bias=False))
     assert sentence(skewed) == (
-        "the differences are skewed: if one of the two has rare large values that the other one hasn't, 95 % intervals "
+        "the differences are skewed: if one of the two has rare large values that the other one lacks, 95 % intervals "
         "cover 84 to 89 %"
     )
     comparison = judge(
@@ -67,8 +67,8 @@ def test_skew_that_many_values_outweigh_is_not_worth_a_word() -> None:
     random = np.random.default_rng(1)
     many = random.gamma(4, 0.01, 2000)  # skewness 1: certain, but the mean of 2000 is normal
     assert stats.skewtest(many).pvalue < 1e-6
-    assert of_differences(many) is None
-    assert of_groups(many, random.normal(0, 0.01, 2000)) is None
+    assert difference_skew(many) is None
+    assert group_skew(many, random.normal(0, 0.01, 2000)) is None
 
 
 def test_layouts_are_looked_at_by_their_means() -> None:
@@ -87,8 +87,8 @@ def test_layouts_are_looked_at_by_their_means() -> None:
 def test_nothing_is_said_of_few_values_nor_of_such_that_agree(
     values: np.ndarray[tuple[int], np.dtype[np.float64]],
 ) -> None:
-    assert of_differences(values) is None
-    assert of_groups(values, values) is None
+    assert difference_skew(values) is None
+    assert group_skew(values, values) is None
 
 
 def test_nothing_is_said_of_summaries() -> None:

@@ -15,8 +15,8 @@ from scipy import stats
 from kdyno.base.arrays import Values
 from kdyno.judge.stats.diagnostics import anova, many_to_one, reml, studentized
 from kdyno.judge.stats.diagnostics.analysis import analyse
-from kdyno.judge.stats.diagnostics.blocks import in_blocks
-from kdyno.judge.stats.diagnostics.groups import groups_of, pooled
+from kdyno.judge.stats.diagnostics.blocks import block_values
+from kdyno.judge.stats.diagnostics.groups import groups_of, pool_noise
 from kdyno.judge.stats.diagnostics.pairwise import dunnett, games_howell, tukey
 from kdyno.judge.stats.diagnostics.tables import Analysis, AnovaTable, PairTable
 from kdyno.judge.stats.observations import Observations, Sample, Summary
@@ -78,9 +78,9 @@ def test_the_blocked_table_is_that_of_statsmodels_with_sums_of_type_two(benchmar
     ]
     fit = smf.ols("y ~ v + C(b)", pd.DataFrame(rows, columns=["v", "b", "y"])).fit()
     expected = sm.stats.anova_lm(fit, typ=2)
-    table = in_blocks(benchmark)
+    table = block_values(benchmark)
     assert table
-    blocked = anova.blocked(table)
+    blocked = anova.blocked_anova(table)
     for source, name in (("variant", "v"), ("block", "C(b)")):
         want = expected.loc[name]
         assert row(blocked, source) == pytest.approx((want["df"], want["sum_sq"], want["F"], want["PR(>F)"]))
@@ -101,7 +101,7 @@ def test_blocks_take_out_what_they_share() -> None:
 
 def test_all_pairs_are_those_of_scipy() -> None:
     groups = groups_of(ragged())
-    noise = pooled(groups)
+    noise = pool_noise(groups)
     assert noise
     _same(tukey(groups, "log", 0.05, noise), stats.tukey_hsd(*logs(ragged())))
     _same(games_howell(groups, "log", 0.05), stats.tukey_hsd(*logs(ragged()), equal_var=False))
@@ -219,7 +219,7 @@ def test_the_mixed_model_is_fitted_where_boots_are_missing_and_finds_the_effects
 
 def test_the_mixed_models_effects_and_errors_are_those_of_statsmodels_and_its_intervals_those_of_t() -> None:
     benchmark = with_a_hole()
-    table = in_blocks(benchmark)
+    table = block_values(benchmark)
     assert table
     frame = pd.DataFrame({"y": 1000 * table.logs, "v": table.variants, "b": table.blocks})
     expected = smf.mixedlm("y ~ C(v)", frame, groups="b").fit(reml=True)
@@ -238,7 +238,7 @@ def test_blocks_that_explain_nothing_leave_the_fit_of_least_squares() -> None:
     values = np.array([1.0, 3.0, 2.0, 2.0, 3.0, 1.0, 2.0])
     variants, blocks = np.array([0, 1, 0, 1, 0, 1, 0]), np.array([0, 0, 1, 1, 2, 2, 3])
     design = np.column_stack([np.ones(7), variants]).astype(float)
-    fit = reml.fitted(values, design, [blocks])
+    fit = reml.fit_reml(values, design, [blocks])
     least = sm.OLS(values, design).fit()
     assert fit.converged
     assert fit.effects == pytest.approx(least.params)

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from kdyno.base.measurement import Direction, Quantity
-from kdyno.base.text import percent, signed
+from kdyno.base.text import format_signed, percent
 from kdyno.judge.stats.estimate import Estimate
-from kdyno.judge.stats.verdict import Verdict, decide, in_scope, sentence
+from kdyno.judge.stats.verdict import Verdict, decide, scoped_verdict, sentence
 
 
 def estimated(ratio: float, low: float, high: float, detectable: float = 0.006) -> Estimate:
@@ -59,10 +59,10 @@ def test_counts_are_fewer_or_more_work_per_count_is_better_or_worse_and_what_has
 
 
 def test_a_verdict_says_what_it_is_about() -> None:
-    assert in_scope("faster", "kernels") == "faster"
-    assert in_scope("fewer", "images") == "fewer (these images)"
-    assert in_scope("equivalent", "boots") == "equivalent (these boots)"
-    assert in_scope("undecided", "boots") == "undecided"
+    assert scoped_verdict("faster", "kernels") == "faster"
+    assert scoped_verdict("fewer", "images") == "fewer (these images)"
+    assert scoped_verdict("equivalent", "boots") == "equivalent (these boots)"
+    assert scoped_verdict("undecided", "boots") == "undecided"
     lower = estimated(0.969, 0.962, 0.976)
     assert "3.8: faster (these images); this" in sentence("pipe", lower, "faster", "images", 0.01, "", "")
 
@@ -86,4 +86,4 @@ def test_every_verdict_has_its_sentence() -> None:
 def test_percentages_keep_two_digits_below_one() -> None:
     shown = [percent(x) for x in (0, 0.031, 0.5, 0.0062, 0.00062, 0.0000004, 12.5, 100.0)]
     assert shown == ["0", "3.1", "50.0", "0.62", "0.062", "0.000040", "1.2e+03", "1.0e+04"]
-    assert [signed(x) for x in (-0.031, 0.0, 0.031)] == ["-3.1", "0", "+3.1"]
+    assert [format_signed(x) for x in (-0.031, 0.0, 0.031)] == ["-3.1", "0", "+3.1"]

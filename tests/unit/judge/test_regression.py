@@ -92,7 +92,7 @@ def test_a_kernel_that_fails_a_kunit_suite_is_a_regression_and_tells_nothing_of_
 def test_a_name_that_means_no_benchmark_is_refused_with_the_nearest() -> None:
     require_known(["lat_pipe", "lat_sig", "lat_sig.catch"], ["lat_pipe", "lat_sig.catch"])
     for name in ("lat_pip", "lat", "lat_sig.cat", ""):
-        with pytest.raises(NoSuchBenchmark, match=f"names {name}, which is no benchmark"):
+        with pytest.raises(NoSuchBenchmark, match=f"names {name}, which is not a benchmark"):
             require_known([name], ["lat_pipe", "lat_sig.catch"])
     with pytest.raises(NoSuchBenchmark) as refused:
         require_known(["x"], [f"b{number}" for number in range(12)])

@@ -59,8 +59,8 @@ def test_where_both_sides_are_one_image_nothing_is_said_of_link_order(tmp_path: 
 def test_where_some_variants_are_the_baselines_image_the_others_are_named(tmp_path: Path) -> None:
     report = specimen.report(tmp_path, sharing("gcc-12-O3"))
     assert report.notices[-1] == (
-        "layout wasn't sampled: clang-19-thinlto is one link order, and what that alone is worth is inside its "
-        "effect; `layouts = 6` in the experiment separates the two"
+        "layout wasn't sampled: clang-19-thinlto is one link order, whose own effect is part of the difference; "
+        "`layouts = 6` in the experiment separates the two"
     )
 
 

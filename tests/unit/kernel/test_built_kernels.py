@@ -21,9 +21,10 @@ from kdyno.kernel.built_kernels.configuration import configuration_in
 from kdyno.kernel.built_kernels.kallsyms import kallsyms, system_map
 from kdyno.kernel.built_kernels.plan import NotInThisKernel, plan_given
 from kdyno.kernel.recipe import Recipe
-from kdyno.run.experiment.load import BadExperiment, LayoutOfBuiltKernel, load_experiment
-from kdyno.run.experiment.variants import TraineeIsBuilt
-from kdyno.run.given import unmet
+from kdyno.runs.experiment.errors import BadExperiment, LayoutOfBuiltKernel
+from kdyno.runs.experiment.resolve import load_experiment
+from kdyno.runs.experiment.variants import TraineeIsBuilt
+from kdyno.runs.given import unmet
 from tests.unit.bounded import kdyno, python, require_one_message
 from tests.unit.built_kernel import BANNER, TEXT, bz_image, module, vmlinux
 from tests.unit.experiment_files import written
@@ -150,7 +151,7 @@ def test_a_missing_file_a_damaged_payload_and_a_missing_module_are_named(tmp_pat
     with pytest.raises(packed.NotUnpackable, match="format"):
         adopt.adopted(str(path), state, lambda _: None)
     path.write_bytes(bz_image(gzip.compress(b"no ELF at all", mtime=0)))
-    with pytest.raises(header.NotABootableKernel, match="no vmlinux"):
+    with pytest.raises(header.NotABootableKernel, match="not a vmlinux"):
         adopt.adopted(str(path), state, lambda _: None)
 
 
@@ -191,7 +192,7 @@ def test_a_module_with_much_to_say_of_itself_is_refused(tmp_path: Path) -> None:
 def test_a_kernel_that_unfolds_is_refused(tmp_path: Path) -> None:
     path = kernel_in(tmp_path)
     path.write_bytes(bz_image(gzip.compress(b"\x7fELF\x02" + bytes(500_000_000), 1)))
-    require_one_message(adopted_in_bounds(tmp_path, path), 1, "more than 200,000,000 bytes come out")
+    require_one_message(adopted_in_bounds(tmp_path, path), 1, "more than 200,000,000 bytes")
 
 
 def test_tables_of_a_kernel_whose_names_unfold_tell_nothing() -> None:
@@ -312,5 +313,5 @@ def test_modules_are_loaded_in_their_order_before_the_agent_starts() -> None:
 
 @pytest.mark.parametrize("name", ["-x", "a b", "linux image", "../x", ""])
 def test_what_is_no_name_of_a_package_never_reaches_apt(name: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no name of a package"):
+    with pytest.raises(UserError, match="not a valid name of a package"):
         debian.package_tree(name, State(tmp_path / "state"), lambda _: None)

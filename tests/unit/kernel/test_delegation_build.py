@@ -225,7 +225,7 @@ def test_an_object_of_another_choice_never_passes_for_the_plans(
 ) -> None:
     monkeypatch.setattr(build_module, "_forget_changed", lambda _work, _before: False)
     plans = [plan(delegated(*rules), source, state) for rules in ((), ({"files": ["fs/open.c"], "add": ["-O1"]},))]
-    with pytest.raises(ObjectStale, match=r"fs/open\.o is not what .* by gcc, not by gcc -O1"):
+    with pytest.raises(ObjectStale, match=r"fs/open\.o is not made as .* by gcc, not by gcc -O1"):
         build_layouts(plans, state, no_progress)
 
 

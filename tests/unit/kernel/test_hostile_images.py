@@ -19,12 +19,12 @@ from kdyno.kernel import images
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import ImageCorrupt, find_image, load_image
 from kdyno.kernel.recipe import Recipe
-from kdyno.run import bootone
-from kdyno.run.experiment.load import load_experiment
-from kdyno.run.images import build_images
-from kdyno.run.prepare import prepare
-from kdyno.run.run import run_experiment
-from kdyno.run.session import Session
+from kdyno.runs import bootone
+from kdyno.runs.experiment.resolve import load_experiment
+from kdyno.runs.images import build_images
+from kdyno.runs.prepare import prepare
+from kdyno.runs.run import run_experiment
+from kdyno.runs.session import Session
 from kdyno.store.store import Store
 from kdyno.store.url import sqlite_file
 from tests.unit.fake_qemu import FakeQemu
@@ -124,11 +124,11 @@ def test_a_file_with_another_content_of_the_same_size_is_named(state: State, pla
 def test_a_link_or_a_pipe_in_place_of_a_file_is_refused(state: State, place: Path, tmp_path: Path, name: str) -> None:
     (place / name).rename(tmp_path / name)
     (place / name).symlink_to(tmp_path / name)
-    with pytest.raises(ImageCorrupt, match=f"{name} is no regular file"):
+    with pytest.raises(ImageCorrupt, match=f"{name} is not a regular file"):
         load_image(place.name, state)
     (place / name).unlink()
     os.mkfifo(place / name)
-    with pytest.raises(ImageCorrupt, match=f"{name} is no regular file"):
+    with pytest.raises(ImageCorrupt, match=f"{name} is not a regular file"):
         load_image(place.name, state)
 
 
@@ -225,5 +225,5 @@ def test_boot_does_not_follow_a_link_from_one_image_to_another_kernel(
     with_magic(place)
     (place / "bzImage").rename(tmp_path / "bzImage")
     (place / "bzImage").symlink_to(tmp_path / "bzImage")
-    with pytest.raises(ImageCorrupt, match="bzImage is no regular file"):
+    with pytest.raises(ImageCorrupt, match="bzImage is not a regular file"):
         bootone.find_kernel(str(place), state)

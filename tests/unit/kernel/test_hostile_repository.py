@@ -203,7 +203,7 @@ def test_a_patch_committed_for_the_user_runs_nothing_either(
 
 def test_a_filter_that_cant_be_switched_off_is_refused(tmp_path: Path) -> None:
     tree = toy_repository(tmp_path)
-    assert git.without_filters(tree) == []
+    assert git.filter_overrides(tree) == []
     (tree / ".git/config").write_text('[filter "a=b"]\n\tclean = false\n')
     with pytest.raises(git.FilterUnfit, match="a filter called `a=b`"):
-        git.without_filters(tree)
+        git.filter_overrides(tree)

@@ -397,4 +397,4 @@ def test_progress_counts_files_up_to_a_guess_from_the_config_and_then_to_those_o
 def test_every_failure_is_one_that_can_be_shown(source: Source, state: State) -> None:
     with pytest.raises(KdynoError) as raised:
         built(Recipe(kconfig={"FAKE_BREAK": True}), source, state, TINY)
-    assert raised.value.advice.startswith("the whole log is in ")
+    assert raised.value.advice.startswith("see the whole log in ")

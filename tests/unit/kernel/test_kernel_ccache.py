@@ -123,4 +123,4 @@ def test_a_ccache_that_fails_even_if_it_is_told_not_to_cache_is_named(
     use(NEVER_WORKS_AFTER_THE_PROBE, tmp_path / "bin", monkeypatch)
     with pytest.raises(CcacheFailed, match=r"ccache: error: /etc/ccache\.conf:1: missing equal sign") as raised:
         built(source, state)
-    assert raised.value.advice.startswith("CCACHE_DISABLE=1 builds without it; the whole log is in ")
+    assert raised.value.advice.startswith("set CCACHE_DISABLE=1 to build without it; the whole log is in ")

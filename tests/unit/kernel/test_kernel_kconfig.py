@@ -163,7 +163,7 @@ def test_all_that_was_refused_is_named_at_once() -> None:
     with pytest.raises(kconfig_check.ConfigRefused) as raised:
         kconfig_check.refuse(failures)
     message = str(raised.value)
-    assert "didn't take 2 of what was asked" in message
+    assert "didn't accept 2 of the requests" in message
     assert "CONFIG_VIRTIO_NET=y (asked by a test) is not there: unmet dependency" in message
     assert "CONFIG_NET=n (asked by a test) is y" in message
 

@@ -118,8 +118,8 @@ def test_an_order_of_many_functions_that_the_kernel_has_not_is_no_trouble(
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (b"", "it names none"),
-        (b"# nothing\n\n", "it names none"),
+        (b"", "it names no function"),
+        (b"# nothing\n\n", "it names no function"),
         (b"f\ng) *(.data\n", r"line 2 is `g\) \*\(.data`"),
         (b"ffffffff81000000 T _text\n", "line 1 is `ffffffff81000000 T _text`"),
         (b"\x7fELF\x02\x01\xff", r"line 1 is `.ELF..\\xff`"),
@@ -130,7 +130,7 @@ def test_what_is_no_order_is_refused_before_the_build(
     tmp_path: Path, source: Source, state: State, text: bytes, why: str
 ) -> None:
     (tmp_path / "bad.order").write_bytes(text)
-    with pytest.raises(order.OrderUnfit, match=f"bad.order is no order of functions: {why}"):
+    with pytest.raises(order.OrderUnfit, match=f"bad.order is not a valid function order: {why}"):
         plan(Recipe(order=str(tmp_path / "bad.order")), source, state)
     with pytest.raises(order.OrderUnfit):
         check_early([Recipe(order=str(tmp_path / "bad.order"))], TINY, state)
@@ -230,7 +230,9 @@ def test_ctrl_c_keeps_the_layouts_that_were_finished(source: Source, state: Stat
 
 def test_a_link_without_the_kernels_script_has_no_layout_and_fails(source: Source, state: State) -> None:
     odd = plan(Recipe(layout_seed=1, kconfig={"FAKE_OTHER_SCRIPT": True}), source, state)
-    with pytest.raises(lkd.LayoutNotMade, match=r"asked for \(format 1, order none, seed 1; none was made\)") as raised:
+    with pytest.raises(
+        lkd.LayoutNotMade, match=r"requested layout \(format 1, order none, seed 1; none was made\)"
+    ) as raised:
         build(odd, state, no_progress)
     assert build_directory.log_file(odd.objects_key, state).is_file()
     assert str(build_directory.log_file(odd.objects_key, state)) in raised.value.advice

@@ -81,7 +81,7 @@ def test_what_a_cpu_shows_wins_over_the_model_that_it_is_said_to_be(
 def test_features_that_contradict_the_model_are_named() -> None:
     why = identify(cpu("GenuineIntel", 6, 167, V4 | {"amx_tile", "avx512_fp16"})).why
     assert why.startswith("Sapphire Rapids")
-    assert why.endswith("CPUID's model 167 is rocketlake, which has no avx512_fp16, amx_tile")
+    assert why.endswith("CPUID's model 167 is rocketlake, which lacks avx512_fp16, amx_tile")
 
 
 @pytest.mark.parametrize("name", ["Common KVM processor", "QEMU Virtual CPU version 2.5+", "QEMU TCG CPU version 2.5+"])
@@ -113,7 +113,7 @@ def test_only_the_first_cpu_of_the_text_counts() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no `vendor_id`, so it is not that of an x86 CPU"),
+        ("", "no `vendor_id`, so it does not describe an x86 CPU"),
         ("processor\t: 0\nBogoMIPS\t: 50\nFeatures\t: fp asimd\n", "no `vendor_id`"),
         ("vendor_id : X\ncpu family : six\nmodel : 1\nflags : fpu\n", "it has a malformed number"),
     ],

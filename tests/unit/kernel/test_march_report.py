@@ -116,7 +116,7 @@ def test_a_cpu_without_long_mode_gets_no_name(
 
 
 def test_a_contradiction_between_model_and_features_is_shown() -> None:
-    told = "Zen 4 (Ryzen 7000, EPYC 9004) or newer by its features: CPUID's model 8 is znver1, which has no avx512f"
+    told = "Zen 4 (Ryzen 7000, EPYC 9004) or newer by its features: CPUID's model 8 is znver1, which lacks avx512f"
     cpu = Cpu(vendor="AuthenticAMD", family=23, model=8, stepping=1, name="AMD", flags=V3 | {"avx512f"})
     assert f"           {told}" in lines(report(V3, 4, cpu=cpu, identified=told))
 
@@ -124,7 +124,7 @@ def test_a_contradiction_between_model_and_features_is_shown() -> None:
 def test_what_is_no_cpuinfo_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "arm").write_text("processor\t: 0\nFeatures\t: fp asimd\n")
     assert main(["march", "--cpuinfo", str(tmp_path / "arm")]) == 1
-    assert "it has no `vendor_id`, so it is not that of an x86 CPU" in capsys.readouterr().err
+    assert "it has no `vendor_id`, so it does not describe an x86 CPU" in capsys.readouterr().err
 
 
 def test_the_table_can_be_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from tempfile import mkdtemp
 
 import pytest
 
-from kdyno.base.cpu_families import GENERATIONS, March, families, levels, spelled, table
+from kdyno.base.cpu_families import GENERATIONS, March, compiler_names, families, levels, table
 from kdyno.base.errors import UserError
 from kdyno.base.state import State
 from kdyno.kernel import toolchain
@@ -188,7 +188,7 @@ def test_a_compiler_takes_no_family_for_a_newer_generation_than_the_table_does(n
     ],
 )
 def test_what_people_write_is_told_as_compilers_call_it(written: str, names: list[str]) -> None:
-    assert spelled(written) == names
+    assert compiler_names(written) == names
 
 
 def test_no_compiler_takes_a_spelling_of_ours_for_its_own_name() -> None:

@@ -20,8 +20,8 @@ from kdyno.kernel.knobs.profile_given import ProfileOfOtherGcc, ProfileUnfit
 from kdyno.kernel.knobs.profile_pgo import NotCounting
 from kdyno.kernel.lkd import ORDER
 from kdyno.kernel.recipe import USES, Profile, Recipe, Trainee, Training
-from kdyno.measure.guest.job import Load
 from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.measure.workload.needs import Load
 from kdyno.profile.clang import is_record, samples
 from tests.unit.kernel.test_kernel_knobs import context, contribute
 
@@ -137,14 +137,16 @@ def test_thresholds_go_to_the_compiler_and_to_the_link_and_decide_the_key() -> N
 
 
 def test_what_a_compiler_cannot_do_is_refused_with_the_reason() -> None:
-    with pytest.raises(NeedsClang, match=r'use = \["autofdo"\] needs clang: what gcc reads of sampled profiles'):
+    with pytest.raises(
+        NeedsClang, match=r'use = \["autofdo"\] needs clang: the sampled profiles that gcc reads name static'
+    ):
         planned("gcc", "12.2.0", use=("autofdo",))
     with pytest.raises(NeedsClang, match="gcc can't place the blocks of a function"):
         planned("gcc", "12.2.0", use=("propeller",))
     with pytest.raises(ClangTooOld, match=r'use = \["propeller"\] needs clang 19, and clang-18 is version 18.1.0'):
         planned("clang-18", "18.1.0", use=("propeller",))
     assert planned("gcc", "12.2.0", use=("order",))[1].inputs
-    with pytest.raises(NotCounting, match=r"gcc 12 to 16 and clang 19 and 20, and gcc is version 11\.4\.0"):
+    with pytest.raises(NotCounting, match=r"gcc 12 to 16 or clang 19 or 20, and gcc is version 11\.4\.0"):
         planned("gcc", "11.4.0", use=("pgo",))
     with pytest.raises(NotCounting, match=r"clang-18 is version 18\.1\.0"):
         planned("clang-18", "18.1.0", use=("pgo",))
@@ -153,12 +155,12 @@ def test_what_a_compiler_cannot_do_is_refused_with_the_reason() -> None:
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"use": ()}, "`use` names nothing"),
-        ({"use": ("order", "order")}, "`use` names something twice"),
-        ({"use": ("order",), "train": ()}, "`train` names nothing"),
+        ({"use": ()}, "`use` is empty"),
+        ({"use": ("order", "order")}, "`use` has a name twice"),
+        ({"use": ("order",), "train": ()}, "`train` is empty"),
         ({"use": ("order", "autofdo"), "from": "x"}, "`from` is one file for one use"),
         ({"use": ("order",), "from": "x", "train": "general"}, "`from` is one file for one use"),
-        ({"use": ("pgo", "autofdo")}, "`pgo` and `autofdo` are two ways to the same"),
+        ({"use": ("pgo", "autofdo")}, "`pgo` and `autofdo` can't be combined"),
         ({"use": ("propeller",), "on": "other"}, "`on` can name no other"),
         ({"use": ("order",), "rounds": 2}, "`rounds` is for `autofdo`"),
         ({"use": ("autofdo",), "hot": 5, "cold": 5}, "`cold` must be less than `hot`"),
@@ -177,17 +179,17 @@ def test_one_name_is_a_list_of_one() -> None:
 @pytest.mark.parametrize(
     ("use", "compiler", "content", "why"),
     [
-        ("autofdo", "clang-19", b"f:12:3\n 1: x\n", "is no sample profile of clang"),
-        ("autofdo", "clang-19", b"\xff" * 64, "is no sample profile of clang"),
+        ("autofdo", "clang-19", b"f:12:3\n 1: x\n", "is not a sample profile of clang"),
+        ("autofdo", "clang-19", b"\xff" * 64, "is not a sample profile of clang"),
         ("propeller", "clang-19", b"m fs/open.c\n", "its first line isn't `v1`"),
-        ("order", "gcc", b"# nothing\n", "it names none"),
-        ("pgo", "clang-19", b"\xff" * 64, "is no profile of a kernel that clang instrumented"),
-        ("pgo", "clang-19", b"", "is no profile of a kernel"),
-        ("pgo", "clang-19", b"vfs_read:100:1\n 1: 100\n", "is no profile of a kernel"),
+        ("order", "gcc", b"# nothing\n", "it names no function"),
+        ("pgo", "clang-19", b"\xff" * 64, "is not a profile of a kernel that clang instrumented"),
+        ("pgo", "clang-19", b"", "is not a profile of a kernel"),
+        ("pgo", "clang-19", b"vfs_read:100:1\n 1: 100\n", "is not a profile of a kernel"),
         ("pgo", "clang-19", IR_PROFILE.replace(b":ir", b":fe"), "another instrumentation"),
         ("pgo", "clang-19", IR_PROFILE.replace(b"3\n4096", b"0\n0"), "all its counts are 0"),
-        ("pgo", "clang-19", IR_PROFILE[:-3], "it ends amid a line"),
-        ("pgo", "clang-19", IR_PROFILE[:-5], "is no profile of a kernel"),
+        ("pgo", "clang-19", IR_PROFILE[:-3], "it ends within a line"),
+        ("pgo", "clang-19", IR_PROFILE[:-5], "is not a profile of a kernel"),
     ],
 )
 def test_a_file_that_is_no_profile_is_refused_by_name(
@@ -257,7 +259,7 @@ def test_a_profile_that_was_cut_short_is_refused_with_what_may_have_happened_to_
     where = replace(context("clang-19", "19.1.7"), state=State(tmp_path / "state"))
     with pytest.raises(ProfileUnfit) as refused:
         contribute("profile", Profile.model_validate({"use": "autofdo", "from": str(path)}), where)
-    assert "was it cut short, or edited?" in refused.value.advice
+    assert "cut short or edited" in refused.value.advice
 
 
 @pytest.mark.parametrize(

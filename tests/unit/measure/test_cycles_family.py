@@ -88,7 +88,7 @@ def test_a_file_is_a_family_too(tmp_path: Path) -> None:
         ("[l2]", "[l2_itlb]\nentry = 8\nways = 8\n[l2]", "unknown key `l2_itlb.entry`; did you mean `entries`?"),
         ("size = 524288", "size = 524289", "`l2`: 524289 bytes are not a whole number of sets of 8 lines"),
         ("llc = 45", "llc = 4", "`latency`: l1, l2, llc and memory must not get shorter"),
-        ("stall_llc = 1.0", "stall_lcc = 1.0", "`model.weights`: there is no event stall_lcc; did you mean stall_llc?"),
+        ("stall_llc = 1.0", "stall_lcc = 1.0", "`model.weights`: unknown event stall_lcc; did you mean stall_llc?"),
         ("stall_llc = 1.0", "stall_llc = -1.0", "`model.weights.stall_llc`: it must be at least"),
         ('basis = "default"', 'basis = "calibrated"', "`model`: calibrated weights need programs, spearman and"),
         ('kind = "tage"', "kind = tage", "not TOML"),

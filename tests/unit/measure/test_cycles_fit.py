@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kdyno.measure.cycles.evaluate import Judged, Role, by_kind, quality, worst
-from kdyno.measure.cycles.fit import fit, held_back
+from kdyno.measure.cycles.evaluate import Judged, Role, errors_by_kind, quality, worst
+from kdyno.measure.cycles.fit import find_fixed_events, fit
 from kdyno.measure.cycles.predict import parts, weigh
 from tests.unit.cycles_specimen import family
 
@@ -59,7 +59,7 @@ def test_an_event_that_no_program_shows_keeps_its_weight_and_is_said_to() -> Non
     defaults = {"instructions": 0.2, "stall_memory": 1.0, "locked": 18.0, "serializing": 60.0}
     weights = fit(counts, weigh(counts, NAMES, TRUE), NAMES, defaults)
     assert (weights["locked"], weights["serializing"]) == (18.0, 60.0)
-    assert held_back(defaults, counts, NAMES) == ("locked", "serializing")
+    assert find_fixed_events(defaults, counts, NAMES) == ("locked", "serializing")
 
 
 def test_events_without_a_default_weigh_nothing() -> None:
@@ -104,8 +104,8 @@ def test_quality_is_of_ranks_and_of_errors() -> None:
 def test_the_worst_is_what_is_furthest_off_in_either_direction() -> None:
     named = worst([judged(100, 50), judged(200, 190), judged(300, 1200)], 2)
     assert [program.native for program in named] == [300, 100]
-    assert named[0].off_by == 4
+    assert named[0].error_factor == 4
 
 
 def test_kinds_are_listed_from_the_worst_on() -> None:
-    assert list(by_kind([judged(1, 1.1, "good"), judged(2, 4, "bad")])) == ["bad", "good"]
+    assert list(errors_by_kind([judged(1, 1.1, "good"), judged(2, 4, "bad")])) == ["bad", "good"]

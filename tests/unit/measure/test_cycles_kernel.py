@@ -111,18 +111,18 @@ def test_an_error_on_kernel_code_is_whole(tmp_path: Path) -> None:
 
 
 def test_a_measurement_is_read_as_it_was_written(tmp_path: Path) -> None:
-    validation = Validation.of(measured(noise=0.1), family())
+    validation = Validation.from_measurement(measured(noise=0.1), family())
     path = tmp_path / "validation.json"
     path.write_text(validation.model_dump_json())
     assert read_measurement(path) == validation.measured
     validation.measured.require_geometry(family(), path)
-    with pytest.raises(OtherGeometry, match="another emulated CPU than znver4 describes"):
+    with pytest.raises(OtherGeometry, match="another emulated CPU than the one that znver4 describes"):
         validation.measured.require_geometry(load_family("znver4"), path)
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("", "the file: Invalid JSON"), ("{}", "model: Field required"), ('{"v": 2}', "model: Field required")],
+    [("", "the file: it is no JSON"), ("{}", "model: it is missing"), ('{"v": 2}', "model: it is missing")],
 )
 def test_what_is_no_measurement_is_refused(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "validation.json"
@@ -155,4 +155,4 @@ def test_weights_are_no_geometry() -> None:
     ],
 )
 def test_two_kernels_match_if_they_do_the_same(host: str, guest: str, matched: bool) -> None:
-    assert Mitigation(name="x", host=host, guest=guest).matched == matched
+    assert Mitigation(name="x", host=host, guest=guest).is_matched == matched

@@ -109,7 +109,7 @@ def test_repetitions_of_google_benchmark_are_values_and_its_aggregates_are_not()
     assert series.values == tuple(entry["real_time"] for entry in runs if entry["name"] == "BM_getppid")
     assert len(series.values) == 3
     assert output.notes[0] == "BM_fails/1 failed: left out"
-    assert "google-benchmark's own means and medians weren't read, but the repetitions" in output.notes
+    assert "google-benchmark's own means and medians weren't read: its repetitions were" in output.notes
 
 
 def test_where_google_benchmark_kept_aggregates_alone_they_are_the_summary() -> None:
@@ -175,7 +175,7 @@ def test_pgbench_s_runs_are_values_of_what_they_have_in_common() -> None:
 def test_pgbench_s_lines_of_progress_are_no_replicates() -> None:
     output = pgbench.read(data("pgbench-progress.txt"))
     assert [series.values for series in output.series] == [(73684.017442,)]
-    assert output.notes == ("the lines of progress (-P) weren't read: parts of one run are no replicates",)
+    assert output.notes == ("the lines of progress (-P) weren't read: parts of one run are not replicates",)
 
 
 def test_under_a_fixed_rate_the_latency_is_what_pgbench_measured() -> None:
@@ -243,7 +243,7 @@ def test_a_composite_without_single_values_has_its_means_and_sensors_are_left_ou
     mean = phoronix.read(source(text[:start] + "<RawString>" + text[end:]))
     assert mean.series[0].values == (0.045,)
     sensor = phoronix.read(source(text[:start] + "<RawString>40.1,41.5,42" + text[end:]))
-    assert sensor.notes[0] == "Gzip Of Numbers 1.0, Level: 1 of 6.12.1 has no single values in it: left out"
+    assert sensor.notes[0] == "Gzip Of Numbers 1.0, Level: 1 of 6.12.1 has no single values: left out"
 
 
 def test_a_small_file_that_would_become_a_large_one_is_refused() -> None:
@@ -259,7 +259,7 @@ def test_what_is_no_xml_or_too_deep_is_refused(text: str) -> None:
 
 
 def test_xml_of_something_else_is_refused() -> None:
-    with pytest.raises(UnknownForm, match="is XML, but not as phoronix write it"):
+    with pytest.raises(UnknownForm, match="is XML, but not in the form of phoronix"):
         recognise(source('<?xml version="1.0"?><svg/>'), JudgeRequest())
 
 
@@ -326,7 +326,7 @@ def test_perf_s_json_lines_have_standard_errors_places_and_intervals() -> None:
 
 
 def test_a_line_of_perf_s_json_that_is_none_is_a_user_error() -> None:
-    with pytest.raises(Broken, match="line 1 is no JSON"):
+    with pytest.raises(Broken, match="line 1: invalid JSON"):
         perf_stat.read(source('{"counter-value" : "1", \n'))
 
 

@@ -291,7 +291,7 @@ def test_lkp_s_comparison_is_of_commits_and_of_the_test_alone() -> None:
         assert isinstance(summary, Summary)
         assert (summary.mean, summary.n) == (mean, 6)
         assert summary.sd == pytest.approx(share * mean)
-    assert any("2 % is taken" in note for note in result.notes)
+    assert any("2 % is assumed" in note for note in result.notes)
 
 
 def test_lkp_s_number_of_runs_is_asked_for_where_no_row_says_it() -> None:
@@ -321,12 +321,15 @@ def test_matrix_json_has_a_value_for_each_run() -> None:
         "will-it-scale.per_process_ops": 4,
         "will-it-scale.workload": 4,
     }
-    assert "metrics of monitors that weren't read: 1; they explain a change, and are none" in result.notes
+    assert (
+        "metrics of monitors were not read: 1; they explain a change, but are not measurements of the test"
+        in result.notes
+    )
 
 
 @pytest.mark.parametrize("text", ["Hello\nworld, this is no table\nat all\n", "warning: x\nok\n42\n"])
 def test_a_text_of_no_format_is_called_so_with_the_number_of_formats_and_a_way_out(text: str) -> None:
-    with pytest.raises(UnknownText, match=f"not recognised: none of the {len(READERS)} formats") as caught:
+    with pytest.raises(UnknownText, match=f"not recognised as any of the {len(READERS)} formats") as caught:
         output(text)
     assert all(name in caught.value.advice for name in BY_NAME)
     assert "make CSV with the columns variant, benchmark and value" in caught.value.advice
@@ -339,7 +342,7 @@ def test_json_that_breaks_off_is_refused_without_python_s_words(form: str, cut: 
     source = Source("x.json", "x", text[: int(len(text) * cut)].encode())
     with pytest.raises(Broken) as caught:
         BY_NAME[form].read(source, JudgeRequest())
-    assert "isn't what JSON has there" in str(caught.value)
+    assert "invalid JSON from" in str(caught.value)
 
 
 @pytest.mark.parametrize("reader", [reader.name for reader in READERS])
@@ -413,7 +416,8 @@ def test_output_of_a_workload_is_read_with_the_metrics_of_its_definition(tmp_pat
     assert report.benchmarks[0].unit == "ops/s"
     assert any(notice.startswith("took isn't printed") for notice in report.notices)
     assert any(
-        notice.startswith("size wasn't read: the output is no JSON document: from line 1") for notice in report.notices
+        notice.startswith("size wasn't read: the output is not a JSON document: invalid JSON from line 1")
+        for notice in report.notices
     )
 
 

@@ -75,7 +75,9 @@ def test_a_format_is_known_by_its_beginning(file: str, form: str) -> None:
 
 @pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2]", '{"benchmarks": []}', '[{"kernel": "a", "wall": 1.5}]'])
 def test_json_of_no_program_is_refused_with_what_to_make_of_it(text: str) -> None:
-    with pytest.raises(UnknownForm, match="is JSON, but not as fio or iperf3 or perf or hyperfine or pyperf"):
+    with pytest.raises(
+        UnknownForm, match="is JSON, but not in the form of fio or iperf3 or perf or hyperfine or pyperf"
+    ):
         recognise(source(text), JudgeRequest())
 
 
@@ -227,7 +229,7 @@ def test_decimal_commas_between_semicolons_are_read() -> None:
     "text", ['{"counter-value" : "12,5", "event" : "cycles", "pcnt-running" : 100,00}', '{"counter-value" : ']
 )
 def test_json_of_perf_that_is_none_is_refused_without_python_s_words(text: str) -> None:
-    with pytest.raises(Broken, match=r"line 1 is no JSON, from line 1, column \d+ on it isn't what JSON has there"):
+    with pytest.raises(Broken, match=r"line 1: invalid JSON from line 1, column \d+ on"):
         perf_stat.read(source(text))
 
 
@@ -376,14 +378,14 @@ def test_a_count_that_is_none_is_said_to_be_none_in_words_of_our_own(streams: st
         f'{{"start": {{"version": "iperf 3.1", "test_start": {{"protocol": "TCP", "num_streams": {streams}}}}},'
         ' "end": {"sum": {"bits_per_second": 1e9}}}'
     )
-    with pytest.raises(Broken, match=r"num_streams is no (whole )?number") as caught:
+    with pytest.raises(Broken, match=r"num_streams is not a (whole )?number") as caught:
         BY_NAME["iperf3"].read(Source(shown="f", name="f", data=text.encode()), JudgeRequest())
     assert "convert" not in str(caught.value)
 
 
 def test_what_python_says_of_a_value_reaches_nobody() -> None:
-    assert json_values.why(ValueError("cannot convert float NaN to integer")) == "it holds what JSON doesn't have"
-    assert json_values.why(json_values.Unfit("jobs is no list")) == "jobs is no list"
+    assert json_values.why(ValueError("cannot convert float NaN to integer")) == "it holds text that is not JSON"
+    assert json_values.why(json_values.Unfit("jobs is not a list")) == "jobs is not a list"
 
 
 def lines_of(*benchmarks: str) -> str:

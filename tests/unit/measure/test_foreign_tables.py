@@ -161,8 +161,8 @@ def test_the_direction_is_told_by_a_column_the_flag_or_the_unit() -> None:
     unknown = rows("variant,cost\na,1\nb,2\n")
     assert unknown.observations[0].direction is None
     assert unknown.notes == (
-        "nothing says whether lower or higher is better of cost: it is called higher and lower, not faster and slower; "
-        "--higher or --lower says it",
+        "nothing says whether lower or higher is better for cost: it is called higher and lower, not faster and "
+        "slower; give it with --higher or --lower",
     )
 
 
@@ -204,7 +204,7 @@ def test_a_value_that_is_not_a_positive_number_is_named_with_its_line_and_column
 
 @pytest.mark.parametrize("value", ["1e60", "1e61", "1e999", "1e-60", "1e-61", "1e-400"])
 def test_a_number_beyond_the_limits_is_said_to_be_beyond_them_wherever_it_stands(value: str) -> None:
-    says = r"line \d, column '(time_s|mean|sd|slow)': '.*' is beyond the numbers that are judged, 1e-60 to 1e60"
+    says = r"line \d, column '(time_s|mean|sd|slow)': '.*' is outside the range that can be judged, 1e-60 to 1e60"
     with pytest.raises(errors.BeyondLimits, match=says):
         rows(f"variant,time_s\na,1\na,2\nb,{value}\nb,2\n")
     tables = (
@@ -223,7 +223,7 @@ def test_a_number_beyond_the_limits_is_said_to_be_beyond_them_wherever_it_stands
 def test_a_file_whose_only_values_were_left_out_is_refused_with_the_reason() -> None:
     files = [source("1e61\n2\n", "a"), source("3\n2\n", "b")]
     with pytest.raises(
-        errors.NothingThere, match=r"value is 1e\+61, beyond what is judged \(1e-60 to 1e60\)"
+        errors.NothingThere, match=r"value is 1e\+61, outside the range that can be judged \(1e-60 to 1e60\)"
     ) as caught:
         gather(files, BY_NAME["numbers"], JudgeRequest())
     assert str(caught.value).startswith("a.csv: no measurement found")
@@ -277,7 +277,7 @@ def test_a_file_that_is_not_text_in_utf_8_is_refused(data: bytes, error: type[Us
 def test_what_a_file_says_can_t_steer_the_terminal_through_an_error() -> None:
     with pytest.raises(errors.MaybeWide, match="are bar, baz variants") as caught:
         rows("foo\x1b[31m,bar\x9b2J,baz\na,1,2\nb,2,3\n")
-    assert "--value 'bar,baz' says" in caught.value.advice
+    assert "--value 'bar,baz'" in caught.value.advice
     with pytest.raises(errors.BadValue, match=r"'2\\x07' is not"):
         rows("variant,value\na,1\nb,2\x07\n")
 

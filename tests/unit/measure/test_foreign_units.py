@@ -121,7 +121,7 @@ def test_numbers_of_things_are_told_from_times_and_rates(unit: str, benchmark: s
 )
 def test_what_is_no_unit_stays_the_text_that_it_is(text: str) -> None:
     assert units.find(text) is None
-    assert units.shown(text) == text
+    assert units.format_unit(text) == text
     assert units.factor(text, "ns") is None
 
 
@@ -133,7 +133,7 @@ def test_what_is_no_unit_stays_the_text_that_it_is(text: str) -> None:
     ],
 )
 def test_a_unit_is_shown_in_one_way(text: str, shown: str) -> None:
-    assert units.shown(text) == shown
+    assert units.format_unit(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -170,4 +170,4 @@ def test_a_unit_is_shown_in_one_way(text: str, shown: str) -> None:
     ],
 )
 def test_the_unit_in_a_column_s_name_is_found(column: str, unit: str) -> None:
-    assert units.of_column(column) == unit
+    assert units.unit_of_column(column) == unit

@@ -16,7 +16,7 @@ from rich.console import Console
 from kdyno.base.errors import KdynoError
 from kdyno.cli.main import main
 from kdyno.judge.foreign import programs
-from kdyno.judge.foreign.check import contradicted
+from kdyno.judge.foreign.check import check_claims
 from kdyno.judge.verdicts import of_files
 from kdyno.judge.verdicts.model import FileReport, to_json
 from kdyno.judge.verdicts.of_files import judge_files
@@ -102,7 +102,9 @@ def test_no_line_takes_longer_than_in_proportion_to_its_length(
     assert not too_steep(read, repeated(prefix, unit, tail))
 
 
-@pytest.mark.parametrize("work", [units.of_column, units.find, units.shown, roles.folded, sheet.has_pipe_table])
+@pytest.mark.parametrize(
+    "work", [units.unit_of_column, units.find, units.format_unit, roles.fold_name, sheet.has_pipe_table]
+)
 @pytest.mark.parametrize("unit", ["(", "( ", "[)", ")", " ", "_", "/ ", "per ", " p", "s", "|--", "|\n--", "--"])
 def test_names_of_columns_are_looked_at_in_time_in_proportion_to_them(work: Callable[[str], object], unit: str) -> None:
     for prefix, tail in (("", ""), ("value (", ""), ("value (", "x"), ("", ")"), ("a|b\n", "|")):
@@ -111,11 +113,12 @@ def test_names_of_columns_are_looked_at_in_time_in_proportion_to_them(work: Call
 
 def test_units_and_names_are_found_as_before() -> None:
     assert [
-        units.of_column(name) for name in ("a (b) (ms)", "rate [KB / sec]", "a (us) b", "x ()", ")", "(ns", "t\tms")
+        units.unit_of_column(name)
+        for name in ("a (b) (ms)", "rate [KB / sec]", "a (us) b", "x ()", ")", "(ns", "t\tms")
     ] == [
         *("ms", "KB/s", "", "", "", "", "ms"),
     ]
-    assert [roles.folded(name) for name in ("Time (wall) (ms)", "(a)", "time_ms", "ms)", "Time [s] ")] == [
+    assert [roles.fold_name(name) for name in ("Time (wall) (ms)", "(a)", "time_ms", "ms)", "Time [s] ")] == [
         *("time", "", "time", "ms", "time"),
     ]
 
@@ -135,8 +138,8 @@ def test_units_and_names_are_found_as_before() -> None:
         ("variant,value\na,1\n" + "b,2\n" * 20_000 + "\0", errors.NotText, "it has zero bytes"),
         ("kernel,mean,sd,n\na,1,1," + HUGE[:900] + "\n", errors.NoSize, "nothing says how many measurements a sums up"),
         ("kernel,mean,sd,n\na,1,1,1000000000\n", errors.BadValue, "column 'n': '1000000000'"),
-        ("kernel,mean,sd,n\na,1e61,1,5\nb,1,1,5\n", errors.BeyondLimits, "column 'mean': '1e61' is beyond"),
-        ("variant,value\na,1e61\nb,1\n", errors.BeyondLimits, "column 'value': '1e61' is beyond"),
+        ("kernel,mean,sd,n\na,1e61,1,5\nb,1,1,5\n", errors.BeyondLimits, "column 'mean': '1e61' is outside"),
+        ("variant,value\na,1e61\nb,1\n", errors.BeyondLimits, "column 'value': '1e61' is outside"),
     ],
 )
 def test_what_is_too_large_or_nothing_is_said_in_one_message(
@@ -196,7 +199,7 @@ def test_a_wrong_q_is_searched_for_among_no_more_pairs_than_take_seconds() -> No
             for machine in range(machines)
             for v in range(10)
         ]
-        return contradicted([Claim("f", 2, "m0", "v0", "v1", "300.0", "")], published)[0]
+        return check_claims([Claim("f", 2, "m0", "v0", "v1", "300.0", "")], published)[0]
 
     assert "this Q would fit" in notice_text(30)
     assert "this Q would fit" not in notice_text(60)
@@ -214,23 +217,23 @@ def hyperfine(command: str = '"b"', times: str = "1.0,2.0", more: str = "") -> s
     [
         ("[" * 1_000_000, "hyperfine", "nested too deeply"),
         ('{"results":' * 100_000, "pyperf", "nested too deeply"),
-        (hyperfine(command="[" * 900 + "]" * 900), "hyperfine", "command is no text"),
-        (hyperfine(command="5"), "hyperfine", "command is no text"),
-        (hyperfine(times='"1"'), "hyperfine", "times has something in it that is no number"),
-        (hyperfine(times="true"), "hyperfine", "times has something in it that is no number"),
-        (hyperfine(times="[1.0]"), "hyperfine", "times has something in it that is no number"),
+        (hyperfine(command="[" * 900 + "]" * 900), "hyperfine", "command is not a text"),
+        (hyperfine(command="5"), "hyperfine", "command is not a text"),
+        (hyperfine(times='"1"'), "hyperfine", "times has an item that is not a number"),
+        (hyperfine(times="true"), "hyperfine", "times has an item that is not a number"),
+        (hyperfine(times="[1.0]"), "hyperfine", "times has an item that is not a number"),
         (hyperfine(more=',"exit_codes":[0]'), "hyperfine", "2 times and 1 exit_codes"),
-        (hyperfine(more=',"exit_codes":5'), "hyperfine", "exit_codes is no list"),
-        ('{"results":5}', "hyperfine", "results is no list"),
-        ('{"results":[5]}', "hyperfine", "a result is no object"),
+        (hyperfine(more=',"exit_codes":5'), "hyperfine", "exit_codes is not a list"),
+        ('{"results":5}', "hyperfine", "results is not a list"),
+        ('{"results":[5]}', "hyperfine", "a result is not an object"),
         ("5", "hyperfine", "the first line holds numbers, not the names of columns"),
-        ("null", "pyperf", "the document is no object"),
-        ('{"benchmarks":{}}', "pyperf", "benchmarks is no list"),
-        ('{"benchmarks":[{"runs":[{"values":{"a":1}}]}]}', "pyperf", "values is no list"),
-        ('{"benchmarks":[{"runs":[[]]}]}', "pyperf", "a run is no object"),
-        ('{"metadata":[],"runs":[]}', "pyperf", "metadata is no object"),
-        ('{"metadata":{"name":["x"]},"runs":[]}', "pyperf", "name is no text"),
-        ('{"a":1', "pyperf", "it isn't what JSON has there"),
+        ("null", "pyperf", "the document is not an object"),
+        ('{"benchmarks":{}}', "pyperf", "benchmarks is not a list"),
+        ('{"benchmarks":[{"runs":[{"values":{"a":1}}]}]}', "pyperf", "values is not a list"),
+        ('{"benchmarks":[{"runs":[[]]}]}', "pyperf", "a run is not an object"),
+        ('{"metadata":[],"runs":[]}', "pyperf", "metadata is not an object"),
+        ('{"metadata":{"name":["x"]},"runs":[]}', "pyperf", "name is not a text"),
+        ('{"a":1', "pyperf", "invalid JSON from line 1"),
         ("", "pyperf", "is empty"),
         ("\ufeff", "hyperfine", "is empty"),
     ],

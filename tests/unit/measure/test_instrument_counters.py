@@ -50,13 +50,13 @@ def test_a_file_that_was_cut_short_is_refused(tmp_path: Path, length: int) -> No
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (item(0, "", "a", b"x") + end(2) + b"more", "its end"),
+        (item(0, "", "a", b"x") + end(2) + b"more", "its last line"),
         (item(0, "", "a", b"x") + item(0, "", "a", b"y") + end(2), "twice in one"),
         (item(0, "", "a", b"x") + item(2, "t", "b", b"y") + end(3), "not in the first snapshot"),
         (item(1, "", "a", b"x") + end(2), "not in the first snapshot"),
         (item(0, "", "a", b"x") + item(2, "t", "a", b"y") + item(1, "", "a", b"z") + end(3), "out of order"),
-        (item(0, "", "a", b"x") + item(5, "t", "a", b"y") + end(3), "its end"),
-        (end(2), "its end"),
+        (item(0, "", "a", b"x") + item(5, "t", "a", b"y") + end(3), "its last line"),
+        (end(2), "its last line"),
         (b'{"v":1,"snapshot":0,"after":"","name":"a","bytes":99999999999}\n', "a line of it"),
         (b'{"v":1,"snapshots":99999}\n', "a line of it"),
         (b"".join(item(0, "", str(number), b"") for number in range(20_001)) + end(2), "more than 20,000 items"),

@@ -27,7 +27,7 @@ def test_the_patterns_of_the_documentation_find_each_number_once() -> None:
     documentation = (Path(__file__).parents[3] / "docs" / "loads.md").read_text()
     patterns = [line.split("'")[1] for line in documentation.splitlines() if line.startswith("pattern = '")]
     outcome = json.loads(line := loads("matmul", "--size", "8", "--json").stdout)
-    numbers = [[str(match[1]) for match in regex.compiled(pattern).finditer(line)] for pattern in patterns]
+    numbers = [[str(match[1]) for match in regex.compile_pattern(pattern).finditer(line)] for pattern in patterns]
     values = [metric["value"] for metric in outcome["metrics"]]
     assert [[float(number) for number in of_pattern] for of_pattern in numbers] == [[value] for value in values]
 

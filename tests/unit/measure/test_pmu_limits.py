@@ -81,7 +81,7 @@ def test_a_small_record_of_very_many_things_is_refused_before_anything_is_made_o
 
 def test_a_body_of_more_bytes_than_any_sound_record_has_is_not_inflated(tmp_path: Path) -> None:
     megabytes, error = peak_of_reading(tmp_path / "r", region(nodes=times(64_000_000, b"\0\0\0\1")))
-    assert "bytes: Input should be less" in str(error)
+    assert "bytes: it must be" in str(error)
     assert megabytes < 1.2 * MOST["body_bytes"] / MEGABYTE  # the file is read into so much room at first
 
 
@@ -109,7 +109,7 @@ def test_a_file_of_any_size_and_kind_is_read_with_a_limit(tmp_path: Path) -> Non
     with pytest.raises(KdynoError, match="larger than"):
         read_pmu_record(tmp_path / "r")
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(KdynoError, match="no regular file"):
+    with pytest.raises(KdynoError, match="not a regular file"):
         read_pmu_record(tmp_path / "pipe")
 
 

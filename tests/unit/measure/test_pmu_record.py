@@ -167,12 +167,12 @@ def test_markers_that_were_never_closed_are_named(tmp_path: Path, benchmarks: tu
 def test_a_record_with_something_after_its_end_is_damaged(tmp_path: Path) -> None:
     assert type(error_of(tmp_path / "r", encode(specimen()) + b"x")) is PmuRecordDamaged
     assert "numbers follow its end" in str(error_of(tmp_path / "r", with_body(encode_body(specimen()) + b"\0")))
-    assert "more than its header says" in str(error_of(tmp_path / "r", with_body(encode_body(specimen()), bytes=9)))
+    assert "end that its header gives" in str(error_of(tmp_path / "r", with_body(encode_body(specimen()), bytes=9)))
 
 
 def test_a_body_that_would_inflate_without_end_is_not_inflated(tmp_path: Path) -> None:
     bomb = encoded(header(encode(specimen())), bytes(50_000_000))
-    assert "more than its header says" in str(error_of(tmp_path / "r", bomb))
+    assert "end that its header gives" in str(error_of(tmp_path / "r", bomb))
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_a_header_that_no_reader_of_json_likes_is_never_more_than_a_clear_error(
         (varints([1 << 40]), "longer than the body"),
         (varints([MOST["functions"] + 1] + [0] * 200_000), "more than 65,536 functions"),
         (varints([1, 0, 0, 1 << 40]), "a name is longer than 1024 bytes"),
-        (varints([1, 0, 0, LONGEST_NAME]), "amid a name"),
+        (varints([1, 0, 0, LONGEST_NAME]), "within a name"),
         (b"\xff" * 20, "exceeds 64 bits"),
         (varints([0, 1 << 40]), "longer than the body"),
         (varints([0, 1, 0, 1 << 62]), "longer than the body"),

@@ -10,7 +10,7 @@ import pytest
 from kdyno.base.measurement import Benchmark, Sample
 from kdyno.measure.cycles.family import load_family
 from kdyno.measure.cycles.predict import cycles
-from kdyno.measure.cycles.samples import RegionMissing, in_clock, in_units
+from kdyno.measure.cycles.samples import RegionMissing, convert_samples, convert_units
 from kdyno.measure.guest.pmu import plugin_words
 from kdyno.measure.guest.pmu_parts import BLOCK, BRANCH, Context, Region
 from kdyno.measure.guest.pmu_record import PmuRecord
@@ -59,7 +59,7 @@ COUNTED = record(
 
 
 def test_instructions_are_those_of_user_code_and_of_the_kernel_in_tasks_and_exceptions() -> None:
-    samples = in_clock(SAMPLES, BENCHMARKS, COUNTED, FAMILY, "instructions")
+    samples = convert_samples(SAMPLES, BENCHMARKS, COUNTED, FAMILY, "instructions")
     assert [sample.elapsed for sample in samples] == [130, 120, 70_001]
     assert [(sample.benchmark, sample.iteration, sample.work) for sample in samples] == [
         (sample.benchmark, sample.iteration, sample.work) for sample in SAMPLES
@@ -67,7 +67,7 @@ def test_instructions_are_those_of_user_code_and_of_the_kernel_in_tasks_and_exce
 
 
 def test_cycles_are_modelled_from_the_same_events() -> None:
-    samples = in_clock(SAMPLES, BENCHMARKS, COUNTED, FAMILY, "cycles")
+    samples = convert_samples(SAMPLES, BENCHMARKS, COUNTED, FAMILY, "cycles")
     events = np.array([[110, 8, 20], [100, 7, 20], [70_000, 900, 1]], np.uint64)
     assert [sample.elapsed for sample in samples] == [
         max(1, round(count)) for count in cycles(events, NAMES, FAMILY).tolist()
@@ -76,7 +76,7 @@ def test_cycles_are_modelled_from_the_same_events() -> None:
 
 def test_a_sample_that_is_a_value_of_its_own_is_left_as_it_is() -> None:
     own = Sample(benchmark="p99", iteration=0, value=1.5)
-    assert in_clock((own, SAMPLES[2]), BENCHMARKS, COUNTED, FAMILY, "instructions") == (
+    assert convert_samples((own, SAMPLES[2]), BENCHMARKS, COUNTED, FAMILY, "instructions") == (
         own,
         SAMPLES[2].model_copy(update={"elapsed": 70_001}),
     )
@@ -85,30 +85,30 @@ def test_a_sample_that_is_a_value_of_its_own_is_left_as_it_is() -> None:
 def test_a_region_in_which_nothing_was_counted_is_one_unit_long() -> None:
     nothing = record({0: {0: [[0, 0, 0], [0, 0, 0], [9, 9, 9]]}})
     for clock in ("cycles", "instructions"):
-        assert in_clock(SAMPLES[:1], BENCHMARKS, nothing, FAMILY, clock)[0].elapsed == 1
+        assert convert_samples(SAMPLES[:1], BENCHMARKS, nothing, FAMILY, clock)[0].elapsed == 1
 
 
 def test_counts_beyond_what_a_store_holds_are_cut() -> None:
     huge = record({0: {0: [[2**64 - 1, 0, 0], [0, 0, 0], [0, 0, 0]]}})
-    assert in_clock(SAMPLES[:1], BENCHMARKS, huge, FAMILY, "instructions")[0].elapsed == 2**63 - 1
+    assert convert_samples(SAMPLES[:1], BENCHMARKS, huge, FAMILY, "instructions")[0].elapsed == 2**63 - 1
 
 
 @pytest.mark.parametrize("counts", [{}, {0: {0: [[1, 1, 1]] * 3}}])
 def test_a_sample_without_its_region_is_named(counts: dict[int, dict[int, list[list[int]]]]) -> None:
     iteration = 1 if counts else 0
     with pytest.raises(RegionMissing, match=f"nothing for lat_syscall.null, iteration {iteration}"):
-        in_clock(SAMPLES, BENCHMARKS, record(counts), FAMILY, "instructions")
+        convert_samples(SAMPLES, BENCHMARKS, record(counts), FAMILY, "instructions")
 
 
 def test_a_boot_without_samples_needs_no_regions() -> None:
-    assert in_clock((), BENCHMARKS, record({}), FAMILY, "cycles") == ()
+    assert convert_samples((), BENCHMARKS, record({}), FAMILY, "cycles") == ()
 
 
 def test_units_say_which_clock_was_read() -> None:
-    assert [sample.unit for sample in in_units(BENCHMARKS, "cycles")] == ["cycles", "B/cycle"]
-    assert [sample.unit for sample in in_units(BENCHMARKS, "instructions")] == ["instr", "B/instr"]
+    assert [sample.unit for sample in convert_units(BENCHMARKS, "cycles")] == ["cycles", "B/cycle"]
+    assert [sample.unit for sample in convert_units(BENCHMARKS, "instructions")] == ["instr", "B/instr"]
     of_a_command = BENCHMARKS[0].model_copy(update={"unit": "requests/s"})
-    assert in_units([of_a_command], "cycles") == (of_a_command,)
+    assert convert_units([of_a_command], "cycles") == (of_a_command,)
 
 
 def test_the_plugin_gets_its_options_with_commas_doubled() -> None:

@@ -79,10 +79,10 @@ def test_no_stream_at_all_is_a_fault_not_an_exception(tmp_path: Path) -> None:
     [
         ((*WHOLE[:2], WHOLE[2][:-5]), "agent record 2 is truncated"),
         ((*WHOLE[:2], b'{"v":1,\xff\xfe}\n'), "agent record 2 is not UTF-8 (byte 7)"),
-        ((*WHOLE[:2], b"not json\n"), "agent record 2: the record: Invalid JSON"),
+        ((*WHOLE[:2], b"not json\n"), "agent record 2: the record: it is no JSON"),
         ((line(HELLO | {"v": 2}),), "agent record 0: version 2, but this kdyno reads version 1"),
-        ((*WHOLE[:2], line(SAMPLE | {"extra": 1})), "agent record 2: sample.extra: Extra inputs"),
-        ((*WHOLE[:2], line(SAMPLE | {"elapsed": 0})), "agent record 2: sample.elapsed: Input should be greater than 0"),
+        ((*WHOLE[:2], line(SAMPLE | {"extra": 1})), "agent record 2: sample.extra: there is no such key"),
+        ((*WHOLE[:2], line(SAMPLE | {"elapsed": 0})), "agent record 2: sample.elapsed: it must be greater than 0"),
         ((*WHOLE[:2], line(SAMPLE | {"work": 1 << 70})), "agent record 2: sample.work"),
         ((*WHOLE[:2], line(SAMPLE | {"elapsed": "5"})), "agent record 2: sample.elapsed"),
         ((WHOLE[0], WHOLE[2]), "agent record 1: lat_x was not declared"),
@@ -92,20 +92,20 @@ def test_no_stream_at_all_is_a_fault_not_an_exception(tmp_path: Path) -> None:
         ((WHOLE[1],), "agent record 0: the stream must start with one hello"),
         ((WHOLE[0], WHOLE[0]), "agent record 1: the stream must start with one hello"),
         ((WHOLE[0], b"x" * (LONGEST_LINE + 5) + b"\n"), f"agent record 1 is longer than {LONGEST_LINE} bytes"),
-        ((WHOLE[0], line({"v": 1, "type": "surprise"})), "agent record 1: the record: Input tag 'surprise'"),
+        ((WHOLE[0], line({"v": 1, "type": "surprise"})), "agent record 1: the record: there is no such type"),
         ((*WHOLE[:2], b'{"v":1,"x":' + b"[" * 100_000), "agent record 2 is truncated"),
-        ((*WHOLE[:2], b'{"v":1,"x":' + b"[" * 100_000 + b"\n"), "agent record 2: the record: Invalid JSON: recursion"),
-        ((*WHOLE[:2], line(SAMPLE).replace(b"500", b"5" * 5000)), "agent record 2: the record: Invalid JSON: number"),
-        ((line(HELLO).replace(b"6.12.1", rb"\ud800"),), "agent record 0: the record: Invalid JSON: "),
+        ((*WHOLE[:2], b'{"v":1,"x":' + b"[" * 100_000 + b"\n"), "agent record 2: the record: it is no JSON: recursion"),
+        ((*WHOLE[:2], line(SAMPLE).replace(b"500", b"5" * 5000)), "agent record 2: the record: it is no JSON: number"),
+        ((line(HELLO).replace(b"6.12.1", rb"\ud800"),), "agent record 0: the record: it is no JSON: "),
         ((line(HELLO | {"lane": "wall"}),), "agent record 0: it measures in lane wall, the job says model"),
-        ((*WHOLE[:2], WHOLE[1]), "agent record 2: it begins lat_x where nothing more was asked for"),
-        ((WHOLE[0], line(BENCHMARK | {"name": "lat_y"})), "agent record 1: it begins lat_y where lat_x was asked for"),
+        ((*WHOLE[:2], WHOLE[1]), "agent record 2: it begins lat_x where nothing more was expected"),
+        ((WHOLE[0], line(BENCHMARK | {"name": "lat_y"})), "agent record 1: it begins lat_y where lat_x was expected"),
         ((WHOLE[0], line(BENCHMARK | {"unit": "MB/s"})), "agent record 1: it says unit MB/s of lat_x, which is instr"),
-        ((*WHOLE[:2], line(SAMPLE | {"iteration": 2})), "agent record 2: lat_x iteration 2, of 2 that were asked for"),
+        ((*WHOLE[:2], line(SAMPLE | {"iteration": 2})), "agent record 2: lat_x iteration 2, of 2 that were requested"),
         ((WHOLE[0], BROKEN), "agent record 1: lat_x was not declared"),
         ((*WHOLE[:2], BROKEN, BROKEN), "agent record 3: lat_x is broken twice"),
-        ((WHOLE[0], EXITED), "agent record 1: it speaks of a program where lat_x was asked for"),
-        ((WHOLE[0], line({"v": 1, "type": "end", "records": 1})), "agent record 1: the end, where lat_x was asked for"),
+        ((WHOLE[0], EXITED), "agent record 1: it reports on a program where lat_x was expected"),
+        ((WHOLE[0], line({"v": 1, "type": "end", "records": 1})), "agent record 1: the end, where lat_x was expected"),
     ],
 )
 def test_an_unsound_stream_is_read_up_to_its_first_fault_which_is_named(
@@ -153,12 +153,12 @@ def test_after_a_step_that_failed_comes_the_tear_down_and_only_then(tmp_path: Pa
 @pytest.mark.parametrize(
     ("lines", "fault"),
     [
-        ((line(HELLO), step("command")), "agent record 1: it begins x, command 0, which is not what comes next"),
+        ((line(HELLO), step("command")), "agent record 1: it begins x, command 0, which is not the next step"),
         ((line(HELLO), step("set-up", program="y")), "agent record 1: it begins y, set-up 0"),
         ((*UP, step("command"), step("command", 1)), "agent record 4: it begins x, command 1"),
-        ((*UP, EXITED), "agent record 3: it speaks of a step, and none is being carried out"),
-        ((*UP, LEFT), "agent record 3: it says that x is over, which has more to do"),
-        ((*UP, end(3)), "agent record 3: the end, where the program x was asked for"),
+        ((*UP, EXITED), "agent record 3: it reports on a step, but none is running"),
+        ((*UP, LEFT), "agent record 3: it says that x is over, which still has steps"),
+        ((*UP, end(3)), "agent record 3: the end, where the program x was expected"),
         ((line(HELLO), step("set-up"), FAILED, *DOWN, LEFT), "agent record 6: it says that x is over"),
     ],
 )
@@ -194,7 +194,7 @@ def test_after_a_report_or_its_run_that_failed_comes_the_tear_down(tmp_path: Pat
 @pytest.mark.parametrize(
     ("lines", "fault"),
     [
-        ((*UP, step("report")), "agent record 3: it begins x, report 0, which is not what comes next"),
+        ((*UP, step("report")), "agent record 3: it begins x, report 0, which is not the next step"),
         ((*UP, step("command"), step("report")), "agent record 4: it begins x, report 0"),
         ((*UP, step("command"), EXITED, step("command", 1)), "agent record 5: it begins x, command 1"),
         ((*UP, step("command"), EXITED, step("report", 1)), "agent record 5: it begins x, report 1"),
@@ -210,7 +210,7 @@ def test_a_report_is_only_told_of_after_its_run(tmp_path: Path, lines: tuple[byt
 
 def test_a_report_that_nobody_asked_for_is_a_fault(tmp_path: Path) -> None:
     report = read_stream(stream(tmp_path, *ONE_RUN), Asked("model", 1, programs=(TWICE,)))
-    assert report.fault == "agent record 5: it begins x, report 0, which is not what comes next"
+    assert report.fault == "agent record 5: it begins x, report 0, which is not the next step"
 
 
 @pytest.mark.parametrize("busy", [{}, {"busy_user": -1}, {"busy_system": 1 << 63}, {"busy_user": 0.5}])
@@ -243,7 +243,7 @@ def test_a_program_that_is_measured_is_a_benchmark_after_those_of_the_tests(tmp_
 @pytest.mark.parametrize(
     ("lines", "fault"),
     [
-        ((line(HELLO), step("set-up")), "agent record 1: it speaks of a program where x-y.request was asked for"),
+        ((line(HELLO), step("set-up")), "agent record 1: it reports on a program where x-y.request was expected"),
         ((line(HELLO), line(REQUEST | {"unit": "ns"})), "agent record 1: it says unit ns of x-y.request"),
         ((line(HELLO), line(REQUEST), line(TOOK | {"iteration": 2})), "agent record 2: x-y.request iteration 2, of 2"),
     ],
@@ -322,4 +322,4 @@ def test_the_largest_stream_that_a_job_allows_takes_little_memory(tmp_path: Path
     assert peak < 1000 * 1700 + 1_000_000
     with path.open("ab") as file:
         file.writelines([line(SAMPLE | {"benchmark": "lat_x.0", "iteration": 50})] * 2)
-    assert (read_stream(path, asked).fault or "").endswith("lat_x.0 iteration 50, of 50 that were asked for")
+    assert (read_stream(path, asked).fault or "").endswith("lat_x.0 iteration 50, of 50 that were requested")

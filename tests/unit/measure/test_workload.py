@@ -14,20 +14,21 @@ from pydantic import TypeAdapter, ValidationError
 from kdyno.base.measurement import Benchmark, BootStatus, Sample
 from kdyno.boot.base import BootEnd
 from kdyno.measure.guest.agent import UnknownTest
-from kdyno.measure.guest.job import Load, Program
+from kdyno.measure.guest.job import Program
 from kdyno.measure.guest.steps import MOST_STDERR, MOST_STDOUT, StepReport
 from kdyno.measure.guest.stream import AgentReport, Asked, read_stream
 from kdyno.measure.workload.base import NoTests, NotRead, WorkloadSettings
 from kdyno.measure.workload.command import CommandWorkload
 from kdyno.measure.workload.lmbench import LmbenchWorkload
 from kdyno.measure.workload.metrics import LONGEST_LINE, MOST_LINES, MOST_METRICS, AnyMetric, EventMetric, Metric
+from kdyno.measure.workload.needs import Load
 from kdyno.measure.workload.registry import WORKLOADS, WorkloadConfig
-from kdyno.run.one_boot import measured
-from kdyno.run.run_plan import plan_run
+from kdyno.runs.one_boot import measured
+from kdyno.runs.run_plan import plan_run
 from tests.unit.measure.test_stream import HELLO, line, stream
 from tests.unit.pmu_specimen import specimen, write
-from tests.unit.run.test_forecast import prepared
-from tests.unit.run.test_keys import changed
+from tests.unit.runs.test_forecast import prepared
+from tests.unit.runs.test_keys import changed
 
 ANY: TypeAdapter[WorkloadSettings] = TypeAdapter(WorkloadConfig)
 PIPE = Benchmark(name="lat_pipe.roundtrip", test="lat_pipe", unit="instr", direction="lower", description="")
@@ -78,8 +79,8 @@ def test_lmbench_adds_its_tests_and_the_iterations_of_the_lane() -> None:
 
 def test_lmbench_names_the_benchmarks_of_its_tests_and_may_be_narrowed_to_some() -> None:
     assert LmbenchWorkload(tests=("lat_pipe",)).benchmark_names() == ("lat_pipe",)
-    assert LmbenchWorkload().only(("lat_pipe",)).benchmark_names() == ("lat_pipe",)
-    assert LmbenchWorkload().only(()) == LmbenchWorkload()
+    assert LmbenchWorkload().select_tests(("lat_pipe",)).benchmark_names() == ("lat_pipe",)
+    assert LmbenchWorkload().select_tests(()) == LmbenchWorkload()
 
 
 def test_what_is_counted_of_lmbench_are_its_tests_with_their_parameters() -> None:
@@ -106,10 +107,10 @@ def test_a_command_adds_itself_and_no_tests() -> None:
 
 def test_a_command_has_no_tests_to_choose_from_and_one_sample_in_a_boot() -> None:
     workload = command(p99=r"(\d+)")
-    assert workload.only(()) == workload.with_iterations(1) == workload
+    assert workload.select_tests(()) == workload.with_iterations(1) == workload
     assert (workload.iterations_range, workload.benchmark_names()) == ((1, 1), ("p99",))
     with pytest.raises(NoTests, match="type `command` has no tests"):
-        workload.only(("lat_pipe",))
+        workload.select_tests(("lat_pipe",))
 
 
 def test_a_commands_numbers_become_samples_of_its_benchmarks() -> None:
@@ -121,7 +122,7 @@ def test_a_commands_numbers_become_samples_of_its_benchmarks() -> None:
     assert values(report) == {"ops": 12.5, "p99": 830}
     assert [
         (benchmark.name, benchmark.test, benchmark.unit, benchmark.direction)
-        for benchmark in workload.described(report)
+        for benchmark in workload.describe_benchmarks(report)
     ] == [
         ("ops", "command", "1/s", "higher"),
         ("p99", "command", "us", "lower"),
@@ -147,7 +148,7 @@ def test_what_was_counted_in_a_region_is_the_mean_of_its_iterations_without_inte
     report = workload.read(agent_report(b""), write(tmp_path / "record", record))
     assert values(report) == {"calls": mean["calls"], "both": mean["instructions"] + mean["calls"], "pipe": 12}
     assert workload.events() == ("calls", "instructions")
-    assert workload.described(report)[0].description == "calls, as the emulated PMU counts it"
+    assert workload.describe_benchmarks(report)[0].description == "calls, as the emulated PMU counts it"
 
 
 def test_a_count_that_is_not_there_or_is_0_is_broken_and_the_others_are_not(tmp_path: Path) -> None:
@@ -188,7 +189,7 @@ def test_what_a_guest_declares_by_itself_is_no_part_of_a_commands_samples() -> N
         agent_report(OUTPUT, benchmarks=(PIPE,), samples=(forged,), unsupported={"x": "y"}, broken={"p99": "z"})
     )
     assert (values(report), report.unsupported, report.broken) == ({"p99": 830}, {}, {})
-    assert [benchmark.name for benchmark in workload.described(report)] == ["p99"]
+    assert [benchmark.name for benchmark in workload.describe_benchmarks(report)] == ["p99"]
 
 
 @pytest.mark.parametrize(
@@ -198,14 +199,14 @@ def test_what_a_guest_declares_by_itself_is_no_part_of_a_commands_samples() -> N
         (b"", "no line of the output matches its pattern"),
         (b"x=1\ny\nx=1\n", "its pattern matches more than once: in line 1 and in line 3"),
         (b"x=1 x=2\n", "its pattern matches more than once: in line 1 and in line 1"),
-        (b"x=0\n", "line 1 says '0', which is no positive number"),
-        (b"\nx=-3\n", "line 2 says '-3', which is no positive number"),
-        (b"x=nan\n", "line 1 says 'nan', which is no positive number"),
-        (b"x=inf\n", "line 1 says 'inf', which is no positive number"),
-        (b"x=1e999\n", "line 1 says '1e999', which is no positive number"),
-        (b"x=fast\n", "line 1 says 'fast', which is no positive number"),
-        (b"x=\x1b[31m\xffred\n", "line 1 says '\ufffdred', which is no positive number"),
-        (b"x=" + b"9" * 1000 + b"\n", f"line 1 says '{'9' * 60}', which is no positive number"),
+        (b"x=0\n", "line 1 says '0', which is not a positive number"),
+        (b"\nx=-3\n", "line 2 says '-3', which is not a positive number"),
+        (b"x=nan\n", "line 1 says 'nan', which is not a positive number"),
+        (b"x=inf\n", "line 1 says 'inf', which is not a positive number"),
+        (b"x=1e999\n", "line 1 says '1e999', which is not a positive number"),
+        (b"x=fast\n", "line 1 says 'fast', which is not a positive number"),
+        (b"x=\x1b[31m\xffred\n", "line 1 says '\ufffdred', which is not a positive number"),
+        (b"x=" + b"9" * 1000 + b"\n", f"line 1 says '{'9' * 60}', which is not a positive number"),
         (b" " * LONGEST_LINE + b"x=1\n", "no line of the output matches its pattern"),
     ],
 )
@@ -215,13 +216,13 @@ def test_a_metric_that_is_missing_repeated_or_no_positive_number_is_broken_and_t
     report = command(good=r"good (\d+)", bad=r"x=(\S*)").read(agent_report(stdout + b"\ngood 5\n"))
     assert values(report) == {"good": 5}
     assert report.broken == {"bad": why}
-    with pytest.raises(NotRead, match="the command said none of its numbers; bad: "):
+    with pytest.raises(NotRead, match="the command printed none of its numbers; bad: "):
         command(bad=r"x=(\S*)").read(agent_report(stdout))
 
 
 def test_a_group_that_took_no_part_in_the_match_is_no_number() -> None:
     assert command(good=r"p99 = (\d+)", bad=r"ops:(x)?").read(agent_report(OUTPUT)).broken == {
-        "bad": "line 2 says '', which is no positive number"
+        "bad": "line 2 says '', which is not a positive number"
     }
 
 

@@ -18,7 +18,7 @@ from kdyno.boot.guest_root import FILES, NotUnpacked, UnfitPackage, filtered, gu
 from kdyno.boot.initramfs import initramfs
 from kdyno.boot.local import LocalConfig, LocalMachine, NotInstalled
 from kdyno.boot.qemu_config import QemuConfig
-from kdyno.measure.guest.job import Job, Load, Measured
+from kdyno.measure.guest.job import Job, Measured
 from kdyno.measure.guest.steps import MOST_STDOUT, Phase, StepReport
 from kdyno.measure.guest.stream import AgentReport
 from kdyno.measure.workload.base import NotRead
@@ -31,9 +31,11 @@ from kdyno.measure.workload.definition import (
     own_names,
 )
 from kdyno.measure.workload.metrics import AnyMetric, Output
+from kdyno.measure.workload.named import NoTrainingLoad, OneProgramTwice, training_load
+from kdyno.measure.workload.needs import Load, Needs
 from kdyno.measure.workload.programs import NotInUse, OneNameTwice, OtherLane, ProgramsWorkload
-from kdyno.run.experiment.load import NoTrainingLoad, OneProgramTwice, load_experiment, training_load
-from kdyno.run.one_boot import measured
+from kdyno.runs.experiment.resolve import load_experiment
+from kdyno.runs.one_boot import measured
 
 SMALL = """
 name = "small"
@@ -112,7 +114,7 @@ def test_a_workload_that_failed_is_broken_and_the_others_are_not(tmp_path: Path)
         ("other.rate", "other.system"), "its set-up ended with status 1: no such server"
     )
     assert {sample.benchmark for sample in report.samples} == {"small.rate", "small.system"}
-    with pytest.raises(NotRead, match=r"no workload said any of its numbers; small\.rate: its set-up ended"):
+    with pytest.raises(NotRead, match=r"no workload printed any of its numbers; small\.rate: its set-up ended"):
         used(tmp_path).read(AgentReport(steps=(step("set-up", status=2),)))
 
 
@@ -145,7 +147,7 @@ def test_a_command_that_failed_has_no_operations(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        (COUNTED.replace('"often"]', '"seldom"]'), "counted by seldom, which is no parameter"),
+        (COUNTED.replace('"often"]', '"seldom"]'), "counted by seldom, which is not a parameter"),
         (COUNTED.replace('"request"', '"rate"'), "the operation has the name of a metric"),
     ],
 )
@@ -203,19 +205,19 @@ def test_a_number_may_stand_in_json_in_a_table_or_where_kdyno_judge_finds_it() -
 @pytest.mark.parametrize(
     ("output", "metric", "why"),
     [
-        (b"{", {"json": "a"}, "no JSON document"),
+        (b"{", {"json": "a"}, "not a JSON document"),
         (b'{"a": 1, "a": 2}', {"json": "a"}, "a key is there twice"),
-        (b"[" * 100_000, {"json": "a"}, "no JSON document"),
+        (b"[" * 100_000, {"json": "a"}, "not a JSON document"),
         (b'{"a": [1]}', {"json": "a[1]"}, "has no \\[1\\] where"),
-        (b'{"a": {}}', {"json": "a"}, "is no number"),
-        (b'{"a": true}', {"json": "a"}, "is no number"),
-        (b'{"a": NaN}', {"json": "a"}, "is no positive number"),
+        (b'{"a": {}}', {"json": "a"}, "is not a number"),
+        (b'{"a": true}', {"json": "a"}, "is not a number"),
+        (b'{"a": NaN}', {"json": "a"}, "is not a positive number"),
         (b"A B\nx 1\nA B\n", {"column": "B", "row": "x"}, "2 lines have the heading B"),
         (b"A B\nx 1\nx 2\n", {"column": "B", "row": "x"}, "2 rows begin with x"),
         (b"A B\nx\n", {"column": "B", "row": "x"}, "ends before the column B"),
         (b"A B\n", {"column": "C", "row": "x"}, "no lines have the heading C"),
         (b"hello", {"format": "stress-ng", "series": "pipe"}, "the output has nothing"),
-        (b"hello", {"format": "no-such", "series": "pipe"}, "there is no format no-such"),
+        (b"hello", {"format": "no-such", "series": "pipe"}, "unknown format no-such"),
     ],
 )
 def test_a_number_that_is_not_there_once_is_broken(output: bytes, metric: dict[str, str], why: str) -> None:
@@ -239,7 +241,7 @@ def test_output_that_was_cut_is_no_document() -> None:
         (("runs = 2", "report = ''"), "`report`: a text is expected that is not empty"),
         (('{ time = "system" }', '{ share = "user" }'), "metrics.system.share"),
         (("runs = 2", "unpack = { '/etc/x.tar' = '.' }"), "unpack./etc/x.tar"),
-        (("runs = 2", "unpack = { 'usr/x.tar' = '(' }"), "no regular expression"),
+        (("runs = 2", "unpack = { 'usr/x.tar' = '(' }"), "not a regular expression"),
         (("[metrics]", "[metrics"), "not TOML"),
     ],
 )
@@ -260,7 +262,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(OneNameTwice, match="the name small"):
         ProgramsWorkload(use=("./small.toml", "small.toml")).located(small(tmp_path).parent)
     wall = small(tmp_path, SMALL.replace("runs = 2", 'lanes = ["wall"]'))
-    with pytest.raises(OtherLane, match="nothing in the lane model"):
+    with pytest.raises(OtherLane, match="no meaning in the lane model"):
         ProgramsWorkload(use=(str(wall),)).located(tmp_path).part("model")
 
 
@@ -274,7 +276,7 @@ def test_a_workload_may_be_in_use_twice_under_two_names_with_parameters_of_their
         ("ill", "ill"),
         ("pipe", None),
     ]
-    assert [benchmark.name for benchmark in twice.described(AgentReport())][:4] == [
+    assert [benchmark.name for benchmark in twice.describe_benchmarks(AgentReport())][:4] == [
         "small.rate",
         "small.system",
         "ill.rate",
@@ -299,8 +301,8 @@ def test_an_experiment_records_its_workloads_and_asks_the_kernel_for_what_they_n
 
 
 def test_a_model_lane_has_one_cpu_whatever_a_workload_wishes() -> None:
-    assert QemuConfig().suited(100, 4).cpus == 1
-    assert QemuConfig(lane="wall").suited(100, 4) == QemuConfig(lane="wall", cpus=4)
+    assert QemuConfig().at_least(Needs(memory_mb=100), 4).cpus == 1
+    assert QemuConfig(lane="wall").at_least(Needs(memory_mb=100), 4) == QemuConfig(lane="wall", cpus=4)
 
 
 def test_a_root_is_an_archive_without_documentation_and_with_the_files_of_a_system() -> None:
@@ -378,7 +380,9 @@ def test_a_package_that_is_no_name_or_not_here_is_refused(tmp_path: Path) -> Non
     with pytest.raises(UnfitPackage, match="no name of a Debian package"):
         guest_root(["--setup-hook=reboot"], {}, State(tmp_path), Talk(quiet=True))
     with pytest.raises(NotInstalled, match="kdyno-no-such-package"):
-        LocalMachine(LocalConfig()).provide(["kdyno-no-such-package"], {}, State(tmp_path), Talk(quiet=True))
+        LocalMachine(LocalConfig()).provide(
+            Needs(packages=("kdyno-no-such-package",)), State(tmp_path), Talk(quiet=True)
+        )
 
 
 def test_experiments_on_builds_and_specialised_kernels_have_the_same_kernels() -> None:

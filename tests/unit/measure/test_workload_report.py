@@ -30,7 +30,7 @@ def test_a_report_is_a_step_of_the_program(tmp_path: Path) -> None:
     assert program.steps == (program.command, program.report)
     assert uses_loads([program.model_copy(update={"report": ("sh", "-c", "kdyno-loads list")})])
     job = Job(lane="wall", iterations=1, programs=(program,))
-    assert b'"report":["sh","-euc","echo rate 5"]' in job.encoded()
+    assert b'"report":["sh","-euc","echo rate 5"]' in job.encode()
 
 
 def test_the_numbers_of_a_run_are_in_what_it_wrote_and_in_what_its_report_wrote(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def tool(name: str) -> str:
 
 @pytest.fixture(name="vmlinux", scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    tool("llvm-profgen"), tool("llvm-symbolizer")
+    tool("llvm-profgen")
     return build(tmp_path_factory.mktemp("toy"), "-gmlt", "-fdebug-info-for-profiling")
 
 

@@ -19,7 +19,7 @@ from kdyno.profile.counted import count_by_source, counted_by_clang, counted_by_
 from kdyno.profile.ir_profile import CountedFunction
 from kdyno.profile.objects import Counted, Fate, ProfileObjects, Training, count_by_folder, fate_of
 from kdyno.profile.show_objects import print_objects
-from kdyno.run.objects import NoProfile, ProvenanceUnreadable, objects_of_image
+from kdyno.runs.objects import NoProfile, ProvenanceUnreadable, objects_of_image
 from kdyno.store.store import Store
 from tests.unit import ir_specimen
 from tests.unit.objects_specimen import (
@@ -108,7 +108,7 @@ def test_a_provenance_that_is_damaged_is_named(state: State) -> None:
     tuned = keep_all(state)
     [path] = state.inputs.glob("*.json")
     path.write_text('{"exporter": "pgo-gcc"}')
-    with pytest.raises(ProvenanceUnreadable, match=f"{path}: Field required"):
+    with pytest.raises(ProvenanceUnreadable, match=f"{path}: .*: it is missing"):
         shown(tuned, state)
 
 
@@ -245,9 +245,8 @@ def test_the_file_in_a_name_is_that_of_the_kernels_tree(name: str, file: str | N
 def test_counters_of_a_program_that_ran_are_told_apart_by_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for tool in (ir_specimen.COMPILER, "llvm-dwarfdump-19"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"needs {tool}")
+    if shutil.which(ir_specimen.COMPILER) is None:
+        pytest.skip(f"needs {ir_specimen.COMPILER}")
     monkeypatch.setitem(ir_specimen.SOURCES, "idle.c", "int idle(int n) { return n * 3; }\n")
     program = ir_specimen.build(tmp_path, "-g1")
     memory = ir_specimen.run(tmp_path, program)

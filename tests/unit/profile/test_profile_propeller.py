@@ -119,7 +119,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compile_with(directory: Path, program: str, *flags: str) -> None:
-    for tool in (COMPILER, "ld.lld-19", "llvm-readobj-19", "llvm-dwarfdump-19"):
+    for tool in (COMPILER, "ld.lld-19", "llvm-readobj-19"):
         if shutil.which(tool) is None:
             pytest.skip(f"needs {tool}")
     words = [COMPILER, "-O2", "-gmlt", "-static", "-no-pie", "-fuse-ld=lld-19", *SOURCES, "-o", program, *flags]

@@ -10,7 +10,7 @@ import pytest
 from kdyno.judge.stats.diagnostics.tables import Residual
 from kdyno.judge.verdicts.model import FileReport, Value
 from kdyno.report.figures import boxes, margin, order, power, residuals
-from kdyno.report.figures.style import MOST_POINTS, Figure, Part, thinned, to_json
+from kdyno.report.figures.style import MOST_POINTS, Figure, Part, thin, to_json
 from tests.unit import foreign_specimen as specimen
 
 
@@ -71,11 +71,11 @@ def test_disturbed_boots_are_ringed_with_their_cause(report: FileReport) -> None
 
 def test_the_median_over_all_benchmarks_has_one_point_for_each_boot() -> None:
     report = specimen.values()
-    assert len(order.over_all(report)) == len(report.values) == 20
+    assert len(order.median_residuals(report)) == len(report.values) == 20
 
 
 def test_each_layout_has_its_symbol(report: FileReport) -> None:
-    figure = boxes.boxes(report, report.benchmarks[0], boxes.by_benchmark(report))
+    figure = boxes.boxes(report, report.benchmarks[0], boxes.group_values(report))
     symbols = {symbol for part in parts(figure) if part["type"] == "scatter" for symbol in part["marker"]["symbol"]}
     assert symbols == {"circle", "square", "diamond"}
 
@@ -88,7 +88,7 @@ def test_whiskers_end_at_the_last_value_within_reach(report: FileReport) -> None
 
 
 def test_a_million_points_become_a_few_hundred_from_all_over() -> None:
-    taken = thinned(range(1_000_000))
+    taken = thin(range(1_000_000))
     assert len(taken) <= MOST_POINTS
     assert taken[-1] > 990_000
 
@@ -115,6 +115,6 @@ def test_power_reaches_eighty_percent_at_the_detectable_effect(report: FileRepor
 def test_nothing_in_a_figure_ends_a_script_element() -> None:
     hostile = specimen.values().model_dump_json().replace('"tuned"', '"</script><script>alert(1)</script>"')
     again = FileReport.model_validate_json(hostile)
-    text = to_json(boxes.boxes(again, again.benchmarks[0], boxes.by_benchmark(again)))
+    text = to_json(boxes.boxes(again, again.benchmarks[0], boxes.group_values(again)))
     assert "<" not in text
     assert "&lt;/script&gt;" in json.loads(text)["data"][-1]["name"]

@@ -69,7 +69,7 @@ def test_blocked_values_have_a_blocked_analysis_and_their_assumptions(values: Fi
 
 
 def test_a_benchmark_that_is_not_there_is_named_with_its_nearest(values: FileReport) -> None:
-    with pytest.raises(NotAnalysed, match="no benchmark pipes") as raised:
+    with pytest.raises(NotAnalysed, match="unknown benchmark pipes") as raised:
         render_analysis(values, Console(file=io.StringIO()), "pipes")
     assert raised.value.advice == "did you mean pipe?"
 

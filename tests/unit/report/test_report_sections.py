@@ -27,7 +27,8 @@ def test_a_run_has_no_section_that_has_nothing_to_show(tmp_path: Path) -> None:
 
 
 def test_a_file_has_no_section_of_a_run() -> None:
-    assert [shown.template for shown in shown_sections(foreign_specimen.summaries(), None)] == ["sections/files.html.j2"]
+    templates = [shown.template for shown in shown_sections(foreign_specimen.summaries(), None)]
+    assert templates == ["sections/files.html.j2"]
 
 
 def test_failed_and_lost_boots_are_told_on_the_terminal_one_after_the_other(tmp_path: Path) -> None:

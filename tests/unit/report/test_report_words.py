@@ -180,7 +180,7 @@ def test_no_gain_is_below_minus_100_percent(ratio: float) -> None:
     report = reported(lower("a", ratio), lower("b", ratio), lower("c", 1.0))
     text = printed(report)
     assert min(float(number) for number in re.findall(r"-[\d.]+(?:e[+-]\d+)?(?= %| to)", text)) >= -100
-    rows = view.drawn(report, "new")
+    rows = view.plotted_rows(report, "new")
     axis = view.axis([row.span for row in rows if row.span], report.margin)
     drawn = json.loads(to_json(forest(report, "new", axis)))["layout"]["xaxis"]
     assert all(not name.startswith("-") or float(name) > -100 for name in drawn["ticktext"])

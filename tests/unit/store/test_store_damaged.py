@@ -74,18 +74,18 @@ def test_a_record_that_is_another_than_was_written_is_refused_by_its_name(
 ) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         assert connection.execute(f"UPDATE {changed}").rowcount > 0
-    with pytest.raises(RecordCorrupt, match=f"{record}.*it is not what was written") as refused:
+    with pytest.raises(RecordCorrupt, match=f"{record}.*its content does not match its SHA-256") as refused:
         read(path)
         with Store(f"sqlite:///{path}", "read") as store:
             store.selftests()
     assert refused.value.exit_code == 3
-    assert "bring it back from a copy" in refused.value.advice
+    assert "restore it from a copy" in refused.value.advice
 
 
 @pytest.mark.parametrize("table", ["sample", "described", "benchmark", "outcome"])
 def test_parts_of_a_boot_that_are_gone_are_missed(path: Path, table: str) -> None:
     change(path, f"DELETE FROM kdyno_{table} WHERE rowid % 2 = 0")
-    with pytest.raises(RecordCorrupt, match=r"boot .*it is not what was written"):
+    with pytest.raises(RecordCorrupt, match=r"boot .*its content does not match its SHA-256"):
         read(path)
 
 
@@ -104,12 +104,12 @@ def test_what_an_index_has_lost_is_seen_when_the_store_is_opened(path: Path) -> 
         with pytest.raises(StoreDamaged, match="kdyno_boot") as damaged:
             Store(f"sqlite:///{path}", access)
         assert damaged.value.exit_code == 3
-        assert "bring it back from a copy" in damaged.value.advice
+        assert "restore it from a copy" in damaged.value.advice
 
 
 def test_what_sqlite_says_of_a_damaged_schema_need_not_be_utf_8(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"CREATE TABLE kdyno_boot", b"CREATE TABL\xff kdyno_boot"))
-    with pytest.raises(StoreDamaged, match="no UTF-8"):
+    with pytest.raises(StoreDamaged, match="not UTF-8"):
         read(path)
 
 
@@ -117,8 +117,8 @@ def test_a_run_that_began_later_shares_nothing_with_this_one(path: Path) -> None
     later = RUN.model_copy(update={"id": "4" * 12, "created": RUN.created + timedelta(days=1)})
     with Store(f"sqlite:///{path}") as store:
         store.begin(later, specimen.cells(RUN))
-        assert store.begun(RUN.id) == [RUN.created]
-        assert store.begun(later.id) == [later.created, RUN.created]
+        assert store.start_times(RUN.id) == [RUN.created]
+        assert store.start_times(later.id) == [later.created, RUN.created]
 
 
 def test_no_sign_of_a_zero_and_no_order_of_keys_is_damage(tmp_path: Path) -> None:

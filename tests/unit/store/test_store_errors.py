@@ -97,7 +97,7 @@ def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(DriverMissing) as missing:
         Store("postgresql://kdyno@127.0.0.1/kdyno")
-    assert missing.value.advice == "pip install 'kdyno[postgresql]'"
+    assert missing.value.advice == "run: pip install 'kdyno[postgresql]'"
 
 
 @pytest.mark.parametrize("url", ["", "store.sqlite", "sqlite://", "mysql://root:secret@host/db"])

@@ -10,15 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdyno.base.plain_tar import END, Limits, entry, files
+from kdyno.base.state import NoSpace, State
 from kdyno.store import identity
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.checks import check_key
 from kdyno.store.errors import BootDiffers, RecordCorrupt, RunThere
 from kdyno.store.records import RunRecord
-from kdyno.store.run_file import read_run, why_not_whole, write_run
+from kdyno.store.run_file import inconsistency, read_run, write_run
 from kdyno.store.store import Store
+from kdyno.store.upkeep.runs import import_run
 from kdyno.store.whole import KeptSelfTest, WholeRun
-from tests.unit import specimen
+from tests.unit import disk_space, specimen
 from tests.unit.store.test_store_store import postgresql, url
 
 __all__ = ["postgresql", "url"]
@@ -79,7 +81,7 @@ def test_a_boot_that_says_something_else_than_the_one_on_record_is_refused(url: 
         before = store.whole_run("other")
         last = whole.boots[-2]
         forged = last.model_copy(update={"boot": last.boot.model_copy(update={"seed": last.boot.seed + 1})})
-        with pytest.raises(BootDiffers, match="measured something else"):
+        with pytest.raises(BootDiffers, match="with other measurements"):
             store.take_in(whole.model_copy(update={"boots": (*whole.boots[:-2], forged, whole.boots[-1])}))
         assert store.whole_run("other") == before
         assert [run.id for run in store.runs()] == ["other"]
@@ -130,12 +132,27 @@ def test_a_file_holds_the_whole_run_and_its_artefacts(tmp_path: Path) -> None:
     assert list(tmp_path.glob(".run*")) == [], "nothing is left beside the file"
 
 
+def test_artefacts_that_the_disk_has_no_room_for_are_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are unpacked beside their place and copied into it."""
+    whole, _ = exported(tmp_path)
+    state, size = State(tmp_path / "state"), len(b"hello\n")
+    with Store(f"sqlite:///{tmp_path}/new.sqlite") as store:
+        disk_space.leave(2 * size - 1, monkeypatch)
+        with pytest.raises(NoSpace):
+            import_run(tmp_path / "run.kdyno", state, store, lambda _: whole.run.id)
+        assert not list(state.artefacts.iterdir()) and not store.runs()
+        disk_space.leave(2 * size, monkeypatch)
+        assert import_run(tmp_path / "run.kdyno", state, store, lambda _: whole.run.id).run == whole.run.id
+
+
 def test_parts_that_do_not_fit_together_are_named(tmp_path: Path) -> None:
     whole, _ = exported(tmp_path)
-    assert why_not_whole(whole) is None
+    assert inconsistency(whole) is None
 
     def of(**fields: object) -> str:
-        return why_not_whole(whole.model_copy(update=fields)) or ""
+        return inconsistency(whole.model_copy(update=fields)) or ""
 
     by_attempts = next(attempts for attempts in whole.by_key.values() if len(attempts) > 1)
     assert "attempts" in of(boots=tuple(reversed(by_attempts)))

@@ -19,7 +19,7 @@ from kdyno.base.state import DiskFull
 from kdyno.judge.verdicts.assemble import assemble
 from kdyno.store import rows, schema
 from kdyno.store.artefacts import ArtefactMissing, Artefacts
-from kdyno.store.errors import NotAStore, RecordCorrupt, StoreDamaged, StoreFailed, errors_are_said
+from kdyno.store.errors import NotAStore, RecordCorrupt, StoreDamaged, StoreFailed, translate_driver_errors
 from kdyno.store.store import Store
 from kdyno.store.url import sqlite_file
 from tests.unit import specimen
@@ -73,7 +73,7 @@ class Sent:
             run = store.run(newest)
             store.boots(run.id)
             store.benchmarks(run.id)
-            store.begun(run.id)
+            store.start_times(run.id)
             store.stopped_at(run.id)
             store.boot_seconds("model", None, "lmbench")
             store.ends(f"{variant.name}, block {block}" for variant in run.variants for block in range(3))
@@ -276,14 +276,14 @@ def test_what_is_no_regular_file_is_never_opened(
 ) -> None:
     (tmp_path / name).unlink(missing_ok=True)
     make(tmp_path / name)
-    with pytest.raises(NotAStore, match=f"{name} is not a kdyno store: it is no regular file"):
+    with pytest.raises(NotAStore, match=f"{name} is not a kdyno store: it is not a regular file"):
         Store(sent.url)
 
 
 def test_a_run_that_contradicts_what_is_there_is_refused_with_a_message(sent: Sent) -> None:
     boots = specimen.boot_records(RUN, iterations=2, failed=None)
     sent.change("DELETE FROM kdyno_boot WHERE id > 1")  # their samples are left, and their numbers are given again
-    with Store(sent.url) as store, pytest.raises(KdynoError, match="does not take a record"):
+    with Store(sent.url) as store, pytest.raises(KdynoError, match="does not accept a record"):
         store.add_boot(boots[-1].model_copy(update={"key": "new"}), specimen.benchmarks())
 
 
@@ -340,14 +340,14 @@ def test_a_quota_that_is_used_up_is_a_full_disk(tmp_path: Path, monkeypatch: pyt
     cause = sqlite3.OperationalError("disk I/O error")
     cause.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
     store = sqlite_file(tmp_path / "store.sqlite")
-    with pytest.raises(StoreFailed), errors_are_said(store):
+    with pytest.raises(StoreFailed), translate_driver_errors(store):
         raise OperationalError("INSERT", {}, cause)
 
     def refused(**_: object) -> None:
         raise OSError(122, "Disk quota exceeded")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refused)
-    with pytest.raises(DiskFull), errors_are_said(store):
+    with pytest.raises(DiskFull), translate_driver_errors(store):
         raise OperationalError("INSERT", {}, cause)
 
 

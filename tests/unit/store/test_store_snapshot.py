@@ -17,9 +17,9 @@ import pytest
 
 from kdyno.base.errors import KdynoError
 from kdyno.store import snapshot
-from kdyno.store.database import Access
 from kdyno.store.errors import JournalBeside, NoStore, NotAStore, StoreBusy, StoreChanging, StoreNotWritable
 from kdyno.store.store import Store
+from kdyno.store.url import Access
 from tests.unit import specimen
 
 RUN = specimen.run_record(blocks=3)
@@ -80,7 +80,7 @@ def test_a_journal_beside_a_store_removes_no_file_of_the_users(
         named = tmp_path / "link.sqlite"
         named.symlink_to(path)
     before = content(path.parent)
-    with pytest.raises(JournalBeside, match=r"store\.sqlite-journal lies beside it"):
+    with pytest.raises(JournalBeside, match=r"store\.sqlite-journal lies next to it"):
         opened(named, access)
     assert victim.exists() and content(path.parent) == before
 
@@ -91,7 +91,7 @@ def test_a_link_beside_a_store_is_not_written_through(path: Path, tmp_path: Path
     victim = tmp_path / "precious"
     victim.write_text("years of work")
     path.with_name(path.name + suffix).symlink_to(victim)
-    with pytest.raises(NotAStore, match="it is no regular file"):
+    with pytest.raises(NotAStore, match="it is not a regular file"):
         opened(path, access)
     assert victim.read_text() == "years of work"
 

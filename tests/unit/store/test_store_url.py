@@ -157,7 +157,7 @@ def test_a_file_that_holds_no_url_is_one_message(tmp_path: Path, content: bytes 
         file.write_bytes(content)
     with pytest.raises(UserError, match=str(file)):
         parse(f"@{file}")
-    with pytest.raises(StoreFileUnfit, match="/dev/zero: it is no regular file"):
+    with pytest.raises(StoreFileUnfit, match="/dev/zero: it is not a regular file"):
         parse("@/dev/zero")
     with pytest.raises(StoreFileUnfit, match="No such file"):
         parse(f"@{file}-gone")

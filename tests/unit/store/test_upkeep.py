@@ -12,7 +12,7 @@ from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.inputs import kept_at
 from kdyno.kernel.patches import patched_tree
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source_trees import tree_path
+from kdyno.kernel.source_trees import partial_path, tree_path
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.derivation import Derivation
 from kdyno.store.records import RunRecord
@@ -70,8 +70,21 @@ def test_a_file_with_two_names_is_counted_for_what_is_asked_about_first(tmp_path
     first.write_bytes(b"x" * 100_000)
     os.link(first, second)
     sizes = Sizes()
-    assert sizes.of(Item("sources", "first", (first,), True, 0)) >= 100_000
-    assert sizes.of(Item("sources", "second", (second,), False, 0)) == 0
+    assert sizes.size_of(Item("sources", "first", (first,), True, 0)) >= 100_000
+    assert sizes.size_of(Item("sources", "second", (second,), False, 0)) == 0
+
+
+def test_what_a_kill_leaves_half_made_is_known_and_not_needed(state: State) -> None:
+    left = [
+        partial_path(tree_path(f"tarball:{OWN}", state)),
+        partial_path(tree_path(f"git:{'1' * 40}", state)),
+        partial_path(state.sources / f"copy-{OWN[:16]}"),
+        partial_path(state.images / OWN),
+    ]
+    for place in left:
+        place.mkdir()
+    found = items(state, References(), set())
+    assert {path for item in found if not item.is_needed for path in item.paths} >= set(left)
 
 
 def test_a_link_is_a_thing_of_its_own_and_is_not_followed(state: State, tmp_path: Path) -> None:
@@ -83,7 +96,7 @@ def test_a_link_is_a_thing_of_its_own_and_is_not_followed(state: State, tmp_path
     (state.root / "inputs").symlink_to(outside)
     things = items(state, References(), ())
     assert [(item.part, item.name) for item in things] == [("images", ALONE)]
-    assert sum(map(Sizes().of, things)) < 100_000
+    assert sum(map(Sizes().size_of, things)) < 100_000
 
 
 def test_whatever_kdyno_makes_is_of_the_shape_that_is_looked_for(state: State, tmp_path: Path) -> None:

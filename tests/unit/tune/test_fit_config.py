@@ -13,7 +13,6 @@ import jsonschema
 import pytest
 
 from kdyno.base.cpu import read_cpu
-from kdyno.base.llvm_tools import LlvmToolMissing, find_tool
 from kdyno.base.process import output
 from kdyno.base.state import State
 from kdyno.boot.base import Description
@@ -25,12 +24,12 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import fetch
 from kdyno.measure.guest.job import Job
 from kdyno.measure.workload.lmbench import LmbenchWorkload
+from kdyno.measure.workload.named import UnknownLoad, load_named
 from kdyno.measure.workload.programs import ProgramsWorkload
-from kdyno.run.one_boot import Wanted
-from kdyno.run.single_boots import BootForFileFailed, BootForFileLost
+from kdyno.runs.one_boot import Wanted
+from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost
 from kdyno.store.records import Boot
-from kdyno.tune.fit import carry_out
-from kdyno.tune.fit.load import UnknownLoad, load_of
+from kdyno.tune.fit import bench
 from tests.unit.coverage_specimen import Toy
 from tests.unit.kernel_toy import built, toy_tree
 
@@ -78,8 +77,8 @@ class Lab:
         self.lost = False
         self.boots: list[tuple[str, int]] = []
         self.machine = SimpleNamespace(describe=self.describe, cpu=read_cpu)
-        patch.setattr(carry_out, "open_machine", lambda _: self.machine)
-        patch.setattr(carry_out, "SingleBoots", lambda _: SimpleNamespace(for_file=self.boot))
+        patch.setattr(bench, "equipped", lambda *_: self.machine)
+        patch.setattr(bench, "SingleBoots", lambda _: SimpleNamespace(for_file=self.boot))
 
     def describe(self) -> Description:
         return Description(lane="model", parallel=1, facts={}, host={}, icount_shift=5)
@@ -121,10 +120,6 @@ class Lab:
 
 @pytest.fixture(name="lab")
 def lab_with_a_toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Lab:
-    try:
-        find_tool("llvm-dwarfdump"), find_tool("llvm-symbolizer")
-    except LlvmToolMissing:
-        pytest.skip("no LLVM here")
     monkeypatch.delenv("KDYNO_STORE", raising=False)
     return Lab(tmp_path, monkeypatch, capsys)
 
@@ -245,14 +240,14 @@ def test_bad_input_is_one_message_each(lab: Lab) -> None:
 
 
 def test_loads_are_tests_workloads_or_files_and_others_are_refused_with_what_was_meant(tmp_path: Path) -> None:
-    assert load_of(["lmbench"]) == LmbenchWorkload(tests=("lmbench",))
-    both = load_of(["hackbench", "lat_pipe"])
+    assert load_named(["lmbench"]) == LmbenchWorkload(tests=("lmbench",))
+    both = load_named(["hackbench", "lat_pipe"])
     assert isinstance(both, ProgramsWorkload) and (both.use, both.tests) == (("hackbench",), ("lat_pipe",))
     mine = tmp_path / "mine.toml"
     mine.write_text('name = "mine"\ndescription = "x"\ncommand = "true"\n[metrics]\nt = { time = "elapsed" }\n')
-    assert [workload.name for workload in load_of([str(mine)]).definitions] == ["mine"]  # type: ignore[attr-defined]
+    assert [workload.name for workload in load_named([str(mine)]).definitions] == ["mine"]  # type: ignore[attr-defined]
     with pytest.raises(UnknownLoad, match="rediss is neither a workload nor a test") as refused:
-        load_of(["rediss"])
+        load_named(["rediss"])
     assert "did you mean redis?" in str(refused.value.advice)
 
 

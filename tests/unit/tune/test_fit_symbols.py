@@ -11,7 +11,7 @@ from kdyno.kernel.kconfig_tree import KconfigTree, read_tree
 from kdyno.tune.fit.evidence import Evidence, Functions, Place, gathered
 from kdyno.tune.fit.kinds import kind_of, kinds
 from kdyno.tune.fit.splitting import Splitting, WontDo
-from kdyno.tune.fit.symbols import held, in_order, lost, reasons, with_whom
+from kdyno.tune.fit.symbols import find_dependencies, find_reasons, missing_firm, removal_order, with_whom
 from kdyno.understand.coverage.model import FunctionCoverage
 
 KCONFIG = """
@@ -67,8 +67,8 @@ def small_tree(tmp_path: Path) -> KconfigTree:
 
 
 def test_each_symbol_has_one_reason_and_only_what_did_not_run_may_go(kconfig: KconfigTree) -> None:
-    of = reasons({**CONFIG, "OTHER": "n", "NAME": '"x"'}, kconfig, EVIDENCE, {"WANTED": "the agent wants it"})
-    assert {symbol: reason.why for symbol, reason in of.items()} == {
+    reasons = find_reasons({**CONFIG, "OTHER": "n", "NAME": '"x"'}, kconfig, EVIDENCE, {"WANTED": "the agent wants it"})
+    assert {symbol: reason.why for symbol, reason in reasons.items()} == {
         "RAN": "load",
         "BELOW": "never",
         "IDLE": "never",
@@ -79,35 +79,35 @@ def test_each_symbol_has_one_reason_and_only_what_did_not_run_may_go(kconfig: Kc
         "ONE": "choice",
         "COMPACTION": "kind",
     }
-    assert of["RAN"].text == "the load ran work() of a.c"
-    assert of["IDLE"].text == "none of its 9 lines of code ran"
-    assert of["STARTED"].text == "only the start of the kernel ran code of it, such as work() of a.c"
-    assert in_order(of, kconfig) == ["BELOW", "IDLE", "STARTED"]
+    assert reasons["RAN"].text == "the load ran work() of a.c"
+    assert reasons["IDLE"].text == "none of its 9 lines of code ran"
+    assert reasons["STARTED"].text == "only the start of the kernel ran code of it, such as work() of a.c"
+    assert removal_order(reasons, kconfig) == ["BELOW", "IDLE", "STARTED"]
 
 
 def test_what_a_needed_symbol_depends_on_is_held(kconfig: KconfigTree) -> None:
-    of = reasons(CONFIG, kconfig, EVIDENCE, {})
-    kept = held(["BELOW", "IDLE", "STARTED"], of, CONFIG, kconfig)
+    reasons = find_reasons(CONFIG, kconfig, EVIDENCE, {})
+    kept = find_dependencies(["BELOW", "IDLE", "STARTED"], reasons, CONFIG, kconfig)
     assert {symbol: reason.text for symbol, reason in kept.items()} == {"BELOW": "RAN depends on it"}
     both = {**CONFIG, "OTHER": "y"}
-    of = reasons(both, kconfig, {**EVIDENCE, "OTHER": NEVER}, {})
-    assert set(held(["BELOW", "IDLE"], of, both, kconfig)) == set(), "the other one is enough"
-    assert set(held(["BELOW", "OTHER"], of, both, kconfig)) == {"BELOW"}, "one of them is enough"
+    reasons = find_reasons(both, kconfig, {**EVIDENCE, "OTHER": NEVER}, {})
+    assert set(find_dependencies(["BELOW", "IDLE"], reasons, both, kconfig)) == set(), "the other one is enough"
+    assert set(find_dependencies(["BELOW", "OTHER"], reasons, both, kconfig)) == {"BELOW"}, "one of them is enough"
 
 
 def test_a_hidden_symbol_that_ran_holds_one_that_selects_it_and_all_below_that(kconfig: KconfigTree) -> None:
-    of = reasons(CONFIG, kconfig, {**EVIDENCE, "HIDDEN": RAN}, {})
-    kept = held(["IDLE", "STARTED"], of, CONFIG, kconfig)
+    reasons = find_reasons(CONFIG, kconfig, {**EVIDENCE, "HIDDEN": RAN}, {})
+    kept = find_dependencies(["IDLE", "STARTED"], reasons, CONFIG, kconfig)
     assert {symbol: reason.text for symbol, reason in kept.items()} == {"IDLE": "it selects HIDDEN"}
     kconfig.entries["IDLE"][0].depends.append("STARTED")
-    assert set(held(["IDLE", "STARTED"], of, CONFIG, kconfig)) == {"IDLE", "STARTED"}
+    assert set(find_dependencies(["IDLE", "STARTED"], reasons, CONFIG, kconfig)) == {"IDLE", "STARTED"}
 
 
 def test_firm_symbols_that_a_configuration_lacks_are_seen_and_others_went_with_somebody(kconfig: KconfigTree) -> None:
-    of = reasons(CONFIG, kconfig, EVIDENCE, {})
+    reasons = find_reasons(CONFIG, kconfig, EVIDENCE, {})
     final = {**CONFIG, "IDLE": "n", "STARTED": "n", "HIDDEN": "n"}
-    assert lost(of, final) == []
-    assert lost(of, {**final, "RAN": "n"}) == ["RAN"]
+    assert missing_firm(reasons, final) == []
+    assert missing_firm(reasons, {**final, "RAN": "n"}) == ["RAN"]
     assert with_whom("STARTED", CONFIG, final, kconfig) == "IDLE"
     assert with_whom("HIDDEN", CONFIG, final, kconfig) == "IDLE"
 
@@ -158,26 +158,26 @@ def searched(
 
 def test_one_kernel_is_enough_if_nothing_is_missed() -> None:
     splitting, tried = searched("abcdefgh", set())
-    assert tried == ["abcdefgh"] and "".join(splitting.off) == "abcdefgh"
+    assert tried == ["abcdefgh"] and "".join(splitting.disabled) == "abcdefgh"
     assert searched("", set())[1] == []
 
 
 def test_a_culprit_is_found_in_few_kernels_and_all_others_go() -> None:
     splitting, tried = searched("abcdefgh", {frozenset("f")})
-    assert splitting.culprits == {"f": "f"} and "".join(splitting.off) == "abcdegh"
+    assert splitting.culprits == {"f": "f"} and "".join(splitting.disabled) == "abcdegh"
     assert len(tried) <= 2 * 3 + 1 and tried[1] == "abcd"
 
 
 def test_of_two_that_fail_only_together_one_goes() -> None:
     splitting, tried = searched("abcdefgh", {frozenset("ah")})
-    assert splitting.culprits == {"h": "ah"} and "".join(splitting.off) == "abcdefg"
+    assert splitting.culprits == {"h": "ah"} and "".join(splitting.disabled) == "abcdefg"
     assert len(tried) == splitting.kernels
 
 
 def test_what_no_kernel_is_left_for_stays() -> None:
     splitting, tried = searched("abcdefgh", {frozenset("a")}, most=3)
     assert tried == ["abcdefgh", "abcd", "ab"]
-    assert set(splitting.untried) == set("abcdefgh") and splitting.off == ()
+    assert set(splitting.untried) == set("abcdefgh") and splitting.disabled == ()
     assert splitting.untried["c"] == "a"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kdyno.kernel.delegation.plan_file import DelegationPlan, load, read_table
 from kdyno.kernel.recipe import Recipe
-from kdyno.run.experiment.tune import Choice
+from kdyno.runs.experiment.tune import Choice
 from kdyno.tune.delegation.delegation import plan_of, plan_text, table_text, whole_kernel
 
 CHOICES = {

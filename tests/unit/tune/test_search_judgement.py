@@ -5,9 +5,9 @@ from __future__ import annotations
 from kdyno.judge.stats.verdict import Verdict
 from kdyno.kernel.recipe import Recipe
 from kdyno.measure.workload.lmbench import LmbenchWorkload
-from kdyno.run.experiment.models import Experiment
-from kdyno.run.experiment.plan import plan_boots, recipes
-from kdyno.run.experiment.tune import Choice
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.experiment.plan import plan_boots, recipes
+from kdyno.runs.experiment.tune import Choice
 from kdyno.tune.delegation.judgement import LAYOUTS, MIXED, Against, Judged, claim, experiment_of
 
 CHOICES = {"clang": Choice(compiler="clang-19")}

@@ -14,8 +14,8 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.measure.cycles.family import load_family
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.sources import Sources, Unit
-from kdyno.run.experiment.tune import Choice
-from kdyno.run.single_boots import BootForFileFailed, BootForFileLost, PmuRun
+from kdyno.runs.experiment.tune import Choice
+from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost, PmuRun
 from kdyno.tune.delegation import kernels as kernels_module
 from kdyno.tune.delegation.kernels import Kernels, Replicate
 from tests.unit.explain_specimen import SPACING, TEXT, Kernel

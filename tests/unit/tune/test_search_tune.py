@@ -16,13 +16,14 @@ from kdyno.base.talk import Talk
 from kdyno.cli.main import main
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.image import Image
-from kdyno.measure.guest.job import Load
+from kdyno.measure.workload.needs import Load
 from kdyno.profile.sources import Sources, Unit
-from kdyno.run.experiment.load import BadExperiment, NoTuning, load_experiment, load_tuning
-from kdyno.run.experiment.tune import Choice
-from kdyno.run.prepare import NothingToCount
-from kdyno.run.session import Session
-from kdyno.run.single_boots import BootForFileFailed, PmuRun
+from kdyno.runs.experiment.errors import BadExperiment, NoTuning
+from kdyno.runs.experiment.resolve import load_experiment, load_tuning
+from kdyno.runs.experiment.tune import Choice
+from kdyno.runs.prepare import NothingToCount
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import BootForFileFailed, PmuRun
 from kdyno.tune.delegation import kernels as kernels_module
 from kdyno.tune.delegation import tune as tune_module
 from kdyno.tune.delegation.found import Found, TunedFile

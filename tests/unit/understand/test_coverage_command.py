@@ -139,7 +139,7 @@ def test_bad_input_is_one_message_each(coverage: Command, tmp_path: Path) -> Non
         ((record, "--region", "lat_pipe"), "the record has no region lat_pipe"),
         ((other,), "is not the vmlinux that ran"),
         ((record, "--workload", "lat_pipe"), "--workload goes with an image"),
-        (("nothing",), "nothing is no PMU record, no image and no run"),
+        (("nothing",), "there is nothing called nothing: no file or directory, no image in"),
         ((record, record), "coverage takes one, not 2"),
         (("--diff", record), "coverage takes two, not 1"),
         ((record, "--lcov", str(tmp_path / "no" / "file")), "its directory does not exist"),

@@ -1,61 +1,52 @@
-"""Line tables as llvm-dwarfdump lists them."""
+"""Line tables as assemblers write them."""
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import numpy as np
 
-from kdyno.understand.coverage.line_table import LineTable, in_tree, parse_line_table
+from kdyno.base.debuginfo import Lines
+from kdyno.understand.coverage.line_table import LineTable, in_tree, one_table, read_line_table
 
 DWARF_4 = """\
-vmlinux:	file format elf64-x86-64
-
-.debug_line contents:
-debug_line[0x00000000]
-Line table prologue:
-         version: 4
-include_directories[  1] = "../kernel"
-include_directories[  2] = "include/generated"
-file_names[  1]:
-           name: "work.c"
-      dir_index: 1
-       mod_time: 0x00000000
-file_names[  2]:
-           name: "bounds.h"
-      dir_index: 2
-       mod_time: 0x00000000
-
-Address            Line   Column File   ISA Discriminator OpIndex Flags
------------------- ------ ------ ------ --- ------------- ------- -------------
-0xffffffff81000000      3      1      1   0             0       0  is_stmt
-0xffffffff81000004      3      5      1   0             2       0 
-0xffffffff81000008      4      1      1   0             0       0  is_stmt
-0xffffffff81000008      5      1      1   0             0       0  is_stmt
-0xffffffff81000008      5      9      1   0             0       0 
-0xffffffff81000010      0      0      1   0             0       0 
-0xffffffff81000012      7      0      2   0             0       0 
-0xffffffff81000020      7      0      2   0             0       0  is_stmt end_sequence
-0xffffffff81000100      9      0      1   0             0       0  is_stmt
-0xffffffff81000110      9      0      1   0             0       0  end_sequence
-"""  # noqa: W291
-
+.macro code bytes
+.rept \\bytes
+nop
+.endr
+.endm
+.file 1 "../kernel/work.c"
+.file 2 "include/generated/bounds.h"
+.text
+.loc 1 3 1 is_stmt 1
+code 4
+.loc 1 3 5 is_stmt 0
+code 4
+.loc 1 4 1 is_stmt 1
+.loc 1 5 1 is_stmt 1
+.loc 1 5 9 is_stmt 0
+code 8
+.loc 2 7 0 is_stmt 0
+code 14
+.section .text.behind, "ax"
+.balign 0x100
+.loc 1 9 0 is_stmt 1
+code 16
+"""
 DWARF_5 = """\
-debug_line[0x00000040]
-         version: 5
-include_directories[  0] = "/builds/key/o"
-include_directories[  1] = "../include/linux"
-file_names[  0]:
-           name: "../init/main.c"
-      dir_index: 0
-   md5_checksum: 7c8422714200c72a011743f92b93f4d0
-file_names[  1]:
-           name: "string.h"
-      dir_index: 1
-
-Address            Line   Column File   ISA Discriminator Flags
------------------- ------ ------ ------ --- ------------- -------------
-0xffffffff81000010    184      0      0   0             0  is_stmt
-0xffffffff81000014     20     16      1   0             0  is_stmt prologue_end
-0xffffffff81000018     20     16      1   0             0  end_sequence
+.file 0 "/builds/key/o" "../init/main.c"
+.file 1 "../include/linux" "string.h"
+.text
+.balign 0x100
+.loc 0 184 0
+.rept 4
+nop
+.endr
+.loc 1 20 16
+.rept 4
+nop
+.endr
 """
 
 Rows = list[tuple[int, int, str, int, bool]]
@@ -70,33 +61,44 @@ def rows(table: LineTable, what: str) -> Rows:
     return list(zip(starts, ends, files, array["line"].tolist(), array["begins"].tolist(), strict=True))
 
 
-def test_rows_without_a_line_or_behind_the_end_are_no_pieces() -> None:
-    table = parse_line_table(DWARF_4)
-    assert rows(table, "pieces") == [
+def linked(directory: Path, *, version_5: bool = False) -> LineTable:
+    """The tables of a program; version_5: a second object has one of DWARF 5."""
+    sources = {"4": DWARF_4, **({"5": DWARF_5} if version_5 else {})}
+    for version, text in sources.items():
+        words = ["as", f"--gdwarf-{version}", "-o", f"{version}.o", "-"]
+        subprocess.run(words, input=text, text=True, check=True, cwd=directory)
+    objects = [f"{version}.o" for version in sources]
+    words = ["ld", f"-Ttext={TEXT:#x}", "-e", f"{TEXT:#x}", *objects, "-o", "vmlinux"]
+    subprocess.run(words, check=True, cwd=directory)
+    return read_line_table(directory / "vmlinux")
+
+
+def test_rows_behind_the_end_are_no_pieces(tmp_path: Path) -> None:
+    assert rows(linked(tmp_path), "pieces") == [
         (0, 4, "kernel/work.c", 3, True),
         (4, 8, "kernel/work.c", 3, False),
         (8, 0x10, "kernel/work.c", 5, True),
-        (0x12, 0x20, "o/include/generated/bounds.h", 7, False),
+        (0x10, 0x1E, "o/include/generated/bounds.h", 7, False),
         (0x100, 0x110, "kernel/work.c", 9, True),
     ]
 
 
-def test_a_line_that_begins_where_another_has_the_code_is_a_mark() -> None:
-    marks = rows(parse_line_table(DWARF_4), "marks")
+def test_a_line_that_begins_where_another_has_the_code_is_a_mark(tmp_path: Path) -> None:
+    marks = rows(linked(tmp_path), "marks")
     assert [(start, end, line) for start, end, _, line, _ in marks] == [(8, 8, 4), (8, 8, 5)]
 
 
-def test_both_versions_of_dwarf_name_files_relative_to_the_tree() -> None:
-    table = parse_line_table(DWARF_4 + "\n" + DWARF_5)
+def test_both_versions_of_dwarf_name_files_relative_to_the_tree(tmp_path: Path) -> None:
+    table = linked(tmp_path, version_5=True)
     assert set(table.files) == {
         "kernel/work.c",
         "o/include/generated/bounds.h",
         "init/main.c",
         "include/linux/string.h",
     }
-    assert rows(table, "pieces")[3:5] == [
-        (0x10, 0x14, "init/main.c", 184, True),
-        (0x12, 0x20, "o/include/generated/bounds.h", 7, False),
+    assert rows(table, "pieces")[-2:] == [
+        (0x200, 0x204, "init/main.c", 184, True),
+        (0x204, 0x208, "include/linux/string.h", 20, True),
     ]
 
 
@@ -106,7 +108,7 @@ def test_a_file_outside_of_source_and_objects_keeps_its_path() -> None:
     assert in_tree("include/generated/a.h", "") == "o/include/generated/a.h"
 
 
-def test_a_listing_without_tables_has_no_lines() -> None:
-    table = parse_line_table("vmlinux:	file format elf64-x86-64\n")
+def test_a_file_without_tables_has_no_lines() -> None:
+    table = one_table(Lines([], []))
     assert (table.files, len(table.pieces), len(table.marks)) == ((), 0, 0)
     assert table.lines_at(table.pieces["start"]) == []

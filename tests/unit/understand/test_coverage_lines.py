@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kdyno.base.debuginfo import PIECE
 from kdyno.understand.coverage.executions import PADDING, Executions
 from kdyno.understand.coverage.functions import Part, Parts
-from kdyno.understand.coverage.line_table import PIECE, LineTable
+from kdyno.understand.coverage.line_table import LineTable
 from kdyno.understand.coverage.lines import FULLY, NEVER, PARTLY, line_coverage
 
 FIRST, SECOND = 0x1000, 0x2000

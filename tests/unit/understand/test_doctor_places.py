@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.base.state import State, why_not_writable
+from kdyno.base.state import State, unwritable_reason
 from kdyno.kernel import ccache
 from kdyno.understand import doctor
 from kdyno.understand.doctor import Finding
@@ -115,7 +115,7 @@ def test_without_ccache_there_is_nothing_to_find(tmp_path: Path, monkeypatch: py
 
 def test_a_file_that_can_be_written_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "store.sqlite").write_text("kept")
-    assert why_not_writable(tmp_path / "store.sqlite") is None
+    assert unwritable_reason(tmp_path / "store.sqlite") is None
     assert (tmp_path / "store.sqlite").read_text() == "kept"
 
 

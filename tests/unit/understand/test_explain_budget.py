@@ -21,13 +21,14 @@ from kdyno.judge.verdicts.model import RunReport
 from kdyno.kernel.image import Image
 from kdyno.measure.cycles.budget import Budgets, budget
 from kdyno.measure.cycles.family import UnknownFamily, load_family
-from kdyno.measure.guest.job import Load
 from kdyno.measure.guest.pmu_record import PmuRecord
-from kdyno.run.session import Session
-from kdyno.run.single_boots import PmuRun, SingleBoots
+from kdyno.measure.workload.needs import Load
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import PmuRun, SingleBoots
+from kdyno.store.errors import NoSuchVariant
 from kdyno.understand.explain import budget_rows, sides
 from kdyno.understand.explain.budgets import EdgesAreNoBudget, explain_budgets, of_records, with_budgets
-from kdyno.understand.explain.command import OnlyValues, UnknownVariant
+from kdyno.understand.explain.command import OnlyValues
 from kdyno.understand.explain.measured import RecordsUnlike
 from kdyno.understand.explain.records import NotMeasured, Recorded, UnknownBenchmark, WorkUnknown
 from kdyno.understand.explain.sides import NoKernel
@@ -108,7 +109,7 @@ def test_an_iteration_without_work_has_no_budget_and_is_named(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("variant", "benchmark", "how", "error", "hint"),
     [
-        ("clang-19-thinlt", BENCHMARK, {}, UnknownVariant, "did you mean clang-19-thinlto?"),
+        ("clang-19-thinlt", BENCHMARK, {}, NoSuchVariant, "did you mean clang-19-thinlto?"),
         (VARIANT, "lat_syscall.rea", {}, UnknownBenchmark, "did you mean lat_syscall.read"),
         (VARIANT, "bw_pipe.64k", {}, NotMeasured, "both kernels"),
         (VARIANT, None, {"events": "edges"}, EdgesAreNoBudget, "leave out --events edges"),

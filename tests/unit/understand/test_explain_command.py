@@ -19,12 +19,13 @@ from kdyno.judge.stats.verdict import DIFFERENT
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.kernel.image import Image
 from kdyno.measure.cycles.family import load_family
-from kdyno.measure.guest.job import Load
 from kdyno.measure.guest.pmu import PmuConfig
+from kdyno.measure.workload.needs import Load
 from kdyno.report.html import render
-from kdyno.run.session import Session
-from kdyno.run.single_boots import PmuRun, SingleBoots
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import PmuRun, SingleBoots
 from kdyno.store.artefacts import Artefacts
+from kdyno.store.errors import NoSuchVariant
 from kdyno.store.records import BootRecord
 from kdyno.understand.explain import sides
 from kdyno.understand.explain.command import (
@@ -33,7 +34,6 @@ from kdyno.understand.explain.command import (
     ExplainResult,
     NothingJudged,
     OnlyValues,
-    UnknownVariant,
     explain_benchmark,
 )
 from kdyno.understand.explain.records import NotMeasured, Recorded, UnknownBenchmark, WorkUnknown, common_boots, work_of
@@ -109,7 +109,7 @@ def test_records_of_the_run_are_used(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("variant", "benchmark", "error", "hint"),
     [
-        ("clang-19-thinlt", BENCHMARK, UnknownVariant, "did you mean clang-19-thinlto?"),
+        ("clang-19-thinlt", BENCHMARK, NoSuchVariant, "did you mean clang-19-thinlto?"),
         (VARIANT, "lat_syscall.rea", UnknownBenchmark, "did you mean lat_syscall.read"),
         (BASELINE, BENCHMARK, BaselineItself, "gcc-12-O3, clang-19-thinlto"),
         (VARIANT, specimen.UNSUPPORTED, NothingJudged, "both kernels ran"),
@@ -216,7 +216,7 @@ def test_the_runs_own_cpu_is_booted_to_explain_it(
     )
     assert result.explanation.boots == "one boot of each, made to explain it, seed 1000"
     for order in orders:
-        counting = order["settings"].counting(PmuConfig(events=order["events"], family=order["family"]))
+        counting = order["settings"].with_pmu(PmuConfig(events=order["events"], family=order["family"]))
         assert (QemuMachine(counting).cpu_model, order["family"]) == (booted, family)
 
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from kdyno.base import debuginfo
+from kdyno.base.debuginfo import Frame
 from kdyno.understand.explain import line_tables
 from kdyno.understand.explain.inlining import inlining
 from kdyno.understand.explain.model import Inlining
@@ -106,9 +109,14 @@ def test_without_line_tables_nothing_is_confirmed(tmp_path: Path) -> None:
     assert line_tables.confirmed([claim], pair()[1].measured(), vmlinux) == [claim]
 
 
-def test_the_symbolizer_is_understood_even_where_it_has_no_answer() -> None:
-    output = (
-        '{"Address":"0x10","Symbol":[{"FunctionName":"fput.isra.0"},{"FunctionName":"ksys_read"}]}\n'
-        'warning\n[{"Address":"0x20","Error":{"Message":"no"}}]\n'
-    )
-    assert line_tables.read_chains(output) == [["fput", "ksys_read"], []]
+def test_a_function_is_called_as_in_the_source_even_where_the_file_has_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def frames(vmlinux: Path, addresses: Iterable[int]) -> list[tuple[Frame, ...]]:  # noqa: ARG001
+        return [(Frame("fput.isra.0", "a.c", 1, 2), Frame("ksys_read", "b.c", 3, 4)), (Frame("", "", 0, 0),)]
+
+    vmlinux = tmp_path / "vmlinux"
+    vmlinux.write_bytes(b"\x7fELF\x02\x01 cut off")
+    assert line_tables.chains([0x10, 0x20], vmlinux) == []
+    monkeypatch.setattr(debuginfo, "frames", frames)
+    assert line_tables.chains([0x10, 0x20], vmlinux) == [["fput", "ksys_read"], [""]]

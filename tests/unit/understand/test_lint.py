@@ -175,7 +175,7 @@ def test_what_is_asked_for_in_vain_is_refused(compile_c: Compile, capsys: pytest
         assert main(["kernel", "lint", path, *words]) == 1
         assert why in capsys.readouterr().err
     assert main(["kernel", "lint", "no-such-image"]) == 1
-    assert "is not the key of one image" in capsys.readouterr().err
+    assert "there is nothing called no-such-image" in capsys.readouterr().err
 
 
 def test_the_json_is_as_its_schema_says(compile_c: Compile, capsys: pytest.CaptureFixture[str]) -> None:
@@ -336,3 +336,37 @@ def test_a_helper_that_is_killed_is_said_to_be_killed(
     assert main(["kernel", "lint", str(linked)]) == 3
     said = capsys.readouterr().err
     assert "killed by signal 9" in said and "memory" in said and "pip install" not in said
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        (
+            "printf '{\"begun\":\"'; head -c 2000000 /dev/zero | tr '\\0' x; printf '\"}\\n'",
+            "a record: it is no JSON: ",
+        ),
+        ("echo '{ no JSON'", "a record: it is no JSON: "),
+        ('echo \'{"refused":"a.o"}\'', "it is missing"),
+        ('echo \'{"refused":[], "why":7}\'', "it is missing"),
+        ('printf \'{"begun":"a.o\'; kill -9 $$', "killed by signal 9"),
+        ('printf \'{"begun":"a.o\'; exit 3', "failed: status 3"),
+        ("yes error | head -n 100000; exit 1", "failed: error error"),
+        ("printf '\\033]0;title\\007'; exit 1", "failed: status 1"),
+    ],
+)
+def test_whatever_the_helper_says_ends_in_one_message(
+    script: str,
+    says: str,
+    linked: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    helper = tmp_path / "kdyno-lint"
+    helper.write_text(f"#!/bin/sh\n{script}\n")
+    helper.chmod(0o755)
+    monkeypatch.setattr("kdyno.understand.lint.run.find_lint", lambda: helper)
+    assert main(["kernel", "lint", str(linked)]) == 3
+    said = capsys.readouterr().err
+    assert says in said and said.count("kdyno: ") == 1 and said.count("hint: ") == 1
+    assert len(said) < 3000 and "\x1b" not in said

@@ -12,8 +12,8 @@ from scipy import stats
 from kdyno.judge.stats.observations import Observations, Sample
 from kdyno.kernel.recipe import Recipe
 from kdyno.measure.workload.lmbench import LmbenchWorkload
-from kdyno.run.experiment.models import Experiment, JudgeConfig
-from kdyno.run.experiment.plan import plan_boots, recipes
+from kdyno.runs.experiment.models import Experiment, JudgeConfig
+from kdyno.runs.experiment.plan import plan_boots, recipes
 from kdyno.understand.selftest.carry_out import (
     MOST_PAIRS,
     SelfTestRequest,

@@ -140,8 +140,8 @@ def test_a_fault_that_a_kernel_does_not_know_is_no_difference_unless_something_i
     guest = parse_listing(listing)
     assert guest["meltdown"] == "Mitigation: PTI"
     rows = {row.name: row for row in compared({"meltdown": "Mitigation: PTI", "tsa": "Not affected"}, guest)}
-    assert "srbds" not in rows and rows["tsa"].guest == "unknown" and rows["tsa"].matched
-    assert rows["meltdown"].matched
+    assert "srbds" not in rows and rows["tsa"].guest == "unknown" and rows["tsa"].is_matched
+    assert rows["meltdown"].is_matched
 
 
 def test_a_kernel_that_says_nothing_of_its_faults_has_none(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ from kdyno.measure.cycles.kernel_measured import KernelMeasurement, Validation
 from kdyno.measure.cycles.kernel_roles import KINDS, UNLIKE, UNLIKE_IN_TIME
 from kdyno.measure.guest.agent import catalogue
 from kdyno.measure.guest.pmu_record import PmuRecord
-from kdyno.run.session import Session
-from kdyno.run.single_boots import PmuRun
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import PmuRun
 from kdyno.understand.validate import guest, kernel
 from kdyno.understand.validate.guest import Counted, GuestSilent, counted, guest_mitigations
 from kdyno.understand.validate.kernel import (
@@ -219,7 +219,7 @@ def small() -> KernelMeasurement:
 
 
 def test_the_text_has_kernels_differences_benchmarks_and_quality() -> None:
-    text = lines(Validation.of(small(), family()))
+    text = lines(Validation.from_measurement(small(), family()))
     assert text[:9] == [
         "native:   Linux 6.18.44-host, gcc (GCC) 15.3.0, on A CPU at 2.93 to 2.95 GHz",
         "modelled: Linux 6.12.117 (linux-source-6.12 6.12.117-1), gcc (Debian 12.2.0-14) 12.2.0",

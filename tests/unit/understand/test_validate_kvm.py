@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LaneName
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import NotTimed
@@ -17,12 +17,12 @@ from kdyno.boot.fake import FakeConfig
 from kdyno.boot.qemu_config import QemuConfig
 from kdyno.cli.schemas import schema
 from kdyno.judge.stats.estimate import Estimate
-from kdyno.judge.verdicts.assemble import judged
+from kdyno.judge.verdicts.assemble import judge_run
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.judge.verdicts.selftest import SelfTests
 from kdyno.kernel.recipe import Recipe
-from kdyno.run.experiment.models import Experiment
-from kdyno.run.session import Session
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.session import Session
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
 from kdyno.understand.validate import kvm
@@ -42,11 +42,11 @@ RATIOS = {"lat_syscall.null": (0.9, 0.95), "lat_pipe.roundtrip": (1.2, 1.1), "bw
 """By benchmark: of the wall lane, whose intervals reach 2 % to both sides, and of the model."""
 
 
-def judged_run(directory: Path, lane: Lane) -> RunReport:
+def judged_run(directory: Path, lane: LaneName) -> RunReport:
     """The made-up run of a lane, without the tables behind the verdicts, which take half a minute."""
     run = specimen.run_record(lane=lane)
     boots = specimen.boot_records(run, iterations=3)
-    return judged(run, boots, specimen.benchmarks(lane), Artefacts(directory), SelfTests(), analysed=False)
+    return judge_run(run, boots, specimen.benchmarks(lane), Artefacts(directory), SelfTests(), analysed=False)
 
 
 @pytest.fixture(scope="module")
@@ -208,4 +208,4 @@ def test_a_run_with_lost_boots_is_not_compared(tmp_path: Path, monkeypatch: pyte
 
 def test_a_recording_can_not_be_timed(tmp_path: Path) -> None:
     with pytest.raises(NotTimed, match="`fake`"):
-        FakeConfig(recording=tmp_path).timed()
+        FakeConfig(recording=tmp_path).in_timed_lane()

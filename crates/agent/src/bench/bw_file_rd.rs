@@ -5,7 +5,7 @@ use crate::params::Param;
 use crate::params::Params;
 use crate::sys::{Stop, exactly, file};
 use crate::test::{Metric, Test};
-use kdyno_proto::{Kind, Lane, Suite};
+use kdyno_proto::{Kind, Suite};
 use std::hint::black_box;
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -17,7 +17,7 @@ pub static TEST: Test = Test {
         name: "size_kb",
         description: "kB in the file",
         default: 128,
-        in_lane: &[(Lane::Wall, 8192)],
+        in_real_time: Some(8192),
         min: 4,
         max: 1 << 20,
     }],

@@ -1,15 +1,15 @@
 //! lat_connect: make and drop a TCP connection on loopback.
 //!
 //! As in LMBench the client closes first, and the peer, who waits for that, then; the client's side is left in TIME_WAIT.
-//! The last message of an iteration is the peer's, who has then closed all, so that its work is always inside. In the wall
-//! lane the client resets the connection instead: its iterations make thousands, and would run out of ports.
+//! The last message of an iteration is the peer's, who has then closed all, so that its work is always inside. Where time
+//! passes the client resets the connection instead: its iterations make thousands, and would run out of ports.
 
 use crate::measure::Recorder;
 use crate::params::Params;
 use crate::sys::peer::Peer;
 use crate::sys::{Stop, fd, inet};
 use crate::test::{Metric, Test};
-use kdyno_proto::{Kind, Lane, Suite};
+use kdyno_proto::{Kind, Suite};
 use std::os::fd::AsRawFd;
 
 pub static TEST: Test = Test {
@@ -29,7 +29,7 @@ pub static TEST: Test = Test {
 fn run(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
     let (listener, address) = inet::listener()?;
     inet::reuse_address(listener.as_raw_fd())?;
-    let resets = recorder.settings.lane() == Lane::Wall;
+    let resets = !recorder.settings.lane.is_icount();
     let (request_out, request_in) = fd::pipe()?;
     let (done_out, done_in) = fd::pipe()?;
     let _peer = Peer::spawn(move || {

@@ -19,12 +19,19 @@ pub static TEST: Test = Test {
     suite: Some(Suite::Lmbench),
     description: "switch between processes in a ring of pipes",
     params: &[
-        Param { name: "processes", description: "processes in the ring", default: 2, in_lane: &[], min: 2, max: 96 },
+        Param {
+            name: "processes",
+            description: "processes in the ring",
+            default: 2,
+            in_real_time: None,
+            min: 2,
+            max: 96,
+        },
         Param {
             name: "size_kb",
             description: "kB that each sums per hop",
             default: 0,
-            in_lane: &[],
+            in_real_time: None,
             min: 0,
             max: 16384,
         },

@@ -23,7 +23,7 @@ pub static TEST: Test = Test {
         name: "files",
         description: "files in a directory at most",
         default: 100,
-        in_lane: &[],
+        in_real_time: None,
         min: 1,
         max: 10_000,
     }],

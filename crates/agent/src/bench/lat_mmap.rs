@@ -9,7 +9,7 @@ use crate::params::Params;
 use crate::sys::Stop;
 use crate::sys::file::{self, Mapping};
 use crate::test::{Metric, Test};
-use kdyno_proto::{Kind, Lane, Suite};
+use kdyno_proto::{Kind, Suite};
 use std::os::fd::AsRawFd;
 
 pub static TEST: Test = Test {
@@ -21,7 +21,7 @@ pub static TEST: Test = Test {
             name: "size_kb",
             description: "kB to map",
             default: 512,
-            in_lane: &[(Lane::Wall, 4096)],
+            in_real_time: Some(4096),
             min: 4,
             max: 1 << 20,
         },
@@ -29,7 +29,7 @@ pub static TEST: Test = Test {
             name: "sparse",
             description: "1: touch all of it, ten times as far apart",
             default: 0,
-            in_lane: &[],
+            in_real_time: None,
             min: 0,
             max: 1,
         },

@@ -10,7 +10,7 @@ use crate::params::Params;
 use crate::sys::Stop;
 use crate::sys::file::{self, Mapping};
 use crate::test::{Metric, Test};
-use kdyno_proto::{Kind, Lane, Suite};
+use kdyno_proto::{Kind, Suite};
 use std::os::fd::AsRawFd;
 
 pub static TEST: Test = Test {
@@ -21,7 +21,7 @@ pub static TEST: Test = Test {
         name: "size_kb",
         description: "kB in the file",
         default: 1024,
-        in_lane: &[(Lane::Wall, 16384)],
+        in_real_time: Some(16384),
         min: 64,
         max: 1 << 20,
     }],

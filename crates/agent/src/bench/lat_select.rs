@@ -16,7 +16,7 @@ pub static TEST: Test = Test {
     name: "lat_select",
     suite: Some(Suite::Lmbench),
     description: "select on many descriptors, without waiting",
-    params: &[Param { name: "fds", description: "descriptors", default: 100, in_lane: &[], min: 1, max: 1000 }],
+    params: &[Param { name: "fds", description: "descriptors", default: 100, in_real_time: None, min: 1, max: 1000 }],
     metrics: &[
         Metric {
             suffix: "files",

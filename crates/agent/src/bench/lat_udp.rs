@@ -17,7 +17,7 @@ pub static TEST: Test = Test {
         name: "bytes",
         description: "bytes in the datagram",
         default: 1,
-        in_lane: &[],
+        in_real_time: None,
         min: 1,
         max: 65507,
     }],

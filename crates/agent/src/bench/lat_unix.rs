@@ -16,7 +16,7 @@ pub static TEST: Test = Test {
         name: "bytes",
         description: "bytes in the message",
         default: 1,
-        in_lane: &[],
+        in_real_time: None,
         min: 1,
         max: 1 << 20,
     }],

@@ -89,10 +89,10 @@ fn parse_run(mut arguments: Arguments) -> Result<Verb, String> {
     if tests.is_empty() {
         return Err("say which tests to run, or 'all': 'kdyno-agent list' shows them".into());
     }
-    let clock = shift.map_or(Clock::Wall, |shift| Clock::Model { shift });
-    let mut settings = Settings { clock, iterations: 0 };
-    settings.iterations = iterations.unwrap_or(settings.lane().row().iterations);
-    Ok(Verb::Run(Run { plan: plan(&tests, &given, settings.lane())?, settings, json }))
+    let lane = Lane::usual(shift.is_some());
+    let iterations = iterations.unwrap_or(lane.row().iterations);
+    let settings = Settings { lane, clock: Clock::with_shift(shift), iterations };
+    Ok(Verb::Run(Run { plan: plan(&tests, &given, lane)?, settings, json }))
 }
 
 /// The tests with their parameters; each of those must belong to a test.
@@ -147,7 +147,7 @@ mod tests {
     fn a_shift_means_the_model_lane_with_its_defaults() {
         let model = run("run bw_file_rd --shift 5").unwrap();
         assert_eq!((model.settings.icount_shift(), model.plan[0].params.get("size_kb")), (Some(5), 128));
-        assert_eq!(model.settings.iterations, Lane::Model.row().iterations);
+        assert_eq!(model.settings.iterations, Lane::usual(true).row().iterations);
         let wall = run("run bw_file_rd").unwrap();
         assert_eq!((wall.settings.icount_shift(), wall.plan[0].params.get("size_kb")), (None, 8192));
     }

@@ -44,7 +44,7 @@ pub fn text() -> String {
         }
         for param in test.params {
             let Param { name, description, min, max, .. } = param;
-            let default = param.default(Lane::Wall);
+            let default = param.default(Lane::usual(false));
             let _ = writeln!(text, "    {name:<14} {description}: {min} to {max}, default {default}");
         }
     }

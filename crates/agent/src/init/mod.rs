@@ -8,6 +8,8 @@ mod console;
 mod loopback;
 mod mounts;
 mod port;
+#[cfg(test)]
+pub use port::no_port;
 mod shell;
 
 use crate::addresses;

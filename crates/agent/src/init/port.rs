@@ -20,10 +20,15 @@ pub fn open(name: &str, optional: bool) -> Result<OwnedFd, String> {
         Some(path) => path,
         None if optional => "/dev/null".into(),
         // What the kernel lacks depends on the platform, which the host knows.
-        None => return Err(format!("no virtio port {name}")),
+        None => return Err(no_port(name)),
     };
     let port = OpenOptions::new().write(true).open(&path).map_err(|error| format!("{path}: {error}"))?;
     Ok(port.into())
+}
+
+/// What a guest says that lacks it.
+pub fn no_port(name: &str) -> String {
+    format!("no virtio port {name}")
 }
 
 /// The device of the port. Doesn't wait when the driver is not there at all.

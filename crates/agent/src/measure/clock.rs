@@ -26,6 +26,11 @@ pub enum Clock {
 }
 
 impl Clock {
+    /// That of a guest under QEMU's `-icount` with this shift; without one, of time.
+    pub fn with_shift(shift: Option<u8>) -> Clock {
+        shift.map_or(Clock::Wall, |shift| Clock::Model { shift })
+    }
+
     /// A reading; only the difference of two means something, see [`Clock::elapsed`].
     #[inline(always)]
     pub fn now(self) -> u64 {

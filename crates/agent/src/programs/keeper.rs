@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 /// A program that fails so often before it came through once is left out.
 const ATTEMPTS: u64 = 3;
 /// Failures of a program that are told one by one.
-const MOST_TOLD: u64 = 20;
+pub const MOST_TOLD: u64 = 20;
 /// What is told of the output of a step that failed: bytes of its end.
-const TAIL: usize = 2000;
+pub const TAIL: usize = 2000;
 /// Before a program that failed is set up again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long a tear-down may take when the soak is over.

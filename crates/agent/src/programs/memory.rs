@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 /// Fields of /proc/meminfo; a kernel may lack some.
-const FIELDS: &[&str] = &[
+pub const FIELDS: &[&str] = &[
     "MemFree",
     "MemAvailable",
     "Cached",

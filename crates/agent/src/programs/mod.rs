@@ -1,6 +1,8 @@
 //! The job's programs: for each its set-up, its runs and the reports on them, its tear-down, and an end to whatever it
 //! left behind.
 
+#[cfg(test)]
+mod formats;
 mod keeper;
 pub mod leftovers;
 mod memory;
@@ -106,7 +108,7 @@ impl Meter<'_> {
         sink.emit(&Record::Benchmark {
             name: self.measured.benchmark.clone(),
             test: program.name.clone(),
-            unit: settings.lane().row().unit(Kind::Latency),
+            unit: settings.lane.row().unit(Kind::Latency),
             direction: Kind::Latency.direction(),
             description: self.measured.description.clone(),
         });

@@ -7,7 +7,7 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
 use object::elf;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Look, Place};
+use super::{Look, Place, Places};
 use crate::alternative::{Entry, REPLACEMENTS, entries};
 use crate::binary::{Binary, Section, Target};
 use crate::disassembly::{instructions, text};
@@ -30,7 +30,7 @@ pub fn run(look: &Look) -> Vec<Place> {
     };
     let replacements = binary.section_named(REPLACEMENTS);
     let mut boundaries = Boundaries::default();
-    let mut places = Vec::new();
+    let mut places = Places::default();
     for entry in &entries {
         let patched = check_patched(binary, entry, &mut boundaries);
         let named = match entry.instruction {
@@ -54,7 +54,7 @@ pub fn run(look: &Look) -> Vec<Place> {
             say(why);
         }
     }
-    places
+    places.0
 }
 
 /// Where instructions begin and functions end, for the functions that were asked for.

@@ -5,7 +5,7 @@
 //! value where it should have been given the memory.
 
 use super::always_inline::declared_name;
-use super::{Look, Place};
+use super::{Look, Place, Places};
 use crate::disassembly::{instructions, text_at};
 use crate::flow::{MOST_WORK_OF_FILE, atomics_on_copies, is_atomic};
 
@@ -15,7 +15,7 @@ const VARIABLES: [(&str, &str); 1] =
 
 pub fn run(look: &Look) -> Vec<Place> {
     let binary = look.binary;
-    let mut places = Vec::new();
+    let mut places = Places::default();
     let mut left = MOST_WORK_OF_FILE;
     for function in &binary.functions {
         let is_known = VARIABLES.iter().any(|(name, _)| *name == declared_name(function.name));
@@ -35,5 +35,5 @@ pub fn run(look: &Look) -> Vec<Place> {
             places.push(Place::instruction(atomic.at, message));
         }
     }
-    places
+    places.0
 }

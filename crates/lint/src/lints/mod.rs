@@ -53,6 +53,21 @@ pub struct Place {
     pub message: String,
 }
 
+/// Findings of all files: who reads them has them all in memory.
+pub const MOST_FINDINGS: usize = 100_000;
+
+/// What one lint gives of one file. What comes after one more than `MOST_FINDINGS` is dropped.
+#[derive(Default)]
+pub struct Places(pub Vec<Place>);
+
+impl Places {
+    pub fn push(&mut self, place: Place) {
+        if self.0.len() <= MOST_FINDINGS {
+            self.0.push(place);
+        }
+    }
+}
+
 impl Place {
     pub fn instruction(address: u64, message: String) -> Place {
         Place { address, is_instruction: true, is_unsure: false, message }
@@ -63,15 +78,18 @@ impl Place {
     }
 }
 
+/// Bytes of the name of a source: a path is no longer (PATH_MAX).
+const LONGEST_SOURCE: usize = 4096;
+
 /// Everything that one lint finds in one file.
-pub fn findings(lint: &Lint, look: &Look, file: &str) -> Vec<Finding> {
-    (lint.run)(look).into_iter().map(|place| finding(lint, look, place, file)).collect()
+pub fn findings<'a>(lint: &'a Lint, look: &'a Look, file: &'a str) -> impl Iterator<Item = Finding> + 'a {
+    (lint.run)(look).into_iter().map(move |place| finding(lint, look, place, file))
 }
 
 fn finding(lint: &Lint, look: &Look, place: Place, file: &str) -> Finding {
     let binary = look.binary;
     let function = binary.function_at(place.address).map(|at| &binary.functions[at]);
-    let line = look.lines.find(place.address);
+    let line = look.lines.find(place.address).filter(|(source, _)| source.len() <= LONGEST_SOURCE);
     let instruction = function.filter(|_| place.is_instruction).map(|_| text_at(binary, place.address));
     Finding {
         lint: lint.name,

@@ -8,12 +8,12 @@
 
 use iced_x86::{Code, CpuidFeature, Instruction, Mnemonic, Register};
 
-use super::{Look, Place};
+use super::{Look, Place, Places};
 use crate::disassembly::instructions;
 
 pub fn run(look: &Look) -> Vec<Place> {
     let x87 = x87_codes();
-    let mut places = Vec::new();
+    let mut places = Places::default();
     for (position, function) in look.binary.functions.iter().enumerate() {
         // Replacements are copies of what stands in functions elsewhere, chosen by the CPU's features.
         let is_replacement = look.binary.sections[function.section].name == crate::alternative::REPLACEMENTS;
@@ -37,7 +37,7 @@ pub fn run(look: &Look) -> Vec<Place> {
             places.push(Place { is_unsure, ..Place::instruction(first.ip(), format!("{message}{unknown}")) });
         }
     }
-    places
+    places.0
 }
 
 fn is_simd(instruction: &Instruction, x87: &[bool]) -> bool {

@@ -3,7 +3,7 @@
 use object::elf::{R_X86_64_PC8, R_X86_64_PLT32};
 
 use crate::costly::{Form, Rule};
-use crate::files::{Told, lint_object};
+use crate::files::{Told, lint_files, lint_object};
 use crate::finding::{Finding, Level};
 use crate::settings::Settings;
 use crate::specimen::{Specimen, object, object_of_version, object_with};
@@ -206,4 +206,36 @@ fn what_is_no_object_is_refused_with_one_line() {
     let mut other = object(&[plain("f", RET)]);
     other[18] = 0x28;
     assert_eq!(why(&other), "it isn't made for x86-64");
+}
+
+#[test]
+fn a_name_that_would_fill_the_memory_is_refused() {
+    let name = "f".repeat(4097);
+    let why = lint_object(&object(&[plain(&name, RET)]), "a.o", &Settings::default()).unwrap_err();
+    assert_eq!(why, "it has a name of 4097 bytes");
+    let called = lint_object(
+        &object(&[Specimen { name: "f", code: CALL, relocations: &[(1, R_X86_64_PLT32, &name)] }]),
+        "a.o",
+        &Settings::default(),
+    );
+    assert_eq!(called.unwrap_err(), "it has a name of 4097 bytes");
+    assert!(lint_object(&object(&[plain(&name[1..], RET)]), "a.o", &Settings::default()).is_ok());
+}
+
+#[test]
+fn findings_without_end_are_told_in_part_and_said_to_be_more() {
+    let calls: Vec<u8> = [0xe8, 0, 0, 0, 0].repeat(100_001);
+    let places: Vec<(u64, u32, &str)> = (0..100_001)
+        .map(|number| (number * 5 + 1, R_X86_64_PLT32, if number % 2 == 0 { "malloc" } else { "free" }))
+        .collect();
+    let path = std::env::temp_dir().join(format!("kdyno-lint-{}.o", std::process::id()));
+    std::fs::write(&path, object(&[Specimen { name: "f", code: &calls, relocations: &places }])).unwrap();
+    let file = path.to_str().unwrap().to_owned();
+    let settings = Settings { files: vec![file.clone()], ..Settings::default() };
+    let mut told = Vec::new();
+    lint_files(&settings, &mut |one| told.push(one));
+    std::fs::remove_file(&path).unwrap();
+    let found = told.iter().filter(|one| matches!(one, Told::Finding(_))).count();
+    assert_eq!(found, 100_000);
+    assert!(matches!(told.last(), Some(Told::Refused { why, .. }) if why.starts_with("more than 100000 findings")));
 }

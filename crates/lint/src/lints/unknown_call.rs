@@ -7,7 +7,7 @@
 use object::{Object, ObjectSymbol, elf};
 use rustc_hash::FxHashSet;
 
-use super::{Look, Place};
+use super::{Look, Place, Places};
 use crate::binary::Target;
 
 /// Functions of compilers' libraries that no kernel has.
@@ -131,7 +131,7 @@ pub fn run(look: &Look) -> Vec<Place> {
     }
     let weak = binary.elf.symbols().filter(|symbol| symbol.is_undefined() && symbol.is_weak());
     let weak: FxHashSet<&str> = weak.filter_map(|symbol| symbol.name().ok()).collect();
-    let mut places = Vec::new();
+    let mut places = Places::default();
     let mut last = None;
     for (position, section) in binary.sections.iter().enumerate().filter(|(_, section)| section.is_code) {
         for relocation in &section.relocations {
@@ -147,7 +147,7 @@ pub fn run(look: &Look) -> Vec<Place> {
             }
         }
     }
-    places
+    places.0
 }
 
 fn is_unknown(look: &Look, name: &str) -> bool {

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kdyno.base.errors import UserError
-from kdyno.base.process import quoted
+from kdyno.base.process import quote
 from kdyno.boot.blockmap import mapper
 from kdyno.boot.blockmap.extents import FS_IMMUTABLE_FL, file_flags, set_file_flags
 from kdyno.boot.blockmap.look import ROOT, look, open_subject
@@ -66,14 +66,14 @@ def activate(named: str | Path, name: str, root: Path = ROOT) -> BlockMap:
                 raise Changed(file=subject.path)
             os.posix_fadvise(subject.file, 0, 0, os.POSIX_FADV_DONTNEED)
             mapper.create(name, again.table)
-    undo = [quoted(["dmsetup", "remove", name])]
+    undo = [quote(["dmsetup", "remove", name])]
     notes = list(again.notes)
     if made_immutable is None:
         notes.append(
             f"{again.file_system} does not support immutable files: other processes can still write to the file"
         )
     elif made_immutable:
-        undo.append(quoted(["chattr", "-i", subject.path]))
+        undo.append(quote(["chattr", "-i", subject.path]))
     return again.model_copy(update={"mapping": name, "undo": tuple(undo), "notes": tuple(notes)})
 
 

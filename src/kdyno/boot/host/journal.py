@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole, remove_unfinished, write_whole
 from kdyno.base.frozen import Frozen
+from kdyno.base.mistakes import first_fault
 from kdyno.base.state import State, StateNotWritable
 from kdyno.boot.host import files
 from kdyno.boot.host.knobs import KNOBS, RUN_KNOBS, Knob, owner_of
@@ -104,7 +105,7 @@ def read_journal(state: State, keeper: Keeper = SETTING) -> Journal | None:
     except FileNotFoundError:
         return None
     except ValidationError as error:
-        raise JournalDamaged(path=path, why=error.errors(include_url=False)[0]["msg"]) from None
+        raise JournalDamaged(path=path, why=first_fault(error)) from None
     except OSError as error:
         raise JournalDamaged(path=path, why=error.strerror) from None
     for name, value in journal.values.items():

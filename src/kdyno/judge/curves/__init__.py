@@ -1,1 +1,1 @@
-"""Scaling curves: where throughputs at several numbers of processes come from, and what is reported of them."""
+"""Scaling curves: the sources of throughputs at several numbers of processes, and the report on them."""

@@ -1,4 +1,4 @@
-"""What `kdyno scaling` says, as data."""
+"""The output of `kdyno scaling`, as data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kdyno.base.frozen import Frozen
 from kdyno.judge.stats.scaling.both_laws import Scaling
 
 Work = Literal["copies", "shared"]
-"""What n processes do: n copies of the work, one each; or one work that they share."""
+"""The work of n processes: n copies of it, one each; or one work that they share."""
 
 
 class Value(Frozen):
@@ -25,15 +25,15 @@ class Series(Frozen):
     workload: str
     variant: str
     work: Work | None
-    """None where nobody said; rates need not say it."""
+    """The better direction; None if nobody said; rates need no direction."""
     unit: str
-    """Of throughput: that of the benchmark if it is a rate, `1/s` for works in seconds."""
+    """The unit of throughput: that of the benchmark if it is a rate, `1/s` for works in seconds."""
     values: tuple[Value, ...]
     scaling: Scaling
 
 
 class Tax(Frozen):
-    """What a variant costs a single process: its throughput at n = 1 over that of the baseline."""
+    """The cost of a variant for a single process: its throughput at n = 1 over that of the baseline."""
 
     workload: str
     work: Work | None
@@ -41,25 +41,25 @@ class Tax(Frozen):
     ratio: float
     """Below 1: a single process is slower under the variant."""
     low: float | None
-    """Ends of its interval; None where no spread is known."""
+    """Ends of its interval; None if no spread is known."""
     high: float | None
 
 
 class ScalingReport(Frozen):
-    """`kdyno scaling --json`."""
+    """The output of `kdyno scaling --json`."""
 
     schema_version: Literal[1] = 1
     title: str
     measured: str
-    """What the values are, in one line: the lane of a run, how a file was read."""
+    """The kind of the values, in one line: the lane of a run, or how a file was read."""
     confidence: float
     notices: tuple[str, ...]
     baseline: str
     """The variant that taxes are relative to."""
     series: tuple[Series, ...]
     taxes: tuple[Tax, ...]
-    """Empty for a single variant, and where n = 1 wasn't measured."""
+    """Empty for a single variant, and if n = 1 wasn't measured."""
     run: str | None
-    """Id of the run; None for a file."""
+    """The id of the run; None for a file."""
     files: tuple[str, ...]
     sha256: tuple[str, ...]

@@ -14,21 +14,21 @@ WORK: Mapping[str, Work] = {"p": "copies", "j": "shared", "t": "shared"}
 
 @dataclass(frozen=True)
 class Counted:
-    """A name taken apart."""
+    """The parts of such a name."""
 
     stem: str
     work: Work
     n: int
 
 
-def counted(name: str) -> Counted | None:
-    """Take NAME.pN, NAME.jN or NAME.tN apart; None for any other name."""
+def split_count(name: str) -> Counted | None:
+    """Return the parts of NAME.pN, NAME.jN or NAME.tN; None for any other name."""
     stem, _, end = name.rpartition(".")
     n = count(end[1:])
     return Counted(stem, WORK[end[0]], n) if stem and n and end[0] in WORK else None
 
 
 def count(text: str) -> int | None:
-    """The number of processes that a text is: digits without a leading zero, from 1 to 999,999."""
+    """Return the number of processes in a text: digits without a leading zero, from 1 to 999,999."""
     is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(LARGEST_N)) and text[0] != "0"
     return int(text) if is_number else None

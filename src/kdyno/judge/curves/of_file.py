@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.judge.curves.model import ScalingReport, Work
 from kdyno.judge.curves.names import count
 from kdyno.judge.curves.series import Measured, NoCurve, series_of, taxes_of
@@ -17,7 +17,7 @@ from kdyno.measure.readers.errors import FileError, UndecidedColumn
 from kdyno.measure.readers.formats import csv_rows
 from kdyno.measure.readers.readings import LEFT, LongTable
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.roles import FACTORS, SHOWN, find_column, find_roles, folded, may_be_a_factor
+from kdyno.measure.readers.roles import FACTORS, SHOWN, find_column, find_roles, fold_name, may_be_a_factor
 from kdyno.measure.readers.sheet import Shape, shape_of
 from kdyno.measure.readers.source import Source, read
 
@@ -27,7 +27,7 @@ COLUMNS: dict[str, Work | None] = {
     **dict.fromkeys(("jobs", "j", "threads", "cpus", "cpu", "cores", "workers"), "shared"),
     "clients": None,
 }
-"""Columns that are taken for the number of processes, the likeliest first, and what these do."""
+"""Columns that are taken for the number of processes, the likeliest first, and the work of these."""
 
 
 class NoCountColumn(FileError):
@@ -37,23 +37,23 @@ class NoCountColumn(FileError):
 
 class BadCount(FileError):
     message = "{file}, column {column!r}: {text!r} is not a number of processes"
-    hint = "it must be a whole number from 1 to {most:,}; --by COL names another column"
+    hint = "give whole numbers from 1 to {most:,}; --by COL names another column"
 
 
-def of_file(
+def scaling_of_file(
     name: str, request: JudgeRequest, *, by: str | None, work: Work | None, only: str | None, largest: int | None
 ) -> ScalingReport:
     """Read FILE, or NAME=FILE, and fit a curve to each workload and variant in it.
 
-    Raises the errors of kdyno.measure.readers.errors and of `series_of`, NoCountColumn, BadCount and NoCurve.
+    Raise the errors of kdyno.measure.readers.errors and of `series_of`, NoCountColumn, BadCount and NoCurve.
     """
     source = read(name)
     shape = shape_of(source)
-    column = find_column(by, shape.header, source.shown) if by else _guessed(shape, source)
+    column = find_column(by, shape.header, source.shown) if by else _guess_count_column(shape, source)
     table = _table(source, shape, column, request)
     gathered = rows.gather([table], request)
-    measured = _measured(source, table, column, gathered)
-    chosen = work or COLUMNS.get(folded(column))
+    measured = _collect_measurements(source, table, column, gathered)
+    chosen = work or COLUMNS.get(fold_name(column))
     series, notes = series_of(measured, work=chosen, only=only, largest=largest)
     if not series:
         raise NoCurve(where=source.shown, advice=f"column {column!r} has one n; --by COL names another one")
@@ -75,17 +75,17 @@ def of_file(
     )
 
 
-def _guessed(shape: Shape, source: Source) -> str:
-    """The column with the number of processes. Raises NoCountColumn."""
+def _guess_count_column(shape: Shape, source: Source) -> str:
+    """Return the column with the number of processes. Raise NoCountColumn."""
     for name in COLUMNS:
         for column in shape.header:
-            if folded(column) == name:
+            if fold_name(column) == name:
                 return column
-    raise NoCountColumn(file=source.shown, columns=listed(shape.header, SHOWN))
+    raise NoCountColumn(file=source.shown, columns=format_list(shape.header, SHOWN))
 
 
 def _table(source: Source, shape: Shape, column: str, request: JudgeRequest) -> LongTable:
-    """The file, with the number of processes as the last part of every benchmark's name."""
+    """Return the file, with the number of processes as the last part of every benchmark's name."""
     roles = find_roles(shape, replace(request, pooled=(*request.pooled, column)), source.shown)
     benchmark = [*([roles.columns["benchmark"]] if "benchmark" in roles.columns else []), *roles.further]
     columns = {**request.columns, "benchmark": ",".join([*benchmark, column])}
@@ -96,17 +96,19 @@ def _table(source: Source, shape: Shape, column: str, request: JudgeRequest) -> 
 
 
 def _require_no_factor(table: LongTable, column: str, benchmark: list[str]) -> None:
-    """Raise UndecidedColumn for a column that would be pooled in silence: a lone variant has nobody to compare it."""
-    for left in table.frame:
-        name = left.removeprefix(LEFT)
-        if left == name or name in (column, *benchmark):
+    """Raise UndecidedColumn for a column that would be pooled silently: a lone variant has no other to compare it
+    with.
+    """
+    for remaining in table.frame:
+        name = remaining.removeprefix(LEFT)
+        if remaining == name or name in (column, *benchmark):
             continue
-        levels = [str(level) for level in table.frame[left].cat.categories]
-        if len(levels) > 1 and (folded(name) in FACTORS or may_be_a_factor(name, levels)):
+        levels = [str(level) for level in table.frame[remaining].cat.categories]
+        if len(levels) > 1 and (fold_name(name) in FACTORS or may_be_a_factor(name, levels)):
             raise UndecidedColumn(
                 column=name,
                 count=len(levels),
-                levels=listed(levels),
+                levels=format_list(levels),
                 variant=str(table.frame["variant"].iloc[0]),
                 benchmark=", ".join(benchmark) or table.roles.values[0],
                 option=f"--benchmark {','.join([*benchmark, name])}",
@@ -115,8 +117,10 @@ def _require_no_factor(table: LongTable, column: str, benchmark: list[str]) -> N
             )
 
 
-def _measured(source: Source, table: LongTable, column: str, gathered: Gathered) -> list[Measured]:
-    """Benchmarks are called `sieve, n 4`, or `4` where the file has no other column for them; other factors follow."""
+def _collect_measurements(source: Source, table: LongTable, column: str, gathered: Gathered) -> list[Measured]:
+    """Return the measurements of benchmarks, which are called `sieve, n 4`, or `4` if the file has no other column for
+    them; other factors follow.
+    """
     is_alone = table.roles.columns["benchmark"] == column
     measured = []
     for observed in gathered.observations:

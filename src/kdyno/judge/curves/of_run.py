@@ -1,4 +1,4 @@
-"""Scaling curves of a run of our own."""
+"""Scaling curves of a run in the store."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from kdyno.judge.curves.model import ScalingReport, Series, Work
-from kdyno.judge.curves.names import counted
-from kdyno.judge.curves.series import NoCurve, NoThroughputKnown, by_names, series_of, taxes_of
+from kdyno.judge.curves.names import split_count
+from kdyno.judge.curves.series import NoCurve, NoThroughputKnown, select_by_names, series_of, taxes_of
 from kdyno.judge.stats.estimate import CONFIDENCE
 from kdyno.judge.stats.observations import Observations, Sample
 from kdyno.judge.verdicts.model import RunReport, Value
@@ -17,16 +17,16 @@ from kdyno.judge.verdicts.model import RunReport, Value
 ADVICE = "call benchmarks or variants NAME.p1, NAME.p2, ... (processes that each do the work) or NAME.j1, ... (jobs)"
 
 
-def of_run(report: RunReport, *, work: Work | None, only: str | None, largest: int | None) -> ScalingReport:
+def scaling_of_run(report: RunReport, *, work: Work | None, only: str | None, largest: int | None) -> ScalingReport:
     """Fit curves to the benchmarks, or variants, whose names end in a number of processes.
 
-    Raises NoCurve, OtherWorkload and the errors of `series_of`.
+    Raise NoCurve, OtherWorkload and the errors of `series_of`.
     """
-    measured = by_names(_observations(report))
+    measured = select_by_names(_observations(report))
     series, notes = series_of(measured, work=work, only=only, largest=largest) if measured else ([], [])
     if not series:
         raise NoCurve(where=f"run {report.run.id[:12]}", advice=ADVICE)
-    parts = counted(report.baseline)
+    parts = split_count(report.baseline)
     variants = {one.variant for one in series}
     baseline = parts.stem if parts and parts.stem in variants else report.baseline
     return ScalingReport(
@@ -44,15 +44,15 @@ def of_run(report: RunReport, *, work: Work | None, only: str | None, largest: i
 
 
 def curves_of(report: RunReport) -> ScalingReport | None:
-    """The same, where a run need not have any."""
+    """Return the curves of a run as `scaling_of_run` does; None if it has no curves."""
     try:
-        return of_run(report, work=None, only=None, largest=None)
+        return scaling_of_run(report, work=None, only=None, largest=None)
     except (NoCurve, NoThroughputKnown):
         return None
 
 
 def _more_than_cpus(report: RunReport, series: Sequence[Series]) -> list[str]:
-    """What a curve that goes beyond the machine's CPUs shows there."""
+    """Return a note on a curve that goes beyond the machine's CPUs."""
     cpus = report.run.machine.get("cpus")
     count = len(cpus) if isinstance(cpus, list) else cpus
     largest = max((one.scaling.points[-1].n for one in series), default=0)
@@ -66,7 +66,7 @@ def _more_than_cpus(report: RunReport, series: Sequence[Series]) -> list[str]:
 
 
 def _observations(report: RunReport) -> list[Observations]:
-    """The values of the report, one for each boot, as the judge takes them."""
+    """Return the values of the report, one for each boot, as the judge takes them."""
     values: dict[tuple[str, str], list[Value]] = defaultdict(list)
     for value in report.values:
         values[value.benchmark, value.variant].append(value)

@@ -1,4 +1,4 @@
-"""From measured values to series of throughput, and what is fitted to them."""
+"""From measured values to series of throughput, and the laws fitted to them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kdyno.base.errors import UserError
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.judge.curves.model import Series, Tax, Value, Work
-from kdyno.judge.curves.names import counted
+from kdyno.judge.curves.names import split_count
 from kdyno.judge.stats.observations import Observations, Sample
 from kdyno.judge.stats.scaling.both_laws import scaling
 from kdyno.judge.stats.scaling.levels import Level, ratio_of
@@ -20,18 +20,18 @@ class NoCurve(UserError):
 
 
 class NoWork(UserError):
-    message = "{name}: of values of which lower is better, somebody must say what n processes did"
-    hint = "--work copies: each did the whole work; --work shared: they shared one"
+    message = "{name}: lower is better, so the work of n processes must be given"
+    hint = "give --work copies if each did the whole work, --work shared if they shared one"
 
 
 class NoDirection(UserError):
     message = "{name}: nothing says whether lower or higher is better"
-    hint = "--lower for times, --higher for rates"
+    hint = "give --lower for times, --higher for rates"
 
 
 class NoThroughputKnown(UserError):
-    message = "{name} is a number of things ({unit}), of which no throughput can be made"
-    hint = "scaling needs times or rates: a run in the lane wall, or a file with them"
+    message = "{name} is a number of things ({unit}), which gives no throughput"
+    hint = "use times or rates: a run in the lane wall, or a file with them"
 
 
 class OtherWorkload(UserError):
@@ -55,14 +55,16 @@ Key = tuple[str, str, Work | None]
 """Workload, variant, work."""
 
 
-def by_names(observations: Iterable[Observations]) -> list[Measured]:
-    """What is named NAME.pN, NAME.jN or NAME.tN: benchmarks, else variants. All else is left out."""
+def select_by_names(observations: Iterable[Observations]) -> list[Measured]:
+    """Return the measurements named NAME.pN, NAME.jN or NAME.tN: of benchmarks, else of variants. All others are left
+    out.
+    """
     measured = []
     for observed in observations:
-        benchmark = counted(observed.benchmark)
+        benchmark = split_count(observed.benchmark)
         for variant in observed.groups:
             sample = observed.sample(variant)
-            parts = benchmark or counted(variant)
+            parts = benchmark or split_count(variant)
             if sample is None or parts is None:
                 continue
             names = (parts.stem, variant) if benchmark else (observed.benchmark, parts.stem)
@@ -73,13 +75,13 @@ def by_names(observations: Iterable[Observations]) -> list[Measured]:
 def series_of(
     measured: Sequence[Measured], *, work: Work | None, only: str | None, largest: int | None
 ) -> tuple[list[Series], list[str]]:
-    """Fit every series that has several n, and return notes on the others. `work` goes before what names say.
+    """Fit every series that has several n, and return notes on the others. `work` overrides the names.
 
-    Raises OtherWorkload, NoDirection, NoWork, NoThroughputKnown and the errors of the judge.
+    Raise OtherWorkload, NoDirection, NoWork, NoThroughputKnown and the errors of the judge.
     """
     known = list(dict.fromkeys(value.workload for value in measured))
     if only is not None and only not in known:
-        raise OtherWorkload(name=only, known=listed(known, 20))
+        raise OtherWorkload(name=only, known=format_list(known, 20))
     levels: dict[Key, dict[int, Measured]] = {}
     for value in measured:
         if only in (None, value.workload):
@@ -120,17 +122,17 @@ def _series(key: Key, by_n: Mapping[int, Measured], largest: int | None) -> Seri
 
 
 def throughput(measured: Measured, work: Work | None) -> Sample:
-    """Work per time: a rate as it is, which must be that of all processes together; of a time, work / time, where work
-    is n if each process does the whole of it, and 1 if they share it.
+    """Return work per time: a rate unchanged, which must be that of all processes together; for a time, work / time,
+    where work is n if each process does the whole of it, and 1 if they share it.
 
-    Raises NoDirection, NoWork and NoThroughputKnown.
+    Raise NoDirection, NoWork and NoThroughputKnown.
     """
-    of, name = measured.of, measured.workload
-    if of.direction is None:
+    observed, name = measured.of, measured.workload
+    if observed.direction is None:
         raise NoDirection(name=name)
-    if of.quantity == "count":
-        raise NoThroughputKnown(name=name, unit=of.unit)
-    if of.direction == "higher":
+    if observed.quantity == "count":
+        raise NoThroughputKnown(name=name, unit=observed.unit)
+    if observed.direction == "higher":
         return measured.sample
     if work is None:
         raise NoWork(name=name)
@@ -138,12 +140,12 @@ def throughput(measured: Measured, work: Work | None) -> Sample:
 
 
 def unit_of(observed: Observations) -> str:
-    """The unit of throughput."""
+    """Return the unit of throughput."""
     return observed.unit if observed.direction == "higher" else f"1/{observed.unit or 'time'}"
 
 
 def taxes_of(measured: Sequence[Measured], series: Sequence[Series], baseline: str) -> list[Tax]:
-    """What each variant costs a single process, for workloads that the baseline was measured with at n = 1, too."""
+    """Return the cost of each variant for a single process, for workloads whose baseline was also measured at n = 1."""
     single = {
         (one.workload, one.variant, one.work): Level(1, throughput(value, one.work))
         for one in series

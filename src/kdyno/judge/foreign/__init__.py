@@ -1,1 +1,1 @@
-"""Judging what others measured: readers of their files, what puts these together, and what their data can't support."""
+"""Judging the measurements of others: joining the content of their files, and the limits of their data."""

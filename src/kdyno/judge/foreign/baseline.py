@@ -1,4 +1,4 @@
-"""Which variant the others are compared with."""
+"""The variant that the others are compared with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kdyno.measure.readers.headings import BASELINES
 
 
 def choose(variants: Sequence[str], wanted: str | None) -> tuple[str, str]:
-    """Return the baseline, and how it was chosen. Raises NoSuchBaseline."""
+    """Return the baseline, and how it was chosen. Raise NoSuchBaseline."""
     if wanted is not None:
         if wanted in variants:
             return wanted, "named"

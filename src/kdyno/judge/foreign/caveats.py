@@ -1,4 +1,4 @@
-"""What data can't support, whatever its statistics say."""
+"""The limits of data, whatever their statistics say."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy import special
 
 from kdyno.base.arrays import Labels
 from kdyno.base.measurement import Direction
-from kdyno.base.text import listed, percent, signed
+from kdyno.base.text import format_list, format_signed, percent
 from kdyno.judge.foreign.gathered import Gathered
 from kdyno.judge.stats.compare import FEW, Comparison
 from kdyno.judge.stats.diagnostics.tables import Analysis
@@ -19,17 +19,17 @@ from kdyno.judge.stats.logratio import MOST_VARIATION
 from kdyno.judge.stats.observations import Observations, Sample, Summary
 
 COLD_P = 1e-4
-"""How seldom a first value is called cold where it is like the others, of normal values."""
+"""How rarely a first value among equally distributed normal ones is called cold."""
 LEAST_COLD = 0.02
-"""And how much at least, on the logarithmic scale; less may be rounding."""
+"""Its least distance, on the logarithmic scale; less may be rounding."""
 
 
 def caveats(
     gathered: Gathered, baseline: str, analyses: Sequence[Analysis], comparisons: Sequence[Comparison], alpha: float
 ) -> tuple[str, ...]:
-    """Everything that a reader must know of the data, one sentence for each fact."""
+    """Return everything that a reader must know of the data, one sentence for each fact."""
     by_reading = _judged_by_reading(gathered, baseline, comparisons)
-    cold = _cold(gathered)
+    cold = _find_cold(gathered)
     known = {observed.benchmark for observed, _, _ in cold}
     return (
         *_boots(gathered),
@@ -38,11 +38,11 @@ def caveats(
         *_days(gathered, baseline),
         *_cold_note(gathered, cold),
         *_drift([analysis for analysis in analyses if analysis.benchmark not in known], len(analyses), alpha),
-        *_by_reading(by_reading, one_boot=bool(gathered.boots)),
+        *_note_readings(by_reading, one_boot=bool(gathered.boots)),
         *_few(gathered, by_reading),
         *_equal(gathered),
-        *_wide(gathered),
-        *_dropped(comparisons),
+        *_note_wide_spreads(gathered),
+        *_note_dropped_blocks(comparisons),
     )
 
 
@@ -81,12 +81,14 @@ def _days(gathered: Gathered, baseline: str) -> Iterator[str]:
                 continue
             apart.setdefault(caveat, []).append(observed.benchmark)
     for caveat, benchmarks in apart.items():
-        names = "" if len(benchmarks) == len(gathered.observations) else f" ({listed(benchmarks)})"
+        names = "" if len(benchmarks) == len(gathered.observations) else f" ({format_list(benchmarks)})"
         yield f"{caveat}{names}; whatever changed meanwhile looks like an effect"
 
 
 def _rows_apart(gathered: Gathered, observed: Observations, variant: str, baseline: str) -> bool:
-    """Whether two variants take turns nowhere in the file, and nothing but that tells in which order they came."""
+    """Return whether two variants take turns nowhere in the file, and only the rows show the order in which they
+    came.
+    """
     ours, theirs = observed.sample(variant), observed.sample(baseline)
     row_ranges = gathered.row_ranges.get(observed.benchmark, {})
     if ours is None or theirs is None or not row_ranges or ours.blocks is not None or ours.order is not None:
@@ -111,7 +113,7 @@ Cold = tuple[Observations, str, float]
 """A benchmark and a variant whose first value is far off the others, and how far, on the logarithmic scale."""
 
 
-def _cold(gathered: Gathered) -> list[Cold]:
+def _find_cold(gathered: Gathered) -> list[Cold]:
     return [
         (observed, variant, excess)
         for observed in gathered.observations
@@ -124,22 +126,24 @@ def _cold_note(gathered: Gathered, cold: Sequence[Cold]) -> Iterator[str]:
     if cold:
         lone = len(gathered.observations) == 1
         names = [
-            f"{variant if lone else f'{observed.benchmark} of {variant}'} ({signed(exp(excess) - 1)} %)"
+            f"{variant if lone else f'{observed.benchmark} of {variant}'} ({format_signed(exp(excess) - 1)} %)"
             for observed, variant, excess in cold
         ]
         certain = not gathered.row_ranges or all(
             group.order is not None for observed, variant, _ in cold if (group := observed.sample(variant))
         )
-        where = "" if certain else ", if the rows are in the order of measuring"
+        condition = "" if certain else ", if the rows are in the order of measuring"
         yield (
-            f"the first value is far from all others of its variant{where}: {listed(names)}; a cold cache? Measure "
-            "again after a run that isn't counted (hyperfine --warmup 1), or leave the first values out"
+            f"the first value is far from all others of its variant{condition}: {format_list(names)}; if a cold cache "
+            "explains it, measure again after a run that isn't counted (hyperfine --warmup 1), or leave the first "
+            "values out"
         )
 
 
 def _excess_of_first(sample: Sample, direction: Direction | None) -> float:
-    """How much the logarithm of the value measured first is off the mean of the others, if it is worse by far more than
-    they differ; else 0. By the t-test of one value against a group."""
+    """Return the distance of the first measured value's logarithm from the mean of the others, if it is worse by far
+    more than they differ; else 0. By the t-test of one value against a group.
+    """
     n = len(sample.values) - 1
     if n < 2:
         return 0.0
@@ -152,20 +156,22 @@ def _excess_of_first(sample: Sample, direction: Direction | None) -> float:
 
 
 def _drift(analyses: Sequence[Analysis], benchmarks: int, alpha: float) -> Iterator[str]:
-    """Trends over the order of measuring, at alpha over all benchmarks together (Bonferroni)."""
+    """Yield trends over the order of measuring, at alpha over all benchmarks together (Bonferroni)."""
     for analysis in analyses:
         checks = analysis.assumptions
         if checks is None or checks.drift is None or checks.drift_p is None:
             continue
         if checks.drift_p * benchmarks < alpha:
             yield (
-                f"{analysis.benchmark} drifts by {signed(checks.drift)} % in 100 measurements "
+                f"{analysis.benchmark} drifts by {format_signed(checks.drift)} % in 100 measurements "
                 f"(p = {checks.drift_p:.2g}): values that were measured together must be compared together"
             )
 
 
 def _judged_by_reading(gathered: Gathered, baseline: str, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
-    """Benchmarks with verdicts that boots alone would not have given: those rest on more than there are boots."""
+    """Return notes on the benchmarks whose verdicts boots alone would not have given: those rest on more values than
+    there are boots.
+    """
     boots = {
         (observed.benchmark, variant): min(len(ours.values), len(theirs.values))
         for observed in gathered.observations
@@ -183,12 +189,12 @@ def _judged_by_reading(gathered: Gathered, baseline: str, comparisons: Sequence[
     )
 
 
-def _by_reading(benchmarks: Sequence[str], *, one_boot: bool) -> Iterator[str]:
+def _note_readings(benchmarks: Sequence[str], *, one_boot: bool) -> Iterator[str]:
     if benchmarks:
         meaning = "" if one_boot else ", which says something about these boots"
         yield (
-            f"boots are too few to decide about kernels ({listed(list(benchmarks))}): the single readings were judged "
-            f"instead of a median for each boot{meaning}"
+            f"boots are too few to decide about kernels ({format_list(list(benchmarks))}): the single readings were "
+            f"judged instead of a median for each boot{meaning}"
         )
 
 
@@ -209,7 +215,9 @@ def _few(gathered: Gathered, by_reading: Sequence[str]) -> Iterator[str]:
 
 
 def _equal(gathered: Gathered) -> Iterator[str]:
-    """Groups without any spread, of numbers that were rounded to a few digits; exact counts may well agree."""
+    """Yield notes on groups without any spread, of numbers that were rounded to a few digits; exact counts may well
+    agree.
+    """
     equal = [
         (observed.benchmark, variant, group.values[0])
         for observed in gathered.observations
@@ -225,7 +233,7 @@ def _equal(gathered: Gathered) -> Iterator[str]:
         )
 
 
-def _wide(gathered: Gathered) -> Iterator[str]:
+def _note_wide_spreads(gathered: Gathered) -> Iterator[str]:
     for observed in gathered.observations:
         for variant, group in observed.groups.items():
             if isinstance(group, Summary) and group.sd > MOST_VARIATION * group.mean > 0:
@@ -235,12 +243,12 @@ def _wide(gathered: Gathered) -> Iterator[str]:
                 )
 
 
-def _dropped(comparisons: Sequence[Comparison]) -> Iterator[str]:
+def _note_dropped_blocks(comparisons: Sequence[Comparison]) -> Iterator[str]:
     for variant in dict.fromkeys(comparison.variant for comparison in comparisons):
         incomplete = [comparison for comparison in comparisons if comparison.variant == variant and comparison.dropped]
         if incomplete:
             most = max(comparison.dropped for comparison in incomplete)
             yield (
                 f"{most} {'block' if most == 1 else 'blocks'} without {variant} or without the baseline: dropped for "
-                f"this pair ({listed([comparison.benchmark for comparison in incomplete])})"
+                f"this pair ({format_list([comparison.benchmark for comparison in incomplete])})"
             )

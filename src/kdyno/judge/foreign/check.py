@@ -1,4 +1,4 @@
-"""What was published of data, held against the data: means and standard deviations, and the statistics of pairs."""
+"""Checking published results against the data: means and standard deviations, and the statistics of pairs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.judge.foreign.gathered import Gathered
 from kdyno.judge.stats.checks.published import (
     Group,
@@ -20,7 +20,7 @@ from kdyno.judge.stats.checks.published import (
 )
 from kdyno.judge.stats.observations import Observations, Sample
 from kdyno.measure.readers import units
-from kdyno.measure.readers.claims import MOST_CLAIMS, Claim, meant, read
+from kdyno.measure.readers.claims import MOST_CLAIMS, Claim, match_name, read
 from kdyno.measure.readers.errors import (
     MaybeRows,
     MaybeWide,
@@ -37,7 +37,7 @@ from kdyno.measure.readers.sheet import whole_number
 from kdyno.measure.readers.source import Source
 
 MOST_PAIRS = 2000
-"""Of variants of all benchmarks, up to which they are searched for the pair that a wrong Q belongs to."""
+"""Variants of all benchmarks up to which they are searched for the pair that a wrong Q belongs to."""
 MOST_VARIANTS = 50
 SHOWN = 8
 """Names that a sentence lists."""
@@ -45,13 +45,13 @@ SHOWN = 8
 
 @dataclass(frozen=True)
 class _Table:
-    """All that is known of one benchmark, by the names of its variants that are shown."""
+    """The known facts about one benchmark, by the names of its variants that are shown."""
 
     benchmark: str
     means: dict[str, PrintedGroup] = field(default_factory=dict)
     values: dict[str, Group] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
-    """Whatever a variant is called -> its name above."""
+    """Every name of a variant -> its name above."""
     guessed: dict[str, str] = field(default_factory=dict)
     """Names of the values that were taken for published ones."""
 
@@ -61,16 +61,16 @@ class _Table:
 
     @property
     def analysed(self) -> Groups:
-        """The values that make the variance: of the variants whose means were published, else of all."""
+        """Return the values that make the variance: of the variants whose means were published, else of all."""
         if not self.means or len(self.in_both) < len(self.means):
             return self.values
         return {name: self.values[name] for name in self.means}
 
 
 def contradictions(sources: Sequence[Source], gathered: Gathered, request: JudgeRequest) -> tuple[str, ...]:
-    """What is wrong with the statistics and means in `sources`, and in the judged files themselves.
+    """Return what is wrong with the statistics and means in `sources`, and in the judged files themselves.
 
-    Raises NoClaim, what the reader of tables raises, and what `contradicted` raises.
+    Raise NoClaim, the errors of the reader of tables, and those of `check_claims`.
     """
     plain = JudgeRequest(n=request.n if whole_number(request.n or "") else None)
     claims = [claim for grid, file in gathered.claims for claim in read(grid, file)]
@@ -86,7 +86,7 @@ def contradictions(sources: Sequence[Source], gathered: Gathered, request: Judge
             )
         if tables.published and gathered.published:
             raise NoClaim(
-                file=source.shown, line=1, why="only values can show whether its means are right, and means are judged"
+                file=source.shown, line=1, why="only values can show whether its means are right, but means are judged"
             )
         claims += [claim for grid in tables.claims for claim in read(grid, source.shown)]
         published += tables.published
@@ -96,27 +96,27 @@ def contradictions(sources: Sequence[Source], gathered: Gathered, request: Judge
         return ()
     if gathered.summed_up:
         return (
-            "the values are medians of several: what was published of single values wasn't checked; it can be, without "
-            "the column that sums them up",
+            "the values are medians of several, so results published about single values weren't checked; leave out "
+            "the column that sums them up to check these",
         )
-    return contradicted(claims, published, gathered.observations)
+    return check_claims(claims, published, gathered.observations)
 
 
-def contradicted(
+def check_claims(
     claims: Sequence[Claim], published: Sequence[Published], observations: Sequence[Observations] = ()
 ) -> tuple[str, ...]:
-    """A sentence for each published number that is wrong, and one that says how many were checked.
+    """Return a sentence for each published number that is wrong, and one that says how many were checked.
 
-    Means are checked against values, statistics against whatever is at hand. Raises NoClaim where a name isn't clear,
-    OnlyStatistics where nothing is at hand, TooLarge and MixedUnits.
+    Means are checked against values, statistics against all data at hand. Raise NoClaim if a name isn't clear,
+    OnlyStatistics without any data, TooLarge and MixedUnits.
     """
     tables = _tables(published, observations)
     pairs = {benchmark: table.means or table.values for benchmark, table in tables.items()}
     has_values = any(table.values for table in tables.values())
-    sentences = list(_about_means(list(tables.values()))) if has_values else []
+    sentences = list(_check_means(list(tables.values()))) if has_values else []
     from_means, from_values = [], []
     for claim in claims:
-        table, pair = _located(claim, tables)
+        table, pair = _locate_claim(claim, tables)
         check = check_pair(
             pair,
             claim.q,
@@ -128,7 +128,7 @@ def contradicted(
         from_means += [check.from_means.follows and p_follows] if check.from_means else []
         from_values += [check.from_values.follows and p_follows] if check.from_values else []
         if not p_follows or not all(own.follows for own in (check.from_means, check.from_values) if own):
-            other = "" if check.q_follows or check.resembles else _elsewhere(claim, table.benchmark, pairs)
+            other = "" if check.q_follows or check.resembles else _find_other_pairs(claim, table.benchmark, pairs)
             sentences.append(f"{claim.file}, line {claim.line}, {table.benchmark}: {check.sentence}{other}")
     return (*sentences, *_counts(from_means, from_values, list(tables.values())))
 
@@ -148,7 +148,7 @@ def _tables(published: Sequence[Published], observations: Sequence[Observations]
         for observed in observations
         if (groups := {name: group for name, group in observed.groups.items() if isinstance(group, Sample)})
     }
-    published_as = _paired(list(measured), {name: name for name in tables})
+    published_as = _pair_names(list(measured), {name: name for name in tables})
     if len(measured) == len(tables) == 1:
         published_as = dict(zip(measured, tables, strict=True))
     for own, (observed, groups) in measured.items():
@@ -158,7 +158,7 @@ def _tables(published: Sequence[Published], observations: Sequence[Observations]
         factor = units.factor(observed.unit, wanted)
         if factor is None:
             raise MixedUnits(benchmark=benchmark, unit=observed.unit, other=wanted)
-        shown_as = _paired(list(groups), dict(table.names))
+        shown_as = _pair_names(list(groups), dict(table.names))
         table.guessed.update({variant: name for variant, name in shown_as.items() if variant not in table.names})
         if own != benchmark:
             table.guessed[own] = benchmark
@@ -168,9 +168,9 @@ def _tables(published: Sequence[Published], observations: Sequence[Observations]
     return tables
 
 
-def _paired(own: Sequence[str], published: Mapping[str, str]) -> dict[str, str]:
-    """Which published name each of the values' own names stands for, where that is clear: one for one."""
-    things = {name: thing for name in own if (thing := meant(name, published))}
+def _pair_names(own: Sequence[str], published: Mapping[str, str]) -> dict[str, str]:
+    """Return which published name each of the values' own names stands for, if that is clear: one for one."""
+    things = {name: thing for name in own if (thing := match_name(name, published))}
     pairs = {}
     for name, thing in things.items():
         rivals = [other for other, same in things.items() if same == thing]
@@ -180,8 +180,8 @@ def _paired(own: Sequence[str], published: Mapping[str, str]) -> dict[str, str]:
     return pairs
 
 
-def _located(claim: Claim, tables: Mapping[str, _Table]) -> tuple[_Table, tuple[str, str]]:
-    """The table that a claim is about, and the names of its pair. Raises NoClaim and TooLarge."""
+def _locate_claim(claim: Claim, tables: Mapping[str, _Table]) -> tuple[_Table, tuple[str, str]]:
+    """Return the table that a claim is about, and the names of its pair. Raise NoClaim and TooLarge."""
 
     def unclear(why: str) -> NoClaim:
         return NoClaim(file=claim.file, line=claim.line, why=why)
@@ -190,16 +190,16 @@ def _located(claim: Claim, tables: Mapping[str, _Table]) -> tuple[_Table, tuple[
         raise OnlyStatistics(file=claim.file)
     if not claim.benchmark and len(tables) > 1:
         raise unclear("nothing says which benchmark the statistic is of")
-    benchmark = meant(claim.benchmark, {name: name for name in tables}) if claim.benchmark else next(iter(tables))
+    benchmark = match_name(claim.benchmark, {name: name for name in tables}) if claim.benchmark else next(iter(tables))
     if benchmark is None:
-        raise unclear(f"no benchmark like {claim.benchmark!r}: there is {listed(list(tables))}")
+        raise unclear(f"no benchmark like {claim.benchmark!r}: there is {format_list(list(tables))}")
     table = tables[benchmark]
     if max(len(table.means), len(table.values)) > MOST_VARIANTS:
         raise TooLarge(file=claim.file, most=MOST_VARIANTS, what=f"variants of {benchmark} to check statistics of")
     for groups, what in ((table.means, "means"), (table.analysed, "values")):
         if groups and all(group.n == 1 for group in groups.values()):
             raise unclear(f"the {what} of {benchmark} are of one value each: no variance")
-    first, second = (meant(name, table.names) for name in (claim.first, claim.second))
+    first, second = (match_name(name, table.names) for name in (claim.first, claim.second))
     if first is None or second is None:
         wrong = claim.first if first is None else claim.second
         raise unclear(f"no variant like {wrong!r} in {benchmark}")
@@ -208,8 +208,10 @@ def _located(claim: Claim, tables: Mapping[str, _Table]) -> tuple[_Table, tuple[
     return table, (first, second)
 
 
-def _about_means(tables: Sequence[_Table]) -> Iterator[str]:
-    """What is wrong with the printed means, which of them have no values, and which names were taken for which."""
+def _check_means(tables: Sequence[_Table]) -> Iterator[str]:
+    """Yield what is wrong with the printed means, which of them have no values, and which names were taken for
+    which.
+    """
     for table in tables:
         for name in table.in_both:
             if errors := summary_errors(table.means[name], table.values[name]):
@@ -220,11 +222,11 @@ def _about_means(tables: Sequence[_Table]) -> Iterator[str]:
         yield f"no values were found of these published means: {'; '.join(unchecked[:SHOWN])}{more}"
     renamed = dict.fromkeys(f"{own!r} for {name!r}" for table in tables for own, name in table.guessed.items())
     if renamed:
-        yield f"names of values were taken for published ones: {listed(list(renamed), SHOWN)}"
+        yield f"names of values were taken for published ones: {format_list(list(renamed), SHOWN)}"
 
 
-def _elsewhere(claim: Claim, own: str, benchmarks: Mapping[str, Groups]) -> str:
-    """The pairs of other benchmarks that the Q would fit: it may have slipped into the wrong row."""
+def _find_other_pairs(claim: Claim, own: str, benchmarks: Mapping[str, Groups]) -> str:
+    """Return the pairs of other benchmarks that the Q would fit: it may have slipped into the wrong row."""
     if sum(math.comb(len(groups), 2) for groups in benchmarks.values()) > MOST_PAIRS:
         return ""
     matches = [
@@ -233,11 +235,11 @@ def _elsewhere(claim: Claim, own: str, benchmarks: Mapping[str, Groups]) -> str:
         if benchmark != own
         for pair in fitting(groups, claim.q)
     ]
-    return f"; this Q would fit {listed(matches)}" if matches else ""
+    return f"; this Q would fit {format_list(matches)}" if matches else ""
 
 
 def _counts(from_means: Sequence[bool], from_values: Sequence[bool], tables: Sequence[_Table]) -> Iterator[str]:
-    """How much of what was published follows."""
+    """Yield how many of the published numbers follow from the data."""
     if from_means:
         also = f", {sum(from_values)} of {len(from_values)} from the values" if from_values else ""
         yield (
@@ -249,4 +251,4 @@ def _counts(from_means: Sequence[bool], from_values: Sequence[bool], tables: Seq
     checked = [summary_errors(table.means[name], table.values[name]) for table in tables for name in table.in_both]
     if checked:
         right = sum(not errors for errors in checked)
-        yield f"{right} of {len(checked)} published means and standard deviations are those of the values"
+        yield f"{right} of {len(checked)} published means and standard deviations match the values"

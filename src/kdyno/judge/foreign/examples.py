@@ -1,4 +1,4 @@
-"""Commands that would work for a file that wasn't understood, made of the file's own names."""
+"""Commands that would work for a file that wasn't understood, made from the file's own names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kdyno.base.errors import UserError
 from kdyno.measure.readers.cells import cell_of
 from kdyno.measure.readers.headings import NOT_MEASURED, meaning
 from kdyno.measure.readers.numerals import is_missing
-from kdyno.measure.readers.roles import FACTORS, NUMBERING, ROLES, VALUES, folded
+from kdyno.measure.readers.roles import FACTORS, NUMBERING, ROLES, VALUES, fold_name
 from kdyno.measure.readers.sheet import Shape, shape_of
 from kdyno.measure.readers.source import STANDARD_INPUT, Source
 
@@ -18,17 +18,17 @@ VARIANTS = frozenset(ROLES["variant"].split()) - {"name"}
 
 
 def with_names(sources: Sequence[Source]) -> str:
-    """How to judge these files against each other, or a lone one against another."""
+    """Return the command that judges these files against each other, or a lone one against another."""
     names = {source.name for source in sources}
     named = [f"{'before' if len(sources) == 1 else source.name}={_file(source)}" for source in sources]
     return shlex.join(["kdyno", "judge", *named, *(["after=FILE2"] if len(names) == 1 else [])])
 
 
 def with_columns(source: Source, sources: Sequence[Source], other_than: str = "") -> str:
-    """How to judge tables that are like one of them; empty if that has no column of numbers.
+    """Return the command that judges tables like one of them; empty if that has no column of numbers.
 
     The variant of a lone file is a column that is called like one, but not `other_than`; no other, since benchmarks
-    must not be compared with each other. Of several files each is a variant, and their rows belong together.
+    must not be compared with each other. If there are several files, each is a variant, and their rows belong together.
     """
     lone = len(sources) == 1
     try:
@@ -49,7 +49,7 @@ def with_columns(source: Source, sources: Sequence[Source], other_than: str = ""
 
 
 def _is_like_a_variant(column: str) -> bool:
-    return folded(column) in VARIANTS or not VARIANTS.isdisjoint(folded(column).split("_"))
+    return fold_name(column) in VARIANTS or not VARIANTS.isdisjoint(fold_name(column).split("_"))
 
 
 def _file(source: Source) -> str:
@@ -57,7 +57,7 @@ def _file(source: Source) -> str:
 
 
 def _cells(shape: Shape, name: str) -> list[str]:
-    """What the first rows have in a column."""
+    """Return the cells of the first rows in a column."""
     index = shape.header.index(name)
     return [row[index] for row in shape.first if index < len(row) and not is_missing(row[index])]
 
@@ -68,20 +68,20 @@ def _is_number(shape: Shape, name: str) -> bool:
 
 
 def _values(shape: Shape) -> list[str]:
-    """The column of numbers that is called like a value, else all that may be measurements."""
+    """Return the column of numbers that is called like a value, else all that may be measurements."""
     names = [
         name
         for name in shape.header
         if "," not in name
         and _is_number(shape, name)
         and meaning(name) not in NOT_MEASURED
-        and folded(name) not in NUMBERING | FACTORS
+        and fold_name(name) not in NUMBERING | FACTORS
     ]
-    return next(([name] for name in names if folded(name) in VALUES), names)
+    return next(([name] for name in names if fold_name(name) in VALUES), names)
 
 
 def _texts(shape: Shape) -> list[str]:
-    """The columns of text, those first that have few values, but more than one."""
+    """Return the columns of text, first those that have few values, but more than one."""
     texts = {name: len(set(_cells(shape, name))) for name in shape.header if not _is_number(shape, name)}
     return sorted(texts, key=lambda name: (texts[name] < 2, texts[name]))
 

@@ -1,4 +1,4 @@
-"""Columns that nobody used: what varies within a variant and benchmark must not be pooled without a word."""
+"""Columns without a role: a factor that varies within a variant and benchmark must not be pooled silently."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
 from kdyno.base.arrays import Labels
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.measure.readers.errors import ManyVariants, UndecidedColumn
 from kdyno.measure.readers.readings import LEFT, Frame
-from kdyno.measure.readers.roles import FACTORS, PLACES, Roles, difference, folded, may_be_a_factor, with_level
+from kdyno.measure.readers.roles import FACTORS, PLACES, Roles, difference, fold_name, may_be_a_factor, with_level
 from kdyno.measure.readers.sheet import is_number
 
 MOST_BENCHMARKS = 2000
 TABLE = 1 << 24
-"""Codes up to which a table of all of them is cheaper than sorting."""
+"""The most codes for which a table of all of them is cheaper than sorting."""
 
 
 @dataclass
 class Settled:
-    """A table of which no column is left that could be a factor."""
+    """A table whose remaining columns can't be factors."""
 
     table: Frame
     notes: list[str] = field(default_factory=list)
@@ -33,33 +33,33 @@ class Settled:
     """Columns that became part of the benchmark's name."""
 
 
-def settled(table: Frame, roles: Sequence[Roles], *, own: bool = False) -> Settled:
-    """Make known factors that vary part of the benchmark's name, and drop columns that are no factors.
+def settle_factors(table: Frame, roles: Sequence[Roles], *, own: bool = False) -> Settled:
+    """Make known factors that vary part of the benchmark's name, and drop columns that are not factors.
 
-    kdyno's own table has none. Raises UndecidedColumn for what may be a factor, and ManyVariants for one with too many
+    kdyno's own table has none. Raise UndecidedColumn for a possible factor, and ManyVariants for one with too many
     values.
     """
     result = Settled(table)
-    left = [column for column in table if column.startswith(LEFT)]
+    unassigned = [column for column in table if column.startswith(LEFT)]
     if own:
-        return Settled(table.drop(columns=left))
+        return Settled(table.drop(columns=unassigned))
     further = list(dict.fromkeys(LEFT + column for role in roles for column in role.further if LEFT + column in table))
     for column in further:
-        result.table = _renamed(result.table, column)
-    for column in left:
-        if column not in further and folded(column.removeprefix(LEFT)) in FACTORS:
+        result.table = _extend_benchmark_names(result.table, column)
+    for column in unassigned:
+        if column not in further and fold_name(column.removeprefix(LEFT)) in FACTORS:
             _settle(result, column)
     unknown = [
         column
-        for column in left
+        for column in unassigned
         if column not in further
-        and folded(column.removeprefix(LEFT)) not in FACTORS
+        and fold_name(column.removeprefix(LEFT)) not in FACTORS
         and may_be_a_factor(column.removeprefix(LEFT), [str(level) for level in result.table[column].cat.categories])
     ]
     if len(result.table["variant"].unique()) > 1:
         for column in sorted(unknown, key=lambda name: len(result.table[name].cat.categories)):
             _require_none(result.table, column, roles)
-    result.table = result.table.drop(columns=left)
+    result.table = result.table.drop(columns=unassigned)
     return result
 
 
@@ -72,10 +72,10 @@ def _settle(result: Settled, column: str) -> None:
     if varies and _belongs_to_blocks(table, column):
         return
     if not varies or not _is_shared(table, column):
-        if folded(name) in PLACES and _differs(table, column):
-            result.confounded.append(_confounded(table, column))
+        if fold_name(name) in PLACES and _differs(table, column):
+            result.confounded.append(_confounding_sentence(table, column))
         return
-    result.table = _renamed(table, column)
+    result.table = _extend_benchmark_names(table, column)
     result.used.append(name)
     once = len(pairs) == pair_count
     other = (
@@ -83,7 +83,7 @@ def _settle(result: Settled, column: str) -> None:
         if once
         else f"--pool {shlex.quote(name)} takes all together"
     )
-    result.notes.append(f"each value of {name} is compared by itself ({_levels(table, column)}); {other}")
+    result.notes.append(f"each value of {name} is compared separately ({_levels(table, column)}); {other}")
 
 
 def _require_none(table: Frame, column: str, roles: Sequence[Roles]) -> None:
@@ -100,7 +100,7 @@ def _require_none(table: Frame, column: str, roles: Sequence[Roles]) -> None:
             return
     elif len(table) < 1.5 * pair_count:
         return
-    row = table.iloc[_first_that_varies(cells, count, table[column].cat.codes.to_numpy())]
+    row = table.iloc[_first_varying_row(cells, count, table[column].cat.codes.to_numpy())]
     name = column.removeprefix(LEFT)
     benchmark = next((role.columns["benchmark"] for role in roles if "benchmark" in role.columns), "")
     columns = ",".join([benchmark, *roles[0].further] if benchmark else roles[0].further)
@@ -112,13 +112,13 @@ def _require_none(table: Frame, column: str, roles: Sequence[Roles]) -> None:
         variant=str(row["variant"]),
         benchmark=str(row["benchmark"]),
         option=_option("benchmark", f"{columns},{name}" if columns else name) if shared else _option("boot", name),
-        does="compares each of its values by itself" if shared else "counts each of its values once",
+        does="compares each of its values separately" if shared else "counts each of its values once",
         pool=_option("pool", name),
     )
 
 
-def _first_that_varies(cells: Labels, count: int, levels: Labels) -> int:
-    """The first row of a cell that has several levels."""
+def _first_varying_row(cells: Labels, count: int, levels: Labels) -> int:
+    """Return the first row of a cell that has several levels."""
     lowest, highest = np.full(count, np.iinfo(np.int64).max), np.zeros(count, np.int64)
     np.minimum.at(lowest, cells, levels)
     np.maximum.at(highest, cells, levels)
@@ -130,7 +130,7 @@ def _option(option: str, value: str) -> str:
 
 
 def codes_of(table: Frame, columns: Sequence[str]) -> tuple[Labels, int]:
-    """A number for each combination of these columns that there is, and how many there are."""
+    """Return a number for each existing combination of these columns, and how many there are."""
     codes, count = _dense(table[columns[0]].cat.codes.to_numpy().astype(np.int64))
     for column in columns[1:]:
         codes, count = _with(codes, table, column)
@@ -142,7 +142,7 @@ def _with(codes: Labels, table: Frame, column: str) -> tuple[Labels, int]:
 
 
 def _dense(codes: Labels) -> tuple[Labels, int]:
-    """Numbers without gaps, in the same order, and how many there are."""
+    """Return numbers without gaps, in the same order, and how many there are."""
     largest = int(codes.max(initial=0))
     if largest < TABLE:
         used = np.zeros(largest + 1, bool)
@@ -154,7 +154,7 @@ def _dense(codes: Labels) -> tuple[Labels, int]:
 
 
 def _belongs_to_blocks(table: Frame, column: str) -> bool:
-    """Whether each block has one value of a column: variants are compared within blocks anyway."""
+    """Return whether each block has one value of a column: variants are compared within blocks anyway."""
     if "block" not in table:
         return False
     blocks, count = codes_of(table, ["benchmark", *(["run"] if "run" in table else []), "block"])
@@ -162,7 +162,7 @@ def _belongs_to_blocks(table: Frame, column: str) -> bool:
 
 
 def _is_shared(table: Frame, column: str) -> bool:
-    """Whether two variants were measured under one value of a column."""
+    """Return whether two variants were measured under one value of a column."""
     levels, count = codes_of(table, ["benchmark", column])
     return _with(levels, table, "variant")[1] > count
 
@@ -172,7 +172,7 @@ def _differs(table: Frame, column: str) -> bool:
     return _with(benchmarks, table, column)[1] > count
 
 
-def _confounded(table: Frame, column: str) -> str:
+def _confounding_sentence(table: Frame, column: str) -> str:
     pairs = table[["variant", column]].drop_duplicates()
     levels: dict[str, list[str]] = {}
     for variant, level in zip(pairs["variant"], pairs[column], strict=True):
@@ -181,11 +181,11 @@ def _confounded(table: Frame, column: str) -> str:
 
 
 def _levels(table: Frame, column: str) -> str:
-    return listed([str(level) or "(none)" for level in table[column].unique()])
+    return format_list([str(level) or "(none)" for level in table[column].unique()])
 
 
-def _renamed(table: Frame, column: str) -> Frame:
-    """Make the values of a column part of the benchmark's name. Raises ManyVariants."""
+def _extend_benchmark_names(table: Frame, column: str) -> Frame:
+    """Make the values of a column part of the benchmark's name. Raise ManyVariants."""
     codes, count = codes_of(table, ["benchmark", column])
     name = column.removeprefix(LEFT)
     if count > MOST_BENCHMARKS:

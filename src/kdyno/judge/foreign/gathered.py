@@ -1,4 +1,4 @@
-"""What the files say, put together: what the judge gets, and what the caveats are made from."""
+"""The content of the files, put together: the input of the judge and of the caveats."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kdyno.base.measurement import Direction
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.judge.stats.observations import Observations, Sample
 from kdyno.judge.stats.verdict import Scope
 from kdyno.measure.readers import units
@@ -23,7 +23,7 @@ class Gathered:
     notes: tuple[str, ...]
     columns: Mapping[str, str]
     boots: str
-    """What isn't known of the boots that the values come from; empty if each value is of its own boot."""
+    """The unknown facts about the boots that the values come from; empty if each value is of its own boot."""
     published: tuple[Published, ...] = ()
     """The rows of tables of means, as written."""
     claims: tuple[tuple[Grid, str], ...] = ()
@@ -31,15 +31,15 @@ class Gathered:
     days: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     """Benchmark -> variant -> days of measuring."""
     row_ranges: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
-    """Benchmark -> variant -> its first and last row, where nothing but the rows may tell the order of measuring."""
+    """Benchmark -> variant -> its first and last row, if only the rows may tell the order of measuring."""
     summed_up: bool = False
-    """Whether values are medians of several: what was published of single values can't be held against them."""
+    """Whether values are medians of several: results published about single values can't be checked against them."""
     confounded: tuple[str, ...] = ()
     """Sentences on columns that differ with the variant."""
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """In the order of the files."""
+        """The variants, in the order of the files."""
         return tuple(dict.fromkeys(variant for observed in self.observations for variant in observed.groups))
 
     @property
@@ -53,7 +53,7 @@ class Gathered:
 
     @property
     def scope(self) -> Scope:
-        """What verdicts are about."""
+        """Return the scope of the verdicts."""
         if self.boots:
             return "boots"
         return "kernels" if self.layouts_sampled else "images"
@@ -61,14 +61,16 @@ class Gathered:
 
 @dataclass
 class Directions:
-    """Decides which direction is better where that is certain, and remembers the benchmarks of which it isn't."""
+    """Decides which direction is better if that is certain, and remembers the benchmarks for which it isn't."""
 
     request: JudgeRequest
     unknown: list[str] = field(default_factory=list)
 
-    def of(self, benchmark: str, unit: str, written: str = "", column: str = "") -> Direction | None:
-        """As the user says, else as the file has it (`written`), else by the unit or the names of the benchmark and of
-        the `column` of its values, if one of them leaves no doubt; None if nothing tells."""
+    def direction_of(self, benchmark: str, unit: str, written: str = "", column: str = "") -> Direction | None:
+        """Return the direction that the user gave, else that of the file (`written`), else the one shown by the unit or
+        the names of the benchmark and of the `column` of its values, if one of them leaves no doubt; None if it is
+        unknown.
+        """
         if self.request.direction:
             return self.request.direction
         word = written.strip().lower()
@@ -85,15 +87,19 @@ class Directions:
     def notes(self) -> tuple[str, ...]:
         if not self.unknown:
             return ()
-        names = listed(self.unknown)
+        names = format_list(self.unknown)
         called = "they are" if len(self.unknown) > 1 else "it is"
         return (
-            f"nothing says whether lower or higher is better of {names}: {called} called higher and lower, not faster "
-            "and slower; --higher or --lower says it",
+            f"nothing says whether lower or higher is better for {names}: {called} called higher and lower, not faster "
+            "and slower; give it with --higher or --lower",
         )
 
 
 def missing_note(missing: Mapping[str, int]) -> tuple[str, ...]:
-    """The note on cells that say that nothing was measured, by variant."""
+    """Return the note on cells that say that nothing was measured, by variant."""
     counts = [f"{count:,} of {variant}" for variant, count in missing.items() if count]
-    return (f"cells without a measurement (empty, NA, NaN or -) were left out: {listed(counts, 8)}",) if counts else ()
+    return (
+        (f"cells without a measurement (empty, NA, NaN or -) were left out: {format_list(counts, 8)}",)
+        if counts
+        else ()
+    )

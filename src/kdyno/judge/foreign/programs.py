@@ -1,4 +1,4 @@
-"""Putting output of benchmark programs together: which files are variants, and which are replicates."""
+"""Joining output of benchmark programs: which files are variants, and which are replicates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.judge.foreign.gathered import Directions, Gathered
 from kdyno.judge.stats.observations import Observations, Sample, Summary
 from kdyno.measure.readers import units
@@ -26,7 +26,7 @@ ByVariant = dict[str, list[tuple[int, Series]]]
 
 
 def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest, title: str, excerpt: str) -> Gathered:
-    """Put files of one program together. Raises NothingThere, NoSize and MixedUnits."""
+    """Join files of one program. Raise NothingThere, NoSize and MixedUnits."""
     empty = [(source, output) for source, output in files if not output.series]
     if empty and len({source.name for source, output in files if output.series}) < 2:
         source, output = empty[0]
@@ -52,7 +52,7 @@ def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest,
             if number > 1:
                 pooled.setdefault(variant, []).append(benchmark)
         all_series = [series for measured in by_variant.values() for _, series in measured]
-        direction = directions.of(benchmark, unit, all_series[0].direction or "")
+        direction = directions.direction_of(benchmark, unit, all_series[0].direction or "")
         observations.append(
             Observations(
                 benchmark=benchmark,
@@ -68,16 +68,18 @@ def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest,
         )
     notes = [note for note in _notes(files) if not (by_file and ONE_PROCESS in note)]
 
-    def of(some: Sequence[str]) -> str:
-        return "" if len(some) == len(benchmarks) else f" ({listed(list(some))})"
+    def listed_if_partial(some: Sequence[str]) -> str:
+        return "" if len(some) == len(benchmarks) else f" ({format_list(list(some))})"
 
     if by_file:
-        notes.append(f"each file counts once for its variant, with the median of its values{of(by_file)}")
+        notes.append(
+            f"each file counts once for its variant, with the median of its values{listed_if_partial(by_file)}"
+        )
     for some in dict.fromkeys(tuple(names) for names in pooled.values()):
-        names = listed([variant for variant, own in pooled.items() if tuple(own) == some])
+        names = format_list([variant for variant, own in pooled.items() if tuple(own) == some])
         notes.append(
             f"all values of the files of {names} are taken together, because another variant has only one file"
-            f"{of(some)}"
+            f"{listed_if_partial(some)}"
         )
     return Gathered(
         observations=tuple(observations),
@@ -90,8 +92,10 @@ def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest,
 
 
 def _names(source: Source, series: Series, lone: bool, several: bool) -> tuple[str, str]:
-    """(benchmark, variant): commands are the variants of a lone file, and the benchmarks of several files; what a file
-    itself calls its variants stands in a lone file, and beside the name of one of several that has several."""
+    """Return (benchmark, variant): commands are the variants of a lone file, and the benchmarks of several files; a
+    file's own names of variants are used alone for a lone file, and together with the file's name if one of several has
+    several.
+    """
     if lone and series.command is not None:
         return series.benchmark, series.command
     benchmark = series.command or series.benchmark
@@ -101,12 +105,13 @@ def _names(source: Source, series: Series, lone: bool, several: bool) -> tuple[s
 
 
 def _one_unit(benchmark: str, by_variant: ByVariant, wanted: str) -> tuple[ByVariant, str]:
-    """Bring all values to one unit: the one `wanted` if that can be, else that of the first value, and seconds to one
-    in which they aren't tiny. Raises MixedUnits."""
+    """Bring all values to one unit: the unit `wanted` if possible, else that of the first value, and seconds to one in
+    which they aren't tiny. Raise MixedUnits.
+    """
     all_series = [series for measured in by_variant.values() for _, series in measured]
     unit = all_series[0].unit
     if wanted and units.factor(unit, wanted) is not None:
-        unit = units.shown(wanted)
+        unit = units.format_unit(wanted)
     elif unit == "s":
         middle = float(np.median([value for series in all_series if series.unit == "s" for value in series.values]))
         unit = next((name for name, least in (("s", 1), ("ms", 1e-3), ("us", 1e-6)) if middle >= least), "ns")
@@ -117,30 +122,32 @@ def _one_unit(benchmark: str, by_variant: ByVariant, wanted: str) -> tuple[ByVar
             raise MixedUnits(benchmark=benchmark, unit=unit, other=series.unit)
         factors[series.unit] = factor
     converted = {
-        variant: [(file, _scaled(series, factors[series.unit], unit)) for file, series in measured]
+        variant: [(file, _scale_series(series, factors[series.unit], unit)) for file, series in measured]
         for variant, measured in by_variant.items()
     }
     return converted, unit
 
 
-def _scaled(series: Series, factor: float, unit: str) -> Series:
+def _scale_series(series: Series, factor: float, unit: str) -> Series:
     values = tuple(value * factor for value in series.values)
     return replace(series, unit=unit, values=values, step=series.step * factor)
 
 
 def _notes(files: Sequence[tuple[Source, ProgramOutput]]) -> list[str]:
-    """The readers' notes, each with the files that it is about, or without them if it is about all."""
-    about: dict[str, list[str]] = {}
+    """Return the readers' notes, each with the files that it is about, or without them if it is about all."""
+    files_by_note: dict[str, list[str]] = {}
     for source, output in files:
         for note in output.notes:
-            about.setdefault(note, []).append(source.shown)
-    notes = [note if len(names) == len(files) else f"{listed(names)}: {note}" for note, names in about.items()]
+            files_by_note.setdefault(note, []).append(source.shown)
+    notes = [
+        note if len(names) == len(files) else f"{format_list(names)}: {note}" for note, names in files_by_note.items()
+    ]
     more = len(notes) - MOST_NOTES
     return [*notes[:MOST_NOTES], f"{more:,} more such notes"] if more > 0 else notes
 
 
 def _only_means(by_variant: ByVariant) -> bool:
-    """Whether nothing is there but one mean for each variant, with its standard error or deviation."""
+    """Return whether there is just one mean for each variant, with its standard error or deviation."""
     return all(
         len(measured) == 1 and (measured[0][1].error is not None or measured[0][1].sd is not None)
         for measured in by_variant.values()
@@ -165,8 +172,9 @@ def _summaries(
 
 
 def _samples(by_variant: ByVariant, files: int) -> dict[str, Sample]:
-    """One value for each file where every variant has several, and the file as its boot; else all values of the
-    file, of which nobody knows the boot."""
+    """Return one value for each file if every variant has several, and the file as its boot; else all values of the
+    file, whose boots are unknown.
+    """
     samples = {}
     for variant, measured in by_variant.items():
         by_file: dict[int, list[float]] = {}

@@ -14,11 +14,11 @@ from kdyno.judge.foreign.factors import codes_of
 from kdyno.judge.stats.observations import Sample
 from kdyno.measure.readers import units
 from kdyno.measure.readers.errors import BlockTwice
-from kdyno.measure.readers.frames import in_one_unit, printed_step, with_order
+from kdyno.measure.readers.frames import printed_step, unify_units, with_order
 from kdyno.measure.readers.readings import Frame
 
 LOOKED_AT = 10_000
-"""Values of a benchmark from which its rounding step is told."""
+"""Values of a benchmark that are enough to find its rounding step."""
 
 RowNumbers = Mapping[tuple[str, str], Labels]
 """(benchmark, variant) -> the rows of it, in the order of the file."""
@@ -31,32 +31,32 @@ class Measured:
     name: str
     unit: str
     direction: str
-    """As the table has it; empty if it says nothing."""
+    """The direction in the table; empty if it has none."""
     samples: Mapping[str, Sample]
-    """By variant, in the order of the file."""
+    """Samples by variant, in the order of the file."""
     days: Mapping[str, frozenset[str]]
-    """By variant: the days on which it was measured; empty where none are given."""
+    """By variant: the days on which it was measured; empty if none are given."""
     boots: Mapping[str, int]
-    """By variant: number of boots; empty where no column tells boots apart."""
+    """By variant: the number of boots; empty if no column distinguishes boots."""
     row_ranges: Mapping[str, tuple[int, int]]
     """By variant: its first and its last row."""
     readings: Mapping[str, Sample] | None
-    """The samples as they would be without a column for boots; None where that has no meaning."""
+    """The samples as they would be without a column for boots; None if that has no meaning."""
     step: float
-    """The values were printed as multiples of this; 0 where that is not known."""
+    """The values were printed as multiples of this; 0 if that is not known."""
 
 
-def measured(table: Frame) -> tuple[list[Measured], tuple[str, ...]]:
+def sum_up_replicates(table: Frame) -> tuple[list[Measured], tuple[str, ...]]:
     """Sum up to one value for each boot, or block, or row, whichever the table knows, by the median.
 
-    Returns the benchmarks in the order of the file, and notes on what was done. Raises MixedUnits and BlockTwice.
+    Return the benchmarks in the order of the file, and notes on the summing up. Raise MixedUnits and BlockTwice.
     """
     notes: list[str] = []
-    names = _in_order(table["benchmark"])
-    variants = _in_order(table["variant"])
+    names = _ordered_names(table["benchmark"])
+    variants = _ordered_names(table["variant"])
     as_printed, numbers_before = table, _row_numbers(table)
-    before = _without_lone_layouts(in_one_unit(with_order(table)))
-    table = _summed_up(_with_boot_labels(before), notes)
+    before = _drop_lone_layouts(unify_units(with_order(table)))
+    table = _sum_up(_with_boot_labels(before), notes)
     row_numbers = numbers_before if len(table) == len(before) else _row_numbers(table)
     samples = _samples(table, row_numbers)
     readings = _samples(before.drop(columns="boot"), numbers_before) if "boot" in before else {}
@@ -69,7 +69,7 @@ def measured(table: Frame) -> tuple[list[Measured], tuple[str, ...]]:
         benchmarks.append(
             Measured(
                 name=name,
-                unit=units.shown(str(first["unit"])),
+                unit=units.format_unit(str(first["unit"])),
                 direction=str(first["direction"]) if "direction" in table else "",
                 samples={variant: samples[name, variant] for variant in groups},
                 days={variant: _days(own) for variant, own in rows.items() if "day" in own},
@@ -88,7 +88,7 @@ def measured(table: Frame) -> tuple[list[Measured], tuple[str, ...]]:
 
 
 def _samples(table: Frame, row_numbers: RowNumbers) -> dict[tuple[str, str], Sample]:
-    """(benchmark, variant) -> its values."""
+    """Return the values of each (benchmark, variant)."""
     roles = {"block": "blocks", "order": "order", "layout": "clusters", "boot_label": "boots"}
     labels = {kind: _labels(table[role]) for role, kind in roles.items() if role in table}
     values = table["value"].to_numpy()
@@ -107,7 +107,7 @@ def _with_boot_labels(table: Frame) -> Frame:
 
 
 def _step(table: Frame, groups: Sequence[Labels], unit: str) -> float:
-    """The rounding step of a benchmark's values as they were printed, in its `unit`."""
+    """Return the rounding step of a benchmark's values as they were printed, in its `unit`."""
     most = max(1, LOOKED_AT // len(groups))
     rows = np.concatenate([numbers[:: -(-len(numbers) // most)] for numbers in groups])
     values, codes = table["value"].to_numpy()[rows], table["unit"].cat.codes.to_numpy()[rows]
@@ -123,8 +123,8 @@ def _has_words(table: Frame) -> bool:
     return "day" in table or "boot" in table
 
 
-def _in_order(column: Any) -> list[str]:
-    """The names of a column of categories, in the order in which they come."""
+def _ordered_names(column: Any) -> list[str]:
+    """Return the names of a column of categories, in the order in which they come."""
     return [str(name) for name in column.unique()]
 
 
@@ -144,7 +144,7 @@ def _row_numbers(table: Frame) -> dict[tuple[str, str], Labels]:
 
 
 def _labels(column: Any) -> Labels:
-    """Whole numbers for a column: its own if it has them."""
+    """Return whole numbers for a column: its own if it has them."""
     if not hasattr(column, "cat"):
         return column.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
     names = [str(name) for name in column.cat.categories]
@@ -153,15 +153,15 @@ def _labels(column: Any) -> Labels:
     return numbers[column.cat.codes.to_numpy()]  # type: ignore[no-any-return]
 
 
-def _without_lone_layouts(table: Frame) -> Frame:
-    """A level with one layout of some variant is none: it can't tell the variant from its layout."""
+def _drop_lone_layouts(table: Frame) -> Frame:
+    """Drop the layouts if some variant has only one: they then can't be distinguished from the variant."""
     if "layout" not in table or table.groupby("variant", observed=True)["layout"].nunique().min() > 1:
         return table
     return table.drop(columns="layout")
 
 
-def _summed_up(table: Frame, notes: list[str]) -> Frame:
-    """One row for each unit of replication."""
+def _sum_up(table: Frame, notes: list[str]) -> Frame:
+    """Return one row for each unit of replication."""
     what = ["benchmark", "variant"]
     if "run" in table and "block" in table and table["run"].nunique() > 1:
         own = (table["run"].astype(str) + " " + table["block"].astype(str)).astype("category")

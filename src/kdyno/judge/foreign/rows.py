@@ -1,4 +1,4 @@
-"""Putting tables with one value a row together."""
+"""Joining tables with one value a row."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
-from kdyno.base.text import listed
-from kdyno.judge.foreign.factors import settled
+from kdyno.base.text import format_list
+from kdyno.judge.foreign.factors import settle_factors
 from kdyno.judge.foreign.gathered import Directions, Gathered, missing_note
-from kdyno.judge.foreign.replicates import Measured, measured
+from kdyno.judge.foreign.replicates import Measured, sum_up_replicates
 from kdyno.judge.stats.compare import FEW
 from kdyno.judge.stats.observations import Observations
 from kdyno.measure.readers import units
-from kdyno.measure.readers.frames import joined
+from kdyno.measure.readers.frames import join_tables
 from kdyno.measure.readers.readings import LEFT, Frame, LongTable
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.roles import LAST_VARIANTS, Roles, folded
+from kdyno.measure.readers.roles import LAST_VARIANTS, Roles, fold_name
 from kdyno.measure.readers.sheet import is_number
 
 OWN = {"block", "run", "seed", "lane", "elapsed", "work"}
@@ -27,7 +27,7 @@ OWN = {"block", "run", "seed", "lane", "elapsed", "work"}
 
 
 def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
-    """Put the tables of all files together. Raises MixedUnits and BlockTwice."""
+    """Join the tables of all files. Raise MixedUnits and BlockTwice."""
     columns: dict[str, str] = {}
     unused: dict[str, None] = {}
     for table in tables:
@@ -36,17 +36,17 @@ def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
             columns.pop("variant")
         unused |= dict.fromkeys(table.roles.unused)
     own = {*unused, *columns} >= OWN
-    frame = joined(_apart(tables))
+    frame = join_tables(_separate_files(tables))
     if len(tables) > 1 and "order" in frame and all(is_number(str(place)) for place in frame["order"].cat.categories):
         frame = frame.drop(columns="order")  # counted anew in each file, it doesn't say which file came first
-    factors = settled(frame, [table.roles for table in tables], own=own)
+    factors = settle_factors(frame, [table.roles for table in tables], own=own)
     for column in factors.used:
         unused.pop(column, None)
-    benchmarks, notes = measured(factors.table)
+    benchmarks, notes = sum_up_replicates(factors.table)
     directions = Directions(request)
     value_columns = {column for table in tables for column in table.roles.values}
     column = value_columns.pop() if len(value_columns) == 1 else ""
-    observations = tuple(_observed(benchmark, column, directions, own) for benchmark in benchmarks)
+    observations = tuple(_make_observations(benchmark, column, directions, own) for benchmark in benchmarks)
     return Gathered(
         observations=observations,
         notes=(
@@ -54,7 +54,7 @@ def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
             *notes,
             *dict.fromkeys(note for table in tables for note in table.notes),
             *missing_note(sum((Counter(table.missing) for table in tables), Counter())),
-            *_unused(unused, own),
+            *_note_unused_columns(unused, own),
             *directions.notes,
         ),
         columns=columns,
@@ -66,9 +66,9 @@ def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
     )
 
 
-def _observed(benchmark: Measured, column: str, directions: Directions, own: bool) -> Observations:
-    """One benchmark for the judge. Numbers of things are exact, and so are kdyno's `own` values."""
-    direction = directions.of(benchmark.name, benchmark.unit, benchmark.direction, column)
+def _make_observations(benchmark: Measured, column: str, directions: Directions, own: bool) -> Observations:
+    """Return one benchmark for the judge. Numbers of things are exact, and so are kdyno's `own` values."""
+    direction = directions.direction_of(benchmark.name, benchmark.unit, benchmark.direction, column)
     quantity = units.quantity(benchmark.unit, f"{benchmark.name} {column}", direction)
     is_exact = own or (quantity == "count" and benchmark.step == 1)
     return Observations(
@@ -83,15 +83,18 @@ def _observed(benchmark: Measured, column: str, directions: Directions, own: boo
     )
 
 
-def _apart(tables: Sequence[LongTable]) -> list[Frame]:
-    """The tables, so that they can be joined: boots of different files are different boots, and files are variants
-    where no better column than `march` or `command` tells variants."""
+def _separate_files(tables: Sequence[LongTable]) -> list[Frame]:
+    """Return the tables in a form that can be joined: boots of different files are different boots, and files are
+    variants unless a column distinguishes them better than `march` or `command`.
+    """
     if len(tables) == 1:
         return [tables[0].frame]
     frames = []
-    left = dict.fromkeys(column for table in tables for column in table.frame if column.startswith(LEFT))
+    unassigned = dict.fromkeys(column for table in tables for column in table.frame if column.startswith(LEFT))
     for number, table in enumerate(tables):
-        frame = table.frame.assign(**{column: _constant("", table) for column in left if column not in table.frame})
+        frame = table.frame.assign(
+            **{column: _constant("", table) for column in unassigned if column not in table.frame}
+        )
         if _is_last_variant(table.roles):
             frame = frame.assign(
                 **{LEFT + table.roles.columns["variant"]: frame["variant"]},
@@ -104,20 +107,20 @@ def _apart(tables: Sequence[LongTable]) -> list[Frame]:
 
 
 def _constant(text: str, table: LongTable) -> Any:
-    """A column that has one text in all rows."""
+    """Return a column that has one text in all rows."""
     return pd.Categorical.from_codes(np.zeros(len(table.frame), np.int8), [text])
 
 
 def _is_last_variant(roles: Roles) -> bool:
-    return "variant" not in roles.named and folded(roles.columns.get("variant", "")) in LAST_VARIANTS
+    return "variant" not in roles.named and fold_name(roles.columns.get("variant", "")) in LAST_VARIANTS
 
 
-def _unused(columns: Iterable[str], own: bool) -> tuple[str, ...]:
-    return (f"columns that weren't used: {listed(list(columns), 20)}",) if columns and not own else ()
+def _note_unused_columns(columns: Iterable[str], own: bool) -> tuple[str, ...]:
+    return (f"columns that weren't used: {format_list(list(columns), 20)}",) if columns and not own else ()
 
 
 def _boots(benchmarks: Sequence[Measured], frame: Frame) -> str:
-    """What isn't known of the boots."""
+    """Return the unknown facts about the boots."""
     if "boot" in frame:
         lone = [variant for benchmark in benchmarks for variant, count in benchmark.boots.items() if count == 1]
         return f"only one boot each of {', '.join(dict.fromkeys(lone))}" if lone else ""

@@ -1,4 +1,4 @@
-"""Putting tables of means together."""
+"""Joining tables of means."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kdyno.measure.readers import units
 from kdyno.measure.readers.errors import MixedUnits, NothingThere, SummaryColumn, SummaryTwice
 from kdyno.measure.readers.readings import Published, SummaryTables
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.roles import FACTORS, PLACES, difference, folded, may_be_a_factor, with_level
+from kdyno.measure.readers.roles import FACTORS, PLACES, difference, fold_name, may_be_a_factor, with_level
 from kdyno.measure.readers.source import Source
 
 
 def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest, title: str, excerpt: str) -> Gathered:
-    """Put the tables of all files together. Raises NothingThere, MixedUnits and SummaryTwice."""
-    rows = [_of_file(row, source, len(files)) for source, tables in files for row in tables.published]
-    published, notes, confounded = _settled(rows)
+    """Join the tables of all files. Raise NothingThere, MixedUnits and SummaryTwice."""
+    rows = [_interpret_command(row, source, len(files)) for source, tables in files for row in tables.published]
+    published, notes, confounded = _settle_factors(rows)
     if not published:
         raise NothingThere(file=files[0][0].shown, format=title, excerpt=excerpt, why="")
     columns: dict[str, str] = {}
@@ -37,7 +37,7 @@ def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest,
     benchmarks: dict[str, list[Published]] = {}
     for row in published:
         benchmarks.setdefault(row.benchmark, []).append(row)
-    observations = tuple(_observed(benchmark, rows, directions) for benchmark, rows in benchmarks.items())
+    observations = tuple(_make_observations(benchmark, rows, directions) for benchmark, rows in benchmarks.items())
     own_notes = dict.fromkeys(note for _, tables in files for note in tables.notes)
     return Gathered(
         observations=observations,
@@ -50,19 +50,19 @@ def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest,
     )
 
 
-def _of_file(row: Published, source: Source, files: int) -> Published:
-    """A row as it is meant: a command is the variant of a lone file, and a benchmark of several."""
+def _interpret_command(row: Published, source: Source, files: int) -> Published:
+    """Return a row with the meaning of its command: the variant of a lone file, the benchmark of several."""
     if files == 1 or not row.command:
         return row
     benchmark = f"{row.command} {row.benchmark}" if row.benchmark_column else row.command
     return replace(row, benchmark=benchmark, variant=source.name, command="")
 
 
-def _settled(rows: Sequence[Published]) -> tuple[list[Published], tuple[str, ...], tuple[str, ...]]:
+def _settle_factors(rows: Sequence[Published]) -> tuple[list[Published], tuple[str, ...], tuple[str, ...]]:
     """Make known factors that vary within a variant and benchmark part of the benchmark's name.
 
-    Returns the rows, notes on those factors, and sentences on columns that differ with the variant.
-    Raises SummaryColumn where rows of one variant and benchmark differ in another column.
+    Return the rows, notes on those factors, and sentences on columns that differ with the variant. Raise SummaryColumn
+    if rows of one variant and benchmark differ in another column.
     """
     rows, notes, confounded = list(rows), [], []
     for column in dict.fromkeys(column for row in rows for column in row.left):
@@ -75,10 +75,10 @@ def _settled(rows: Sequence[Published]) -> tuple[list[Published], tuple[str, ...
             of_benchmark.setdefault(row.benchmark, set()).add(level)
             of_variant.setdefault(row.variant, {})[level] = None
         if all(len(levels) == 1 for levels in cells.values()):
-            if folded(column) in PLACES and any(len(levels) > 1 for levels in of_benchmark.values()):
+            if fold_name(column) in PLACES and any(len(levels) > 1 for levels in of_benchmark.values()):
                 confounded.append(difference(column, {variant: list(own) for variant, own in of_variant.items()}))
-        elif folded(column) in FACTORS:
-            notes.append(f"each value of {column} is compared by itself")
+        elif fold_name(column) in FACTORS:
+            notes.append(f"each value of {column} is compared separately")
             rows = [
                 replace(row, benchmark=with_level(row.benchmark, column, row.left[column]))
                 if column in row.left
@@ -90,7 +90,7 @@ def _settled(rows: Sequence[Published]) -> tuple[list[Published], tuple[str, ...
 
 
 def _require_single(rows: Sequence[Published]) -> None:
-    """Raise SummaryColumn where rows of one variant and benchmark differ in a column that may tell them apart."""
+    """Raise SummaryColumn if rows of one variant and benchmark differ in a column that may distinguish them."""
     cells: dict[tuple[str, str], list[Published]] = {}
     for row in rows:
         cells.setdefault((row.benchmark, row.variant), []).append(row)
@@ -101,7 +101,7 @@ def _require_single(rows: Sequence[Published]) -> None:
                 raise SummaryColumn(benchmark=benchmark, variant=variant, column=column, columns=shlex.quote(named))
 
 
-def _observed(benchmark: str, rows: Sequence[Published], directions: Directions) -> Observations:
+def _make_observations(benchmark: str, rows: Sequence[Published], directions: Directions) -> Observations:
     unit, step = rows[0].unit, 0.0
     by_variant: dict[str, list[tuple[float, Published]]] = {}
     for row in rows:
@@ -111,11 +111,11 @@ def _observed(benchmark: str, rows: Sequence[Published], directions: Directions)
         low, high = Printed(row.mean).ends
         step = max(step, (high - low) * factor)
         by_variant.setdefault(row.variant, []).append((factor, row))
-    direction = directions.of(benchmark, unit, rows[0].direction)
+    direction = directions.direction_of(benchmark, unit, rows[0].direction)
     are_figures = not any(row.sd for row in rows)
     return Observations(
         benchmark=benchmark,
-        unit=units.shown(unit),
+        unit=units.format_unit(unit),
         direction=direction,
         description=benchmark,
         groups=_samples(by_variant) if are_figures else _summaries(benchmark, by_variant),
@@ -125,7 +125,7 @@ def _observed(benchmark: str, rows: Sequence[Published], directions: Directions)
 
 
 def _samples(by_variant: Mapping[str, Sequence[tuple[float, Published]]]) -> dict[str, Sample]:
-    """Figures without a deviation are values."""
+    """Return figures without a deviation as values."""
     return {
         variant: Sample(values=np.array([float(row.mean) * factor for factor, row in rows]))
         for variant, rows in by_variant.items()
@@ -133,7 +133,7 @@ def _samples(by_variant: Mapping[str, Sequence[tuple[float, Published]]]) -> dic
 
 
 def _summaries(benchmark: str, by_variant: Mapping[str, Sequence[tuple[float, Published]]]) -> dict[str, Summary]:
-    """One mean for each variant. Raises SummaryTwice."""
+    """Return one mean for each variant. Raise SummaryTwice."""
     summaries = {}
     for variant, rows in by_variant.items():
         if len(rows) > 1:

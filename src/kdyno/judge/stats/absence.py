@@ -9,8 +9,8 @@ from kdyno.judge.stats.observations import Observations
 NO_BLOCK = "no block in which both were measured"
 
 
-def of_values(observed: Observations, variants: Sequence[str]) -> str:
-    """Say it from the values alone, where no record of boots says more."""
+def absence_reason(observed: Observations, variants: Sequence[str]) -> str:
+    """Return the reason that the values alone show, where no record of boots says more."""
     for variant in variants:
         if observed.sample(variant) is None and observed.summary(variant) is None:
             return f"no value of {variant}"

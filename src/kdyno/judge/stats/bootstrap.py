@@ -1,4 +1,4 @@
-"""The studentized bootstrap: an interval that doesn't take the noise to be normal.
+"""The studentized bootstrap: an interval that doesn't assume normal noise.
 
 The percentile bootstrap is not used: with 6 to 12 blocks its 95 % intervals cover 86 to 90 % (tools/simulate).
 """
@@ -13,17 +13,17 @@ from kdyno.base.arrays import Labels, Values
 DRAWS = 2000
 SEED = 20130620
 FEWEST = 5
-"""Fewer replicates are drawn all alike too often to have a 97.5 % point."""
+"""With fewer replicates, draws are all alike too often to have a 97.5 % point."""
 MOST = 1000
-"""With more replicates it says what the t interval says."""
+"""With more replicates it agrees with the t interval."""
 LEAST_TAIL = 0.01
-"""A tail of half this must hold at least ten of the draws."""
+"""Half this tail must hold at least ten of the draws."""
 
 Interval = tuple[float, float]
 
 
-def of_differences(differences: Values, layouts: Labels | None, confidence: float) -> Interval | None:
-    """Return the ends for the mean of paired log-ratios, shape (n,); None where it can't be had or says nothing new.
+def difference_interval(differences: Values, layouts: Labels | None, confidence: float) -> Interval | None:
+    """Return the ends for the mean of paired log-ratios, shape (n,); None if there are none, or they tell nothing new.
 
     Hierarchical where layouts are known (Davison & Hinkley 1997, 3.8): layouts are drawn, then blocks within each.
     """
@@ -44,10 +44,10 @@ def of_differences(differences: Values, layouts: Labels | None, confidence: floa
         means = (table[drawn[:, :, None], within] * used[drawn]).sum(axis=2) / sizes[drawn]
     centres = table.sum(axis=1) / sizes
     mean, error = float(centres.mean()), float(np.std(centres, ddof=1)) / count**0.5
-    return _ends(mean, error, means.mean(axis=1), np.std(means, axis=1, ddof=1) / count**0.5, confidence)
+    return _studentized_ends(mean, error, means.mean(axis=1), np.std(means, axis=1, ddof=1) / count**0.5, confidence)
 
 
-def of_groups(variant: Values, baseline: Values, confidence: float) -> Interval | None:
+def group_interval(variant: Values, baseline: Values, confidence: float) -> Interval | None:
     """Return the ends for the difference of two independent groups' mean logarithms; None as above."""
     sizes = len(variant), len(baseline)
     if not (min(sizes) >= FEWEST and max(sizes) <= MOST and 1 - confidence >= LEAST_TAIL):
@@ -57,10 +57,12 @@ def of_groups(variant: Values, baseline: Values, confidence: float) -> Interval 
     variances = [np.var(drawn_logs, axis=1, ddof=1) / drawn_logs.shape[1] for drawn_logs in draws]
     error = float(sum(np.var(logs, ddof=1) / len(logs) for logs in (variant, baseline)) ** 0.5)
     differences = draws[0].mean(axis=1) - draws[1].mean(axis=1)
-    return _ends(float(variant.mean() - baseline.mean()), error, differences, np.sqrt(sum(variances)), confidence)
+    return _studentized_ends(
+        float(variant.mean() - baseline.mean()), error, differences, np.sqrt(sum(variances)), confidence
+    )
 
 
-def _ends(
+def _studentized_ends(
     mean: float, error: float, means: NDArray[np.float64], errors: NDArray[np.float64], confidence: float
 ) -> Interval | None:
     """Turn the quantiles of (drawn mean - mean) / drawn error round into an interval, equal in the tails."""

@@ -1,4 +1,4 @@
-"""A variant beside the baseline: what of their values is compared, and how."""
+"""A variant and the baseline: the values of both that are compared."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ class Paired:
     baseline: Values
     blocks: Labels
     layouts: Labels | None
-    """The layout that both had in each block; None where layout wasn't sampled."""
+    """The layout that both had in each block; None if layout wasn't sampled."""
     dropped: int
     """Blocks that have the value of only one of the two."""
     rounding: float = 0.0
-    """How far the mean of ln(variant / baseline) may be off because values were rounded."""
+    """The error that rounding of the values may have added to the mean of ln(variant / baseline)."""
 
 
 @dataclass(frozen=True)
 class Unpaired:
-    """Logarithms of independent values, shapes (n,) and (m,), each >= 1; means over layouts where those are known."""
+    """Logarithms of independent values, shapes (n,) and (m,), each >= 1; means over layouts if those are known."""
 
     variant: Values
     baseline: Values
     together: tuple[Labels, Labels] | None
-    """For the variant's values and the baseline's: what was measured together has one label in all benchmarks, a boot
-    or a layout. None where nothing says it."""
+    """For the variant's values and the baseline's: values measured together have one label in all benchmarks, a boot or
+    a layout. None if unknown.
+    """
     rounding: float = 0.0
 
 
@@ -53,10 +54,10 @@ Contrast = Paired | Unpaired | Published
 
 
 def contrast_of(observed: Observations, variant: str, baseline: str) -> Contrast | None:
-    """Return what can be compared of two variants; None if one has no value, or no block has both."""
+    """Return the comparable values of two variants; None if one has no value, or no block has both."""
     ours, theirs = observed.sample(variant), observed.sample(baseline)
     if ours is not None and theirs is not None:
-        return _of_samples(ours, theirs, observed.step)
+        return _sample_contrast(ours, theirs, observed.step)
     our_summary, their_summary = observed.summary(variant), observed.summary(baseline)
     if our_summary is None or their_summary is None:
         return None
@@ -65,46 +66,47 @@ def contrast_of(observed: Observations, variant: str, baseline: str) -> Contrast
 
 
 def log_ratio(contrast: Contrast) -> LogRatio:
-    """The mean of ln(variant / baseline) and its error, after the design."""
+    """Return the mean of ln(variant / baseline) and its error, after the design."""
     return replace(_moments(contrast), rounding=contrast.rounding)
 
 
 def _moments(contrast: Contrast) -> LogRatio:
     if isinstance(contrast, Published):
-        return logratio.of_summaries(contrast.variant, contrast.baseline)
+        return logratio.log_ratio_of_summaries(contrast.variant, contrast.baseline)
     if isinstance(contrast, Unpaired):
-        return logratio.of_groups(contrast.variant, contrast.baseline)
+        return logratio.log_ratio_of_groups(contrast.variant, contrast.baseline)
     differences = contrast.variant - contrast.baseline
     if contrast.layouts is None:
-        return logratio.of_differences(differences)
-    return logratio.of_layouts(differences, contrast.layouts)
+        return logratio.log_ratio_of_differences(differences)
+    return logratio.log_ratio_of_layouts(differences, contrast.layouts)
 
 
-def estimated(contrast: Contrast, limits: Limits) -> Estimate:
+def estimate_contrast(contrast: Contrast, limits: Limits) -> Estimate:
     """Estimate the ratio of a contrast."""
     ratio = log_ratio(contrast)
     if isinstance(contrast, Published):
         return estimate_ratio(ratio, "welch", limits)
     if isinstance(contrast, Unpaired):
-        ends = bootstrap.of_groups(contrast.variant, contrast.baseline, limits.confidence) if ratio.error else None
+        ends = bootstrap.group_interval(contrast.variant, contrast.baseline, limits.confidence) if ratio.error else None
         return estimate_ratio(ratio, "welch", limits, bootstrap=ends)
     differences = contrast.variant - contrast.baseline
-    ends = bootstrap.of_differences(differences, contrast.layouts, limits.confidence) if ratio.error else None
+    ends = bootstrap.difference_interval(differences, contrast.layouts, limits.confidence) if ratio.error else None
     method: Method = "paired" if contrast.layouts is None else "layouts"
     return estimate_ratio(ratio, method, limits, len(contrast.blocks), ends)
 
 
 def middle(contrast: Contrast) -> tuple[float, float]:
-    """What is typical of the baseline and of the variant, in the benchmark's unit: geometric means, or the means
-    that were published."""
+    """Return the typical values of the baseline and of the variant, in the benchmark's unit: geometric means, or the
+    published means.
+    """
     if isinstance(contrast, Published):
         return contrast.baseline.mean, contrast.variant.mean
     return exp(float(np.mean(contrast.baseline))), exp(float(np.mean(contrast.variant)))
 
 
-def _of_samples(ours: Sample, theirs: Sample, step: float) -> Paired | Unpaired | None:
+def _sample_contrast(ours: Sample, theirs: Sample, step: float) -> Paired | Unpaired | None:
     if ours.blocks is None or theirs.blocks is None:
-        return _unpaired(ours, theirs, step)
+        return _unpaired_contrast(ours, theirs, step)
     blocks, our_index, their_index = _common(ours.blocks, theirs.blocks)
     if not len(blocks):
         return None
@@ -112,7 +114,7 @@ def _of_samples(ours: Sample, theirs: Sample, step: float) -> Paired | Unpaired 
     if ours.clusters is not None and theirs.clusters is not None:
         layouts = ours.clusters[our_index]
         if not np.array_equal(layouts, theirs.clusters[their_index]):
-            return _unpaired(ours, theirs, step)
+            return _unpaired_contrast(ours, theirs, step)
     our_values, their_values = ours.values[our_index], theirs.values[their_index]
     return Paired(
         variant=np.log(our_values),
@@ -124,7 +126,7 @@ def _of_samples(ours: Sample, theirs: Sample, step: float) -> Paired | Unpaired 
     )
 
 
-def _unpaired(ours: Sample, theirs: Sample, step: float) -> Unpaired:
+def _unpaired_contrast(ours: Sample, theirs: Sample, step: float) -> Unpaired:
     (our_logs, our_labels), (their_logs, their_labels) = _independent(ours), _independent(theirs)
     known = our_labels is not None and their_labels is not None
     return Unpaired(
@@ -136,15 +138,15 @@ def _unpaired(ours: Sample, theirs: Sample, step: float) -> Unpaired:
 
 
 def _common(ours: Labels, theirs: Labels) -> tuple[Labels, slice | Labels, slice | Labels]:
-    """The blocks that both have, and where they are in either."""
-    if np.array_equal(ours, theirs):  # as they mostly are; sorting ten million labels takes seconds
+    """Return the blocks that both have, and their positions in either."""
+    if np.array_equal(ours, theirs):  # the usual case; sorting ten million labels takes seconds
         return ours, slice(None), slice(None)
     blocks, our_index, their_index = np.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
     return blocks, our_index, their_index
 
 
 def _independent(sample: Sample) -> tuple[Values, Labels | None]:
-    """Logarithms of what is independent, and the label of what each was measured together with."""
+    """Return the logarithms of independent values, and the label of those that each was measured together with."""
     logs: Values = np.log(sample.values)
     if sample.clusters is None:
         return logs, sample.boots
@@ -158,5 +160,5 @@ def _hidden_in(values: Values, step: float) -> float:
 
 
 def _hidden(mean: float, sd: float, step: float) -> float:
-    """How far rounding may move the logarithm of a mean: rounding errors cancel out only where values spread."""
+    """Return how far rounding may move the logarithm of a mean: rounding errors cancel out only if values spread."""
     return step / 2 / mean if sd < step / 2 else 0.0

@@ -1,4 +1,6 @@
-"""What a run could have seen: the effect that the rule, with its correction and its margin, finds in 80 % of runs."""
+"""The effects that a run could have seen: the one that the rule, with its correction and its margin, finds in 80 % of
+runs.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,9 @@ from kdyno.base.arrays import Values
 from kdyno.judge.stats.estimate import POWER, Limits, exp
 
 QUANTILES = 32
-"""Of the distribution of a spread, over which chances are averaged."""
+"""Quantiles of the distribution of a spread, over which chances are averaged."""
 STEPS = 30
-"""Halvings: to one part in ten million."""
+"""Halvings of an interval: to one part in ten million."""
 
 
 def detectable(
@@ -31,35 +33,35 @@ def detectable(
 
 
 def chances(effects: Sequence[float], error: float, df: float, limits: Limits, *, family: int = 1) -> list[float]:
-    """Return how surely effects, fractions, are called different."""
+    """Return the probability with which effects, fractions, are called different."""
     rule = _rule(error, df, limits, family, 0.0)
     return [rule.chance(math.log1p(effect) / error) for effect in effects]
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """What a verdict of difference needs of a run, averaged over what is not known of it.
+    """The conditions for a verdict of difference, averaged over the unknown facts about a run.
 
-    That is two spreads (chi-square), both in true ones: what this run's may have come out as, which is all that is
-    known of the true one, and what that of a run like it may. An error taken for the true one promised 80 % and kept
-    72 %, with 34 comparisons in 12 blocks (tools/simulate).
+    That is two spreads (chi-square), both in true ones: the possible spread of this run, which is all that is known of
+    the true one, and that of a run like it. An error taken for the true one promised 80 % and kept 72 %, with 34
+    comparisons in 12 blocks (tools/simulate).
     """
 
     ours: Values
-    """Shape (QUANTILES, 1): of this run."""
+    """The spreads of this run, shape (QUANTILES, 1)."""
     needed: Values
-    """Shape (QUANTILES, QUANTILES): how large the mean of a run like it must be, in true standard errors."""
+    """The mean that a run like it needs, in true standard errors, shape (QUANTILES, QUANTILES)."""
 
     def chance(self, effect: float) -> float:
-        """Of an effect of so many standard errors of this run."""
+        """Return the probability of detecting an effect of so many standard errors of this run."""
         return float(special.ndtr(effect * self.ours - self.needed).mean())
 
 
 def _rule(error: float, df: float, limits: Limits, family: int, rounding: float) -> _Rule:
-    """`error` is the standard error of the log-ratio, estimated with `df` degrees of freedom. A verdict of difference
-    needs a p that is below alpha after adjustment and an interval that is not within the margin. The adjusted p is
-    that of the only effect among `family` comparisons: both Holm and Benjamini-Hochberg then ask for p < alpha /
-    family.
+    """Return the rule; `error` is the standard error of the log-ratio, estimated with `df` degrees of freedom. A
+    verdict of difference needs a p that is below alpha after adjustment and an interval that is not within the margin.
+    The p is adjusted as for the only effect among `family` comparisons: both Holm and Benjamini-Hochberg then ask for p
+    < alpha / family.
     """
     spreads: Values = np.sqrt(special.chdtri(df, (np.arange(QUANTILES) + 0.5) / QUANTILES) / df)
     ours, theirs = spreads[:, None], spreads[None, :]

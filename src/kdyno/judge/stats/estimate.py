@@ -1,4 +1,6 @@
-"""What the replicates say about one ratio: its interval, its p-values, and what they can't exclude."""
+"""The estimate of one ratio from the replicates: its interval, its p-values, and the effects that they can't
+exclude.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +17,18 @@ CONFIDENCE = 0.95
 """Coverage of the intervals that kdyno shows, unless a run may stop early."""
 
 POWER = 0.8
-"""How surely an effect must be seen for a run to claim that it could have seen it."""
+"""The probability with which an effect must be seen so that a run could have seen it."""
 
 Method = Literal["paired", "welch", "layouts"]
 """paired: differences within blocks; layouts: the same, averaged within each layout; welch: independent groups."""
 
 LARGEST = 700.0
-"""Of a logarithm: e to more than that is not a number that JSON has."""
+"""The largest logarithm: e to more than that is not a number that JSON has."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What is asked of an estimate; all are fractions."""
+    """The limits for an estimate; all are fractions."""
 
     margin: float
     alpha: float = 0.05
@@ -34,28 +36,32 @@ class Limits:
 
 
 class Estimate(Frozen):
-    """What is known about one ratio. Ratios are raw values, variant over baseline; 1 is no difference."""
+    """The known facts about one ratio. Ratios are raw values, variant over baseline; 1 is no difference."""
 
     ratio: float
     low: float | None
     """Ends of the interval. None when a single replicate leaves the spread unknown, and when all replicates agree
-    exactly. Where they agree but were rounded, what rounding leaves open."""
+    exactly. If they agree but were rounded, the interval that rounding leaves open.
+    """
     high: float | None
     confidence: float
     """Coverage of the interval, and of the bootstrap's: 0.95 unless the run may stop early."""
     bootstrap_low: float | None = None
-    """The same ends by the studentized bootstrap. None where everything agrees exactly, for summaries, at a confidence
-    above 0.99, with fewer than five replicates, and with more than a thousand: it then says what the interval says."""
+    """Ends of the interval by the studentized bootstrap. None where everything agrees exactly, for summaries, at a
+    confidence above 0.99, with fewer than five replicates, and with more than a thousand: it then agrees with the
+    interval.
+    """
     bootstrap_high: float | None = None
     detectable: float | None = None
     """Smallest effect, as a fraction, that the rule calls different in 80 % of runs of this size and spread."""
     unseen: float | None = None
-    """Where all replicates agree exactly: what happens in up to this share of boots, n of them may have missed. The
-    bound of 95 % confidence, 1 - 0.05^(1/n). None where replicates differ."""
+    """If all replicates agree exactly: the largest share of boots in which an event may happen that n of them missed.
+    The bound of 95 % confidence, 1 - 0.05^(1/n). None if replicates differ.
+    """
     error: float | None = None
     """Standard error of ln(ratio)."""
     rounding: float = 0.0
-    """How far ln(ratio) may be off because values were rounded; the interval is wider by it on both sides."""
+    """The error that rounding of the values may have added to ln(ratio); the interval is wider by it on both sides."""
     method: Method
     blocks: int
     """Complete blocks: boots of both variants; 0 where values are not paired."""
@@ -64,9 +70,9 @@ class Estimate(Frozen):
     df: float | None
     """Degrees of freedom of the interval."""
     p_equivalence: float | None
-    """Of the hypothesis that the ratio is not within 1 ± margin: two one-sided t-tests (Schuirmann 1987)."""
+    """The p of the hypothesis that the ratio is not within 1 ± margin: two one-sided t-tests (Schuirmann 1987)."""
     p: float | None
-    """Of the hypothesis that the ratio is 1; None where no spread is known."""
+    """The p of the hypothesis that the ratio is 1; None if no spread is known."""
 
 
 def estimate_ratio(
@@ -78,7 +84,7 @@ def estimate_ratio(
 ) -> Estimate:
     """Put a log-ratio back on the scale of ratios: exp(mean ± t(df) · error), and the p of the same t.
 
-    Replicates that agree exactly have no spread and no test: what they can't exclude is bounded by their number.
+    Replicates that agree exactly have no spread and no test: their number bounds the effects that they can't exclude.
     """
     low = high = p = p_equivalence = unseen = None
     mean, error, df, rounding = log_ratio.mean, log_ratio.error, log_ratio.df, log_ratio.rounding
@@ -111,10 +117,10 @@ def estimate_ratio(
 
 
 def unseen_share(replicates: int) -> float:
-    """Return the largest share of boots that behave otherwise and that this many boots miss in 5 % of cases."""
+    """Return the largest share of boots that behave differently and that this many boots miss in 5 % of cases."""
     return float(-math.expm1(math.log(1 - CONFIDENCE) / replicates))
 
 
 def exp(x: float) -> float:
-    """e to the x, kept finite and positive: two blocks that disagree wildly know next to nothing."""
+    """Return e to the x, kept finite and positive: two blocks that disagree wildly tell almost nothing."""
     return math.exp(max(-LARGEST, min(x, LARGEST)))

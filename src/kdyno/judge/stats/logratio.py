@@ -1,4 +1,4 @@
-"""Moments of a log-ratio: what every interval, p-value and detectable effect rests on, whatever the design was."""
+"""Moments of a log-ratio: the basis of every interval, p-value and detectable effect, whatever the design was."""
 
 from __future__ import annotations
 
@@ -17,38 +17,43 @@ MOST_VARIATION = 0.3
 
 @dataclass(frozen=True)
 class LogRatio:
-    """The mean of ln(variant / baseline), and how surely it is known."""
+    """The mean of ln(variant / baseline), and its precision."""
 
     mean: float
     error: float | None
-    """Standard error; 0 when everything agrees exactly, None when there is no replicate to tell."""
+    """Standard error; 0 if everything agrees exactly, None if there is no replicate to tell."""
     df: float | None
-    """Degrees of freedom of the error; None where there is no error."""
+    """Degrees of freedom of the error; None without an error."""
     units: int
-    """Replicates that the error rests on; of the smaller side where the two differ."""
+    """Replicates that the error rests on; those of the smaller side if the two differ."""
     rounding: float = 0.0
-    """How far the mean may be off because values were rounded, and agree so closely that rounding hides where."""
+    """The error that rounding may have added to the mean, if values agree so closely that rounding hides it."""
 
 
-def of_differences(differences: Values) -> LogRatio:
-    """From ln(variant / baseline) of paired replicates, shape (n,), n >= 1: t with n - 1 degrees of freedom."""
+def log_ratio_of_differences(differences: Values) -> LogRatio:
+    """Return the log-ratio of paired replicates from ln(variant / baseline), shape (n,), n >= 1: t with n - 1 degrees
+    of freedom.
+    """
     n = len(differences)
     mean, variance = _moments(differences)
     return LogRatio(mean, None, None, 1) if n == 1 else LogRatio(mean, math.sqrt(variance / n), n - 1, n)
 
 
-def of_layouts(differences: Values, layouts: Labels) -> LogRatio:
-    """From paired log-ratios, shape (n,), and the layout of each: the replicate is the mean over one layout's blocks.
+def log_ratio_of_layouts(differences: Values, layouts: Labels) -> LogRatio:
+    """Return the log-ratio from paired log-ratios, shape (n,), and the layout of each: the replicate is the mean over
+    one layout's blocks.
 
-    Boots of one layout share what that layout does to the caches, so that n of them are not n experiments.
+    Boots of one layout share its effects on the caches, so that n of them are not n experiments.
     """
     if len(set(layouts.tolist())) > 1 and np.ptp(differences) == 0:
-        return of_differences(differences[np.unique(layouts, return_index=True)[1]])
-    return of_differences(cluster_means(differences, layouts))
+        return log_ratio_of_differences(differences[np.unique(layouts, return_index=True)[1]])
+    return log_ratio_of_differences(cluster_means(differences, layouts))
 
 
-def of_groups(variant: Values, baseline: Values) -> LogRatio:
-    """From the logarithms of two independent groups, shapes (n,) and (m,), each >= 1: Welch, B. L. (1947)."""
+def log_ratio_of_groups(variant: Values, baseline: Values) -> LogRatio:
+    """Return the log-ratio from the logarithms of two independent groups, shapes (n,) and (m,), each >= 1: Welch, B. L.
+    (1947).
+    """
     moments = [_moments(logs) for logs in (variant, baseline)]
     mean = moments[0][0] - moments[1][0]
     sizes = [len(variant), len(baseline)]
@@ -57,10 +62,10 @@ def of_groups(variant: Values, baseline: Values) -> LogRatio:
     return _welch(mean, [math.sqrt(variance / n) for (_, variance), n in zip(moments, sizes, strict=True)], sizes)
 
 
-def of_summaries(variant: Summary, baseline: Summary) -> LogRatio:
-    """From published means and standard deviations, by the delta method: sd of ln(x) is sd / mean.
+def log_ratio_of_summaries(variant: Summary, baseline: Summary) -> LogRatio:
+    """Return the log-ratio from published means and standard deviations, by the delta method: sd of ln(x) is sd / mean.
 
-    Good where sd / mean is small; `MOST_VARIATION` is where kdyno stops to trust it.
+    Good if sd / mean is small; `MOST_VARIATION` is the limit up to which kdyno trusts it.
     """
     mean = math.log(variant.mean) - math.log(baseline.mean)
     units = min(variant.n, baseline.n)
@@ -71,19 +76,21 @@ def of_summaries(variant: Summary, baseline: Summary) -> LogRatio:
 
 
 def cluster_means(values: Values, clusters: Labels) -> Values:
-    """Means by cluster, shape (number of clusters,), in the order of the labels."""
+    """Return means by cluster, shape (number of clusters,), in the order of the labels."""
     _, index = np.unique(clusters, return_inverse=True)
     means: Values = np.bincount(index, weights=values) / np.bincount(index)
     return means
 
 
 def _welch(mean: float, errors: Sequence[float], sizes: Sequence[int]) -> LogRatio:
-    error, df = _pooled(errors, [n - 1 for n in sizes])
+    error, df = _pool_errors(errors, [n - 1 for n in sizes])
     return LogRatio(mean, error, df, min(sizes))
 
 
-def _pooled(errors: Sequence[float], dfs: Sequence[float]) -> tuple[float, float]:
-    """Standard error of a sum, and its degrees of freedom; scaled, so that tiny errors don't vanish when squared."""
+def _pool_errors(errors: Sequence[float], dfs: Sequence[float]) -> tuple[float, float]:
+    """Return the standard error of a sum, and its degrees of freedom; scaled, so that tiny errors don't vanish when
+    squared.
+    """
     largest = max(errors)
     if largest == 0:
         return 0.0, sum(dfs)
@@ -93,8 +100,10 @@ def _pooled(errors: Sequence[float], dfs: Sequence[float]) -> tuple[float, float
 
 
 def _moments(values: Values) -> tuple[float, float]:
-    """Mean and variance, which is 0 for a single value."""
-    if values.min() == values.max():  # exact counts agree to the last digit. numpy's mean of equals may differ from it
+    """Return mean and variance, which is 0 for a single value."""
+    if (
+        values.min() == values.max()
+    ):  # exact counts agree to the last digit. numpy's mean of equal numbers may differ from them
         return float(values[0]), 0.0
     mean = float(np.mean(values))
     distances = values - mean

@@ -1,4 +1,4 @@
-"""What the judge judges: the values of one benchmark by variant, whoever measured them."""
+"""The input of the judge: the values of one benchmark by variant, whoever measured them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class UnusableSample(UserError):
 
 class UnusableSummary(UserError):
     message = "benchmark {benchmark!r}, variant {variant!r}: mean {mean:g}, sd {sd:g}, n {n} can't be a summary"
-    hint = "the mean must be positive, the standard deviation not negative, n at least 1"
+    hint = "give a positive mean, a standard deviation that is not negative, and n of at least 1"
 
 
 class BlockTwice(UserError):
     message = "benchmark {benchmark!r}, variant {variant!r}: block {block} has several values"
-    hint = "one value for each block and variant: sum up what was read within one boot by its median"
+    hint = "give one value for each block and variant: sum up the readings of one boot by their median"
 
 
 @dataclass(frozen=True)
@@ -33,21 +33,22 @@ class Sample:
     """One variant's values of one benchmark, one for each unit of replication; all arrays have shape (n,)."""
 
     values: Values
-    """In the benchmark's unit; finite and positive."""
+    """Values in the benchmark's unit; finite and positive."""
     blocks: Labels | None = None
-    """The block of each value, each at most once; None where values of different variants don't belong together."""
+    """The block of each value, each at most once; None if values of different variants don't belong together."""
     order: Labels | None = None
-    """Place of each value in the order of measuring, over all variants; None where nobody wrote it down."""
+    """Place of each value in the order of measuring, over all variants; None if it wasn't recorded."""
     clusters: Labels | None = None
-    """The layout of each value; None where layout wasn't sampled."""
+    """The layout of each value; None if layout wasn't sampled."""
     boots: Labels | None = None
-    """The boot (or file) that each value is of, numbered alike in all benchmarks; None where nobody knows. Values of
-    different benchmarks with one label were measured together, and are not independent of one another."""
+    """The boot (or file) that each value is of, numbered alike in all benchmarks; None if unknown. Values of different
+    benchmarks with one label were measured together, and are not independent of one another.
+    """
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The same where only a summary was published."""
+    """One variant's published mean and standard deviation, without the values."""
 
     mean: float
     sd: float
@@ -57,30 +58,31 @@ class Summary:
 
 @dataclass(frozen=True)
 class Observations:
-    """One benchmark."""
+    """The values of one benchmark."""
 
     benchmark: str
     unit: str
     direction: Direction | None
-    """None where nothing says which is better: then a verdict is `higher` or `lower`."""
+    """The better direction; None if unknown: then a verdict is `higher` or `lower`."""
     description: str
-    """What is measured, for sentences: `pipe latency`."""
+    """The name of the measured quantity, for sentences: `pipe latency`."""
     groups: Mapping[str, Sample] | Mapping[str, Summary]
-    """By variant; variants that have no value are left out."""
+    """Samples by variant; variants without values are left out."""
     quantity: Quantity = "speed"
     step: float = 0.0
-    """Values were rounded to multiples of this, in the benchmark's unit; 0 where they are exact, or nobody knows."""
+    """Values were rounded to multiples of this, in the benchmark's unit; 0 if they are exact, or if it is unknown."""
     readings: Mapping[str, Sample] | None = None
-    """All single readings, where `groups` has one value for each boot and there are few boots: what could be said of
-    these boots if nothing were known of boots."""
+    """All single readings, if `groups` has one value for each boot and there are few boots: they allow statements on
+    these boots, as if nothing were known of boots.
+    """
 
     def sample(self, variant: str) -> Sample | None:
-        """The variant's values; None if it has none, or only a summary."""
+        """Return the variant's values; None if it has none, or only a summary."""
         group = self.groups.get(variant)
         return group if isinstance(group, Sample) and len(group.values) else None
 
     def summary(self, variant: str) -> Summary | None:
-        """The variant's summary; None if it has none, or values."""
+        """Return the variant's summary; None if it has none, or values."""
         group = self.groups.get(variant)
         return group if isinstance(group, Summary) else None
 
@@ -105,8 +107,8 @@ def _require_positive(benchmark: str, variant: str, sample: Sample) -> None:
     if not len(sample.values) or (sample.values.min() > 0 and sample.values.max() < np.inf):
         return
     for first in np.flatnonzero(~((sample.values > 0) & (sample.values < np.inf)))[:1]:
-        where = f"row {first + 1}" if sample.blocks is None else f"block {sample.blocks[first]}"
-        raise UnusableSample(benchmark=benchmark, variant=variant, where=where, reading=f"{sample.values[first]:g}")
+        place = f"row {first + 1}" if sample.blocks is None else f"block {sample.blocks[first]}"
+        raise UnusableSample(benchmark=benchmark, variant=variant, where=place, reading=f"{sample.values[first]:g}")
 
 
 def _require_single(benchmark: str, variant: str, sample: Sample) -> None:

@@ -1,8 +1,8 @@
-"""The whole workload as one comparison: the geometric mean of speeds, made of what was measured together.
+"""The whole workload as one comparison: the geometric mean of speeds, made from values that were measured together.
 
-Benchmarks of one boot share what that boot was like, so their errors go the same way: one mean for each boot, and the
-means are the replicates. Taken for independent, an A/A of five boots of 12 benchmarks, each boot with a speed of its
-own (sd 2 %), was called different in more than half of all cases (tools/simulate).
+Benchmarks of one boot share the conditions of that boot, so their errors go the same way: one mean for each boot, and
+the means are the replicates. Taken for independent, an A/A of five boots of 12 benchmarks, each boot with a speed of
+its own (sd 2 %), was called different in more than half of all cases (tools/simulate).
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ import numpy as np
 
 from kdyno.base.arrays import Labels, Values
 from kdyno.base.measurement import Quantity
-from kdyno.judge.stats.contrast import Contrast, Paired, Unpaired, estimated, log_ratio
+from kdyno.judge.stats.contrast import Contrast, Paired, Unpaired, estimate_contrast, log_ratio
 from kdyno.judge.stats.estimate import Estimate, Limits, estimate_ratio
 from kdyno.judge.stats.logratio import LogRatio, cluster_means
 from kdyno.judge.stats.observations import Observations
 
-NO_DIRECTION = "nothing says of any benchmark whether lower or higher is better"
+NO_DIRECTION = "for no benchmark is it known whether lower or higher is better"
 NOT_IN_ALL = "no benchmark was measured in all blocks by both"
-NOT_TOGETHER = "nothing says which values of different benchmarks are of one boot, so their spread together is unknown"
+NOT_TOGETHER = "it is unknown which values of different benchmarks are of one boot, and so is their spread together"
 
 Compared = tuple[Observations, Contrast]
 
 
 @dataclass(frozen=True)
 class Overall:
-    """What became of it. The ratio is of speeds: above 1 is better whatever the benchmarks' directions."""
+    """The result for the workload. The ratio is of speeds: above 1 is better whatever the benchmarks' directions."""
 
     benchmarks: frozenset[str]
-    """Names of those that are in it."""
+    """Names of the benchmarks that are in it."""
     quantity: Quantity
     estimate: Estimate | None
     reason: str = ""
@@ -39,9 +39,9 @@ class Overall:
 
 
 def overall(compared: Sequence[Compared], limits: Limits) -> Overall:
-    """Make one comparison of those of several benchmarks.
+    """Make one comparison from those of several benchmarks.
 
-    Counts are left out where there are speeds, and so is what has no direction.
+    Counts are left out if there are speeds, and so are benchmarks without a direction.
     """
     usable = [(observed, contrast) for observed, contrast in compared if observed.direction is not None]
     quantity: Quantity = "count" if usable and all(observed.quantity == "count" for observed, _ in usable) else "speed"
@@ -49,36 +49,36 @@ def overall(compared: Sequence[Compared], limits: Limits) -> Overall:
     if not usable:
         return Overall(frozenset(), quantity, None, NO_DIRECTION if compared else NOT_IN_ALL)
     if len(usable) == 1:
-        return _lone(usable[0], quantity, limits)
+        return _only_benchmark(usable[0], quantity, limits)
     if paired := [(observed, contrast) for observed, contrast in usable if isinstance(contrast, Paired)]:
-        return _of_blocks(paired, quantity, limits)
+        return _average_blocks(paired, quantity, limits)
     unpaired = [(observed, contrast) for observed, contrast in usable if isinstance(contrast, Unpaired)]
     if len(unpaired) == len(usable) and all(contrast.together for _, contrast in unpaired):
-        return _of_boots(unpaired, quantity, limits)
+        return _average_boots(unpaired, quantity, limits)
     mean = sum(_sign(observed) * log_ratio(contrast).mean for observed, contrast in usable) / len(usable)
     units = min(log_ratio(contrast).units for _, contrast in usable)
     estimate = estimate_ratio(LogRatio(mean, None, None, units), "welch", limits)
     return Overall(_names(usable), quantity, estimate, NOT_TOGETHER if units > 1 else "")
 
 
-def _lone(compared: Compared, quantity: Quantity, limits: Limits) -> Overall:
-    """The only benchmark, as a speed."""
+def _only_benchmark(compared: Compared, quantity: Quantity, limits: Limits) -> Overall:
+    """Return the only benchmark, as a speed."""
     observed, contrast = compared
     if _sign(observed) == 1:
-        return Overall(frozenset({observed.benchmark}), quantity, estimated(contrast, limits))
-    return Overall(frozenset({observed.benchmark}), quantity, estimated(_turned(contrast), limits))
+        return Overall(frozenset({observed.benchmark}), quantity, estimate_contrast(contrast, limits))
+    return Overall(frozenset({observed.benchmark}), quantity, estimate_contrast(_exchange_sides(contrast), limits))
 
 
-def _turned(contrast: Contrast) -> Contrast:
-    """The same with variant and baseline in each other's place."""
+def _exchange_sides(contrast: Contrast) -> Contrast:
+    """Return the contrast with variant and baseline exchanged."""
     if isinstance(contrast, Unpaired) and contrast.together:
         contrast = replace(contrast, together=(contrast.together[1], contrast.together[0]))
     return replace(contrast, variant=contrast.baseline, baseline=contrast.variant)  # type: ignore[arg-type]
 
 
-def _of_blocks(paired: Sequence[tuple[Observations, Paired]], quantity: Quantity, limits: Limits) -> Overall:
-    """Mean over benchmarks block by block, of those that have every block."""
-    blocks = _every([contrast.blocks for _, contrast in paired])
+def _average_blocks(paired: Sequence[tuple[Observations, Paired]], quantity: Quantity, limits: Limits) -> Overall:
+    """Return the mean over benchmarks block by block, of those that have every block."""
+    blocks = _union_labels([contrast.blocks for _, contrast in paired])
     full = [(observed, contrast) for observed, contrast in paired if len(contrast.blocks) == len(blocks)]
     if not full:
         return Overall(frozenset(), quantity, None, NOT_IN_ALL)
@@ -93,20 +93,20 @@ def _of_blocks(paired: Sequence[tuple[Observations, Paired]], quantity: Quantity
     first, order = full[0][1], sorted_by_block[0]
     layouts = None if first.layouts is None else first.layouts[order]
     mean = Paired(speeds, np.zeros_like(speeds), first.blocks[order], layouts, 0, _rounding(full))
-    return Overall(_names(full), quantity, estimated(mean, limits))
+    return Overall(_names(full), quantity, estimate_contrast(mean, limits))
 
 
-def _of_boots(unpaired: Sequence[tuple[Observations, Unpaired]], quantity: Quantity, limits: Limits) -> Overall:
-    """Mean over benchmarks boot by boot, of those that were measured in every boot; then Welch."""
+def _average_boots(unpaired: Sequence[tuple[Observations, Unpaired]], quantity: Quantity, limits: Limits) -> Overall:
+    """Return the mean over benchmarks boot by boot, of those that were measured in every boot; then Welch."""
     by_boot = {
         observed.benchmark: (
-            _by_boot(_sign(observed) * contrast.variant, contrast.together[0]),
-            _by_boot(_sign(observed) * contrast.baseline, contrast.together[1]),
+            _average_by_boot(_sign(observed) * contrast.variant, contrast.together[0]),
+            _average_by_boot(_sign(observed) * contrast.baseline, contrast.together[1]),
         )
         for observed, contrast in unpaired
         if contrast.together
     }
-    ours, theirs = (_every([boots[side][0] for boots in by_boot.values()]) for side in (0, 1))
+    ours, theirs = (_union_labels([boots[side][0] for boots in by_boot.values()]) for side in (0, 1))
     full = {
         name: boots
         for name, boots in by_boot.items()
@@ -117,16 +117,16 @@ def _of_boots(unpaired: Sequence[tuple[Observations, Unpaired]], quantity: Quant
     variant, baseline = (np.mean([boots[side][1] for boots in full.values()], axis=0) for side in (0, 1))
     rounding = _rounding([(observed, contrast) for observed, contrast in unpaired if observed.benchmark in full])
     mean = Unpaired(variant, baseline, (ours, theirs), rounding)
-    return Overall(frozenset(full), quantity, estimated(mean, limits))
+    return Overall(frozenset(full), quantity, estimate_contrast(mean, limits))
 
 
-def _by_boot(logs: Values, boots: Labels) -> tuple[Labels, Values]:
-    """The boots in order, and the mean of each."""
+def _average_by_boot(logs: Values, boots: Labels) -> tuple[Labels, Values]:
+    """Return the boots in order, and the mean of each."""
     return np.unique(boots), cluster_means(logs, boots)
 
 
-def _every(by_benchmark: Sequence[Labels]) -> Labels:
-    """The blocks or boots of any of the benchmarks."""
+def _union_labels(by_benchmark: Sequence[Labels]) -> Labels:
+    """Return the blocks or boots of any of the benchmarks."""
     if all(np.array_equal(by_benchmark[0], labels) for labels in by_benchmark):
         return by_benchmark[0]
     return np.unique(np.concatenate(by_benchmark))
@@ -137,7 +137,7 @@ def _rounding(full: Sequence[Compared]) -> float:
 
 
 def _sign(observed: Observations) -> int:
-    """What turns the logarithm of a ratio of values into that of a ratio of speeds."""
+    """Return the factor that turns the logarithm of a ratio of values into that of a ratio of speeds."""
     return 1 if observed.direction == "higher" else -1
 
 

@@ -1,8 +1,8 @@
-"""Noise with a long tail on one side: where it is seen, a 95 % interval covers less than it says.
+"""Noise with a long tail on one side: if it is seen, a 95 % interval covers less than that.
 
-The t interval bears noise that is skewed alike in both variants, since differences are then even. It doesn't bear rare
-large values in one of the two: most runs lack them, and are too sure of a mean that lies elsewhere. How often this is
-seen, and how often without reason, is simulated in tests/judge_simulation.
+The t interval tolerates noise that is skewed alike in both variants, since differences are then even. It doesn't
+tolerate rare large values in one of the two: most runs lack them, and are too sure of a mean that lies elsewhere. How
+often this is seen, and how often without reason, is simulated in tests/judge_simulation.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from kdyno.judge.stats.contrast import Contrast, Paired, Published
 from kdyno.judge.stats.logratio import cluster_means
 
 LEVEL = 0.01
-"""So often normal data are called skewed: D'Agostino's test (1970) of the skewness."""
+"""How often normal data are called skewed: D'Agostino's test (1970) of the skewness."""
 
 FEWEST = 8
-"""Values that the test needs. In fewer nothing can be seen."""
+"""Values that the test needs. With fewer values skewness can't be seen."""
 
 MATTERS = 0.25
-"""Skewness of the mean from which on intervals are off: up to there they cover 93 % and more, however many values."""
+"""Skewness of the mean above which intervals are wrong: up to there they cover 93 % and more, however many values."""
 
 UNLIKE = 2.0
-"""Standard errors by which the skewness of two groups must differ: where it is alike, it cancels."""
+"""Standard errors by which the skewness of two groups must differ: equal skewness cancels."""
 
 NOISELESS = 1e-12
 """Logarithms that differ by less differ by rounding."""
@@ -45,28 +45,30 @@ class Skew:
     n: int
 
 
-def of_contrast(contrast: Contrast) -> Skew | None:
-    """Look at what the interval of a contrast rests on: differences, means of layouts, or two groups. None where it is
-    even enough, or where nothing can be told: of summaries, and of fewer than eight values."""
+def contrast_skew(contrast: Contrast) -> Skew | None:
+    """Look at the values that the interval of a contrast rests on: differences, means of layouts, or two groups. Return
+    None if they are even enough, or if it is unknown: for summaries, and for fewer than eight values.
+    """
     if isinstance(contrast, Published):
         return None
     if not isinstance(contrast, Paired):
-        return of_groups(contrast.variant, contrast.baseline)
+        return group_skew(contrast.variant, contrast.baseline)
     differences = contrast.variant - contrast.baseline
-    return of_differences(differences if contrast.layouts is None else cluster_means(differences, contrast.layouts))
+    return difference_skew(differences if contrast.layouts is None else cluster_means(differences, contrast.layouts))
 
 
-def of_differences(differences: Values) -> Skew | None:
-    """Whether paired log-ratios, shape (n,), are too skewed for the t interval of their mean."""
+def difference_skew(differences: Values) -> Skew | None:
+    """Return whether paired log-ratios, shape (n,), are too skewed for the t interval of their mean."""
     skewness, n = _skewness(differences), len(differences)
     if abs(_z(differences)) < _reach(LEVEL) or abs(skewness) / math.sqrt(n) < MATTERS:
         return None
     return Skew("differences", skewness, n)
 
 
-def of_groups(variant: Values, baseline: Values) -> Skew | None:
-    """Whether the logarithms of two independent groups, shapes (n,) and (m,), are too skewed for Welch's interval: one
-    of them must be, and the other one otherwise, since skewness that is alike cancels in the difference of the means.
+def group_skew(variant: Values, baseline: Values) -> Skew | None:
+    """Return whether the logarithms of two independent groups, shapes (n,) and (m,), are too skewed for Welch's
+    interval: one of them must be, and the other one otherwise, since skewness that is alike cancels in the difference
+    of the means.
     """
     zs = (_z(variant), _z(baseline))
     if max(map(abs, zs)) < _reach(LEVEL / 2) or abs(zs[0] - zs[1]) < UNLIKE * math.sqrt(2):
@@ -85,24 +87,24 @@ def of_groups(variant: Values, baseline: Values) -> Skew | None:
 
 
 def sentence(skew: Skew) -> str:
-    """Say it, for the report."""
-    of = "the differences" if skew.of == "differences" else f"values of the {skew.of}"
+    """Return the sentence for the report."""
+    subject = "the differences" if skew.of == "differences" else f"values of the {skew.of}"
     return (
-        f"{of} are skewed: if one of the two has rare large values that the other one hasn't, 95 % intervals cover 84 "
-        "to 89 %"
+        f"{subject} are skewed: if one of the two has rare large values that the other one lacks, 95 % intervals cover "
+        "84 to 89 %"
     )
 
 
 def _skewness(logs: Values) -> float:
-    """G1; 0 where nothing can be told."""
+    """Return G1; 0 if it is unknown."""
     n = len(logs)
     return _plain(logs) * math.sqrt(n * (n - 1)) / (n - 2) if _can_tell(logs) else 0.0
 
 
 def _z(logs: Values) -> float:
-    """The skewness in standard errors that normal data have; 0 where nothing can be told.
+    """Return the skewness in standard errors that normal data have; 0 if it is unknown.
 
-    D'Agostino, Biometrika 57 (1970); scipy.stats.skewtest says the same, but takes half a second to import.
+    D'Agostino, Biometrika 57 (1970); scipy.stats.skewtest computes the same, but takes half a second to import.
     """
     if not _can_tell(logs):
         return 0.0
@@ -118,7 +120,7 @@ def _can_tell(logs: Values) -> bool:
 
 
 def _plain(logs: Values) -> float:
-    """g1: the third central moment over the second one to the power of 3/2."""
+    """Return g1: the third central moment over the second one to the power of 3/2."""
     distances = logs - np.mean(logs)
     spread = math.sqrt(float(np.mean(distances**2)))
     return float(np.mean((distances / spread) ** 3))

@@ -1,1 +1,1 @@
-"""Judging a run: from the boots on record to verdicts, with what a reader must know of them."""
+"""Judging a run: from the boots on record to verdicts, with the notices that a reader must know."""

@@ -9,7 +9,7 @@ from kdyno.store.records import BootRecord
 
 
 def reason(boots: Sequence[BootRecord], withheld: Mapping[str, str], benchmark: str, variants: Sequence[str]) -> str:
-    """Say why there is no block in which both variants measured the benchmark: the first cause that explains it.
+    """Return why there is no block in which both variants measured the benchmark: the first cause that explains it.
 
     `withheld` says why variants aren't judged at all.
     """

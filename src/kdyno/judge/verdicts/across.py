@@ -1,4 +1,4 @@
-"""Comparing two runs: the same variant in both, block by block, where they met the same seed."""
+"""Comparing two runs: the same variant in both, block by block, if they met the same seed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kdyno.base.errors import UserError
-from kdyno.judge.verdicts.assemble import judged
+from kdyno.judge.verdicts.assemble import judge_run
 from kdyno.judge.verdicts.checks import checks_of
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.judge.verdicts.selftest import selftests_of
@@ -26,10 +26,10 @@ class NothingInCommon(UserError):
     hint = "variants of {first}: {ours}; of {second}: {theirs}"
 
 
-def across(store: Store, first: str, second: str, artefacts: Artefacts, *, analysed: bool) -> list[RunReport]:
-    """A report for each variant that both runs have: the first run's is the baseline, the second's is compared.
+def compare_runs(store: Store, first: str, second: str, artefacts: Artefacts, *, analysed: bool) -> list[RunReport]:
+    """Return a report for each variant that both runs have: the first run's is the baseline, the second's is compared.
 
-    Raises NotComparable for runs whose samples mean different things, and NothingInCommon.
+    Raise NotComparable for runs whose samples mean different things, and NothingInCommon.
     """
     one, two = store.run(first), store.run(second)
     refuse_unlike(one, two)
@@ -45,7 +45,7 @@ def across(store: Store, first: str, second: str, artefacts: Artefacts, *, analy
     for name in common:
         names = f"{name}@{one.id}", f"{name}@{two.id}"
         of_one, of_two = ([boot for boot in of_run if boot.variant == name] for of_run in boots)
-        pair = [*_renamed(of_one, names[0]), *_renamed(of_two, names[1])]
+        pair = [*_rename_variant(of_one, names[0]), *_rename_variant(of_two, names[1])]
         run = one.model_copy(
             update={
                 "name": f"{one.name} {one.id} and {two.id}",
@@ -61,7 +61,7 @@ def across(store: Store, first: str, second: str, artefacts: Artefacts, *, analy
         )
         checks = checks_of(store, run, artefacts)
         listed = list(benchmarks.values())
-        reports.append(judged(run, pair, listed, artefacts, selftests, checks=checks, analysed=analysed))
+        reports.append(judge_run(run, pair, listed, artefacts, selftests, checks=checks, analysed=analysed))
     return reports
 
 
@@ -85,12 +85,14 @@ def _workload(run: RunRecord) -> object:
     return json.loads(run.experiment).get("workload")
 
 
-def _renamed(boots: list[BootRecord], name: str) -> Iterator[BootRecord]:
+def _rename_variant(boots: list[BootRecord], name: str) -> Iterator[BootRecord]:
     return (boot.model_copy(update={"variant": name}) for boot in boots)
 
 
 def _identical(one: list[BootRecord], two: list[BootRecord]) -> str:
-    """How many of the boots that are `ok` in both runs under one seed have the same samples, and are the same boots."""
+    """Return how many of the boots that are `ok` in both runs under one seed have the same samples, and are the same
+    boots.
+    """
     theirs = {boot.seed: boot for boot in two if boot.status == "ok"}
     pairs = [(boot, theirs[boot.seed]) for boot in one if boot.status == "ok" and boot.seed in theirs]
     same = sum(ours.samples == other.samples for ours, other in pairs)

@@ -1,8 +1,9 @@
-"""Whether what a kernel executes depends on where the linker put it: as the kernel says, in the streams of its boots.
+"""Whether a kernel's instruction counts depend on the addresses that the linker chose: by the kernel's own statement,
+in the streams of its boots.
 
 Against indirect target selection (CVE-2024-28956) Linux sends the returns in the lower half of a cache line through a
 thunk, an instruction more each, and leaves those in the upper half alone. So a patch makes functions dearer that it
-doesn't touch. Linux takes every guest with a CPU of Intel's for affected, unless a word on its command line says
+doesn't touch. Linux takes every guest with a CPU of Intel's for affected, unless a parameter on its command line says
 otherwise.
 """
 
@@ -16,13 +17,13 @@ from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord
 
 ALIGNED = "aligned"
-"""The kernel: `Mitigation: Aligned branch/return thunks`."""
+"""The words of the kernel: `Mitigation: Aligned branch/return thunks`."""
 
 
 def aligning(boots: Sequence[BootRecord], artefacts: Artefacts) -> tuple[str, ...]:
-    """The variants whose kernels align returns, by the first of each one's boots that has its stream.
+    """Return the variants whose kernels align returns, by the first of each one's boots that has its stream.
 
-    A stream that is gone or damaged, and one of an agent that didn't ask yet, says nothing.
+    A stream that is gone or damaged is ignored, and so is one of an agent that didn't ask yet.
     """
     hellos: dict[str, HelloRecord] = {}
     for boot in boots:

@@ -1,4 +1,4 @@
-"""Assembling the report of a run: the store's records, the judge's verdicts, the consoles of what went wrong."""
+"""Assembling the report of a run: the store's records, the judge's verdicts, the consoles of failed boots."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 
-from kdyno.base.errors import KdynoError, UserError
+from kdyno.base.errors import KdynoError
 from kdyno.base.lanes import LANES
 from kdyno.base.measurement import Benchmark, Correction
 from kdyno.base.text import clean, clean_lines, harmless_json
+from kdyno.boot.registry import kind_on_record
 from kdyno.judge.stats.compare import judge
 from kdyno.judge.stats.diagnostics.tables import Analysis
 from kdyno.judge.stats.observations import Observations
@@ -26,32 +27,27 @@ from kdyno.judge.verdicts.model import ConsoleText, RunReport, Value
 from kdyno.judge.verdicts.selftest import SelfTests, selftests_of
 from kdyno.judge.verdicts.values import observations
 from kdyno.store.artefacts import Artefacts
+from kdyno.store.named_run import require_variant
 from kdyno.store.records import BootRecord, RunRecord
 from kdyno.store.store import Store
 
 CONSOLE_BYTES = 64 * 1024
-"""How much of the end of a console goes into a report; the whole is in the artefacts."""
-
-
-class NoSuchVariant(UserError):
-    message = "run {run} has no variant {name}"
-    hint = "variants: {known}"
+"""Characters of the end of a console that go into a report; the whole is in the artefacts."""
 
 
 @dataclass(frozen=True)
 class Rejudge:
-    """What to judge a run by instead of its own settings; None leaves these."""
+    """The settings by which a run is judged instead of its own; None keeps its own."""
 
     baseline: str | None = None
     margin: float | None = None
     alpha: float | None = None
     correction: Correction | None = None
 
-    def applied(self, run: RunRecord) -> RunRecord:
+    def apply(self, run: RunRecord) -> RunRecord:
         """The run with these settings, and with a notice if they are others than its own. Raises NoSuchVariant."""
-        names = [variant.name for variant in run.variants]
-        if self.baseline is not None and self.baseline not in names:
-            raise NoSuchVariant(run=run.id, name=self.baseline, known=", ".join(names))
+        if self.baseline is not None:
+            require_variant(run.id, self.baseline, [variant.name for variant in run.variants])
         others = {name: value for name, value in asdict(self).items() if value not in (None, getattr(run, name))}
         planned = ", ".join(f"{name} {_setting(getattr(run, name))}" for name in others if name != "baseline")
         judged_by = ", ".join(f"{name} {_setting(value)}" for name, value in others.items() if name != "baseline")
@@ -69,19 +65,19 @@ OWN_SETTINGS = Rejudge()
 def assemble(
     store: Store, run_id: str, artefacts: Artefacts, by: Rejudge = OWN_SETTINGS, *, analysed: bool = True
 ) -> RunReport:
-    """Read a run by its id or the start of it, judge it, and return all that a renderer needs.
+    """Read a run by its id or the start of it, judge it, and return all data that a renderer needs.
 
-    Without `analysed` the tables behind the verdicts, which take seconds, are left out. Raises RunUnknown,
-    RunAmbiguous, NoSuchVariant, UnusableSample and the store's errors.
+    Without `analysed` the tables behind the verdicts, which take seconds, are left out. Raise RunUnknown, RunAmbiguous,
+    NoSuchVariant, UnusableSample and the store's errors.
     """
-    run = by.applied(store.run(run_id))
-    return judged(
+    run = by.apply(store.run(run_id))
+    return judge_run(
         run,
         store.boots(run.id),
         store.benchmarks(run.id),
         artefacts,
         selftests_of(store, run),
-        begun=store.begun(run.id),
+        begun=store.start_times(run.id),
         checks=checks_of(store, run, artefacts),
         analysed=analysed,
     )
@@ -89,12 +85,12 @@ def assemble(
 
 def _scope(run: RunRecord) -> Scope:
     """What verdicts of a run are about; nothing was built for what ran on this host."""
-    if run.machine.get("type") == "local":
+    if not kind_on_record(run.machine).starts_kernels:
         return "rounds"
     return "kernels" if run.layouts else "images"
 
 
-def judged(
+def judge_run(
     run: RunRecord,
     boots: Sequence[BootRecord],
     listed: Sequence[Benchmark],
@@ -107,8 +103,8 @@ def judged(
 ) -> RunReport:
     """Judge boots and put everything together; `begun` says when the run, and those that it went on from, were begun.
 
-    A variant with a kernel that didn't pass its check isn't judged. A console that is missing or damaged is no error:
-    the report says so.
+    A variant with a kernel that didn't pass its check isn't judged. A console that is missing or damaged is not an
+    error: the report says so.
     """
     benchmarks = with_unlisted(listed, boots)
     names = tuple(variant.name for variant in run.variants)
@@ -139,7 +135,7 @@ def judged(
         confidence=look.confidence,
         correction=run.correction,
         run=run,
-        notices=(*run.notices, *notices.of_run(run, boots, look, flags, begun, aligning(boots, artefacts))),
+        notices=(*run.notices, *notices.run_notices(run, boots, look, flags, begun, aligning(boots, artefacts))),
         benchmarks=tuple(benchmarks),
         comparisons=judgement.comparisons,
         geometric_means=judgement.geometric_means,
@@ -157,12 +153,12 @@ def judged(
 
 def nouns_of(run: RunRecord) -> Nouns:
     """What its replicates are called: where instructions are counted, blocks differ in their seeds alone."""
-    return {**NOUNS, "paired": "seeds"} if LANES[run.lane].icount else NOUNS
+    return {**NOUNS, "paired": "seeds"} if LANES[run.lane].is_repeatable else NOUNS
 
 
 def _analyses(observed: Sequence[Observations], run: RunRecord, look: Look, family: int) -> tuple[Analysis, ...]:
     from kdyno.judge.stats.diagnostics.analysis import (
-        analyse,  # brings half of scipy: only who looks at them pays for it
+        analyse,  # brings half of scipy: only a look at them pays for it
     )
 
     return tuple(analyse(of_benchmark, run.baseline, look.alpha, run.margin, family) for of_benchmark in observed)

@@ -1,4 +1,4 @@
-"""What the kernels of a run say of themselves: their KUnit suites, read from the consoles of their check boots."""
+"""The kernels' own checks in a run: their KUnit suites, read from the consoles of their check boots."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kdyno.base.errors import KdynoError
 from kdyno.base.frozen import Frozen
-from kdyno.base.text import clean, counted
+from kdyno.base.text import clean, format_count
 from kdyno.boot.console import read_console, warnings_of
 from kdyno.boot.ktap import FailedTest, read_ktap
 from kdyno.store.artefacts import Artefacts
@@ -19,7 +19,7 @@ FAILURES_SAID = 3
 
 
 class KernelCheck(Frozen):
-    """What one image of a variant said in its check boot."""
+    """The result of the check boot of one image of a variant."""
 
     variant: str
     console: str | None
@@ -30,32 +30,34 @@ class KernelCheck(Frozen):
     tests_skipped: int
     failures: tuple[FailedTest, ...]
     fault: str
-    """What went wrong besides: the boot failed, or not all suites have a result; empty if nothing did."""
+    """Other failures: the boot failed, or not all suites have a result; empty if there are none."""
     warnings: tuple[str, ...]
-    """What the kernel warned of meanwhile; a suite may provoke warnings, so that they withhold nothing."""
+    """The kernel's warnings meanwhile; a suite may provoke warnings, so they withhold nothing."""
 
     @property
     def passed(self) -> bool:
         return not self.failures and not self.fault
 
     def in_words(self) -> str:
-        """One line: `gcc-O2: 27 suites, 214 tests passed, 3 skipped`."""
+        """Return one line: `gcc-O2: 27 suites, 214 tests passed, 3 skipped`."""
         skipped = f", {self.tests_skipped:,} skipped" if self.tests_skipped else ""
         failed = f", {self.tests_failed:,} failed" if self.tests_failed else ""
-        numbers = f"{counted(self.suites, 'suite')}, {counted(self.tests_passed, 'test')} passed{skipped}{failed}"
-        parts = [*map(_in_words, self.failures[:FAILURES_SAID]), *([self.fault] if self.fault else [])]
+        numbers = (
+            f"{format_count(self.suites, 'suite')}, {format_count(self.tests_passed, 'test')} passed{skipped}{failed}"
+        )
+        parts = [*map(_failure_words, self.failures[:FAILURES_SAID]), *([self.fault] if self.fault else [])]
         if len(self.failures) > FAILURES_SAID:
             parts.append(f"and {len(self.failures) - FAILURES_SAID:,} more")
         if self.warnings:
-            parts.append(f"{counted(len(self.warnings), 'warning')} of the kernel, first: {self.warnings[0]}")
+            parts.append(f"{format_count(len(self.warnings), 'warning')} of the kernel, first: {self.warnings[0]}")
         return "; ".join([f"{clean(self.variant)}: {numbers}", *parts])
 
 
 def checks_of(store: Store, run: RunRecord, artefacts: Artefacts) -> tuple[KernelCheck, ...]:
-    """The checks of a run's kernels, one for each image that has KUnit.
+    """Return the checks of a run's kernels, one for each image that has KUnit.
 
-    One that is not on record, or was lost, is a fault where the recipe asks for KUnit. That a base configuration has it
-    is known only from the record.
+    One that is not on record, or was lost, is a fault if the recipe asks for KUnit. Only the record shows that a base
+    configuration has it.
     """
     return tuple(_checks(store, run, artefacts))
 
@@ -85,7 +87,7 @@ def _not_yet(variant: str) -> KernelCheck:
 
 
 def read_check(variant: str, boot: Boot, artefacts: Artefacts) -> KernelCheck:
-    """What a check boot says. A console that is missing is a fault, and no error."""
+    """Return the result of a check boot. A missing console is a fault, not an error."""
     try:
         text = read_console(artefacts.get(boot.console)) if boot.console else ""
     except KdynoError as error:
@@ -107,12 +109,12 @@ def read_check(variant: str, boot: Boot, artefacts: Artefacts) -> KernelCheck:
 
 
 def withheld(checks: Sequence[KernelCheck]) -> Mapping[str, str]:
-    """By variant that isn't judged: why."""
+    """Return why variants aren't judged, by variant."""
     return {check.variant: f"not judged, KUnit: {check.in_words()}" for check in checks if not check.passed}
 
 
 def summaries(checks: Sequence[KernelCheck]) -> list[str]:
-    """A line for each variant; of several images the first that did not pass speaks for all."""
+    """Return a line for each variant; if it has several images, the first that did not pass speaks for all."""
     by_variant: dict[str, list[KernelCheck]] = {}
     for check in checks:
         by_variant.setdefault(check.variant, []).append(check)
@@ -125,6 +127,6 @@ def summaries(checks: Sequence[KernelCheck]) -> list[str]:
     return lines
 
 
-def _in_words(failure: FailedTest) -> str:
+def _failure_words(failure: FailedTest) -> str:
     name = f"{failure.suite}.{failure.test}" if failure.test else failure.suite
     return f"{name} failed{f': {failure.why}' if failure.why else ''}"

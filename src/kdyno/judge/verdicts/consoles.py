@@ -14,7 +14,7 @@ class NoSuchBoot(UserError):
 
 
 def console_artefact(run: RunRecord, boots: Sequence[BootRecord], named: str) -> str:
-    """The SHA-256 of the console of the boot VARIANT/BLOCK, of its last attempt. Raises NoSuchBoot."""
+    """Return the SHA-256 of the console of the boot VARIANT/BLOCK, of its last attempt. Raise NoSuchBoot."""
     variant, _, block = named.rpartition("/")
     for boot in sorted(boots, key=lambda boot: -boot.attempt):
         if boot.variant == variant and str(boot.block) == block and boot.console:

@@ -1,7 +1,7 @@
-"""Which boots the host disturbed, judged by what it was doing, never by the samples. They are flagged, not dropped.
+"""The boots that the host disturbed, judged by its activity, never by the samples. They are flagged, not dropped.
 
-To leave out what looks odd would make every run look clean, and its intervals too narrow; so a flag needs a cause that
-was seen. The model lane counts instructions, which no host disturbs: nothing is flagged there.
+To leave out odd values would make every run look clean, and its intervals too narrow; so a flag needs a cause that was
+seen. The model lane counts instructions, which no host disturbs: nothing is flagged there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.boot.host.counters import OTHER_LOAD_LIMIT, STEAL_LIMIT
 from kdyno.store.records import BootRecord
 
@@ -20,11 +20,11 @@ NORMAL_MAD = 1.4826
 OUTLIER = 5.0
 """Robust standard deviations from the run's median that make an outlier."""
 FEWEST = 3
-"""Boots with a value that make a median worth comparing with."""
+"""The fewest boots with a value for a median worth comparing with."""
 
 
 class Flag(Frozen):
-    """One boot that one thing disturbed."""
+    """A disturbance of one boot."""
 
     variant: str
     block: int
@@ -38,22 +38,22 @@ class Flag(Frozen):
 
 @dataclass(frozen=True)
 class Rule:
-    """When a condition is flagged. `limit` gets the values of all boots of the run."""
+    """The rule by which a condition is flagged. `limit` gets the values of all boots of the run."""
 
     what: str
     cause: str
-    """For counts: `3 by steal time`."""
+    """The words for counts: `3 by steal time`."""
     limit: Callable[[Sequence[float]], float | None]
     sentence: str
-    """Filled with `value` and `limit`."""
+    """The sentence, filled with `value` and `limit`."""
     below: bool = False
-    """Flag what is below the limit, not above."""
+    """Whether values below the limit are flagged, not those above."""
 
-    def broken(self, value: float, limit: float) -> bool:
+    def is_violated(self, value: float, limit: float) -> bool:
         return value < limit if self.below else value > limit
 
 
-def _always(limit: float) -> Callable[[Sequence[float]], float | None]:
+def _constant_limit(limit: float) -> Callable[[Sequence[float]], float | None]:
     return lambda _values: limit
 
 
@@ -62,7 +62,7 @@ def _share_of_median(share: float) -> Callable[[Sequence[float]], float | None]:
 
 
 def _off_median(step: float, sign: int) -> Callable[[Sequence[float]], float | None]:
-    """An outlier among the run's boots, and by no less than `step`."""
+    """Return a limit beyond which a value is an outlier among the run's boots, and off by no less than `step`."""
 
     def limit(values: Sequence[float]) -> float | None:
         if len(values) < FEWEST:
@@ -78,31 +78,31 @@ RULES = (
     Rule(
         "steal_percent",
         "steal time",
-        _always(STEAL_LIMIT),
+        _constant_limit(STEAL_LIMIT),
         "the hypervisor took {value:.1f} % of the CPU time that was wanted (limit {limit:g} %)",
     ),
     Rule(
         "other_load",
         "other load",
-        _always(OTHER_LOAD_LIMIT),
+        _constant_limit(OTHER_LOAD_LIMIT),
         "other programs kept {value:.2f} CPUs busy (limit {limit:g})",
     ),
     Rule(
         "throttled",
         "thermal throttling",
-        _always(0),
+        _constant_limit(0),
         "the CPU was slowed down for its heat, {value:.0f} times",
     ),
     Rule(
         "quota_stops",
         "the CPU limit",
-        _always(0),
+        _constant_limit(0),
         "a control group's limit of CPU time stopped it {value:.0f} times",
     ),
     Rule(
         "swapped_pages",
         "swapping",
-        _always(256),
+        _constant_limit(256),
         "the host swapped {value:.0f} pages (limit {limit:g})",
     ),
     Rule(
@@ -135,9 +135,9 @@ RULES = (
 )
 
 
-def contamination(boots: Sequence[BootRecord], lane: Lane) -> tuple[Flag, ...]:
+def contamination(boots: Sequence[BootRecord], lane: LaneName) -> tuple[Flag, ...]:
     """Return the flags of a run's ok boots, in the order in which these were started."""
-    if not LANES[lane].disturbed_by_host:
+    if not LANES[lane].is_disturbed_by_host:
         return ()
     ok = sorted((boot for boot in boots if boot.status == "ok"), key=lambda boot: (boot.position, boot.attempt))
     limits = [rule.limit([b.conditions[rule.what] for b in ok if rule.what in b.conditions]) for rule in RULES]
@@ -145,19 +145,19 @@ def contamination(boots: Sequence[BootRecord], lane: Lane) -> tuple[Flag, ...]:
         _flag(boot, rule, boot.conditions[rule.what], limit)
         for boot in ok
         for rule, limit in zip(RULES, limits, strict=True)
-        if limit is not None and rule.what in boot.conditions and rule.broken(boot.conditions[rule.what], limit)
+        if limit is not None and rule.what in boot.conditions and rule.is_violated(boot.conditions[rule.what], limit)
     )
 
 
 def notice(flags: Sequence[Flag], boots: Sequence[BootRecord]) -> str | None:
-    """One line for the top of a report; None if no boot was flagged."""
+    """Return one line for the top of a report; None if no boot was flagged."""
     if not flags:
         return None
     disturbed = {(flag.variant, flag.block) for flag in flags}
     ok = sum(boot.status == "ok" for boot in boots)
     causes = {rule.cause: {(f.variant, f.block) for f in flags if _is_of(f, rule)} for rule in RULES}
     counts = ", ".join(f"{len(cells)} by {cause}" for cause, cells in causes.items() if cells)
-    return f"the host disturbed {len(disturbed)} of {ok} boots ({counts}); they are flagged, and count all the same"
+    return f"the host disturbed {len(disturbed)} of {ok} boots ({counts}); they are flagged, but still counted"
 
 
 def _flag(boot: BootRecord, rule: Rule, value: float, limit: float) -> Flag:
@@ -172,4 +172,4 @@ def _flag(boot: BootRecord, rule: Rule, value: float, limit: float) -> Flag:
 
 
 def _is_of(flag: Flag, rule: Rule) -> bool:
-    return flag.what == rule.what and rule.broken(flag.value, flag.limit)
+    return flag.what == rule.what and rule.is_violated(flag.value, flag.limit)

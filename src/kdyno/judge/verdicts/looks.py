@@ -1,4 +1,4 @@
-"""Which boots of a run are judged, and at what level: all at once at the end, or look by look."""
+"""The boots of a run that are judged, and the level: all at once at the end, or look by look."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Look:
     number: int
     """From 1; 0 before the first look of a group-sequential run has come."""
     blocks: int
-    """Those before this one are judged."""
+    """Blocks before this one are judged."""
     alpha: float
     confidence: float
-    """Of the intervals: repeated ones, which hold at every look."""
+    """Coverage of the intervals: repeated ones, which hold at every look."""
 
 
 def look_of(run: RunRecord, boots: Sequence[BootRecord]) -> Look:
-    """The last look whose boots are all on record; without looks the end, however far the run has come."""
+    """Return the last look whose boots are all on record; without looks the end, however far the run has come."""
     if run.looks == 1:
         return Look(1, run.blocks, run.alpha, CONFIDENCE)
     ends = look_ends(run.blocks, run.looks)
@@ -36,5 +36,5 @@ def look_of(run: RunRecord, boots: Sequence[BootRecord]) -> Look:
 
 
 def complete_blocks(run: RunRecord, boots: Sequence[BootRecord]) -> int:
-    """How many blocks from the first on have a boot of every variant that was not given up."""
+    """Return how many blocks from the first on have a boot of every variant that was not given up."""
     return progress_of(run, boots).complete_blocks

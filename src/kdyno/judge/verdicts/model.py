@@ -1,4 +1,4 @@
-"""The report as data: everything that a renderer may show, and nothing that it must look up."""
+"""The report as data: everything that a renderer may show, so that it need not look anything up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kdyno.store.records import BootRecord, RunRecord
 
 
 class Value(Frozen):
-    """What a benchmark came to in one boot: the median over its iterations, in the benchmark's unit."""
+    """The value of a benchmark in one boot: the median over its iterations, in the benchmark's unit."""
 
     variant: str
     benchmark: str
@@ -29,7 +29,7 @@ class Value(Frozen):
 
 
 class ConsoleText(Frozen):
-    """The end of the console of a boot that failed or was lost, cleaned of all that could steer a terminal."""
+    """The end of the console of a boot that failed or was lost, cleaned of everything that could steer a terminal."""
 
     variant: str
     block: int
@@ -39,11 +39,11 @@ class ConsoleText(Frozen):
 
 
 class Report(Frozen):
-    """Values and what the judge says of them, whoever measured them."""
+    """Values and the judge's verdicts on them, whoever measured them."""
 
     title: str
     measured: str
-    """What the values are, in one line: the lane of a run, the format of a file."""
+    """The kind of the values, in one line: the lane of a run, the format of a file."""
     baseline: str
     variants: tuple[str, ...]
     margin: float
@@ -54,7 +54,7 @@ class Report(Frozen):
     """Coverage of the intervals."""
     correction: Correction
     notices: tuple[str, ...]
-    """What a reader must know first: the run's own notices, and what assembling the report added."""
+    """Facts that a reader must know first: the run's own notices, and those added by the report."""
     benchmarks: tuple[AnyBenchmark, ...]
     comparisons: tuple[Comparison, ...]
     geometric_means: tuple[GeometricMean, ...]
@@ -80,20 +80,27 @@ class RunReport(Report):
     benchmarks: tuple[Benchmark, ...]
     run: RunRecord
     flags: tuple[Flag, ...]
-    """Boots during which the host did something else."""
+    """Boots that other work of the host disturbed."""
     selftest: SelfTest | None
-    """The last one on this host in this lane; None if there was none."""
+    """The last self-test on this host in this lane; None if there was none."""
     link_order: SelfTest | None
-    """The last one of link order on this host, in this lane and clock; None if there was none, and where layouts were
-    sampled, or all variants are one image."""
+    """The last self-test of link order on this host, in this lane and clock; None if there was none, and if layouts
+    were sampled, or all variants are one image.
+    """
     checks: tuple[KernelCheck, ...]
-    """What the kernels' own tests said, one for each image that has them."""
+    """The results of the kernels' own tests, one for each image that has them."""
     boots: tuple[BootRecord, ...]
     consoles: tuple[ConsoleText, ...]
     budgets: Budgets | None = None
-    """Where modelled cycles go; None unless boots of the run counted all events (see understand/explain/budgets.py)."""
+    """Budgets of modelled cycles; None unless boots of the run counted all events (see
+    understand/explain/budgets.py).
+    """
     reproduce: str
     """One command line that repeats the run."""
+
+
+RunReports = tuple[RunReport, ...]
+"""What `kdyno compare --json` prints."""
 
 
 class FileReport(Report):
@@ -106,9 +113,9 @@ class FileReport(Report):
     read_as: str
     """The format that they were read as, and how that was found out."""
     columns: dict[str, str]
-    """What each column was taken for, by role; empty for formats that leave no choice."""
+    """The meaning that was found for each column, by role; empty for formats without a choice."""
 
 
 def to_json(report: Report) -> str:
-    """Return the report as JSON in plain ASCII, so that what a guest said can't steer a terminal."""
+    """Return the report as JSON in plain ASCII, so that a guest's text can't steer a terminal."""
     return json.dumps(report.model_dump(mode="json"), indent=1, allow_nan=False) + "\n"

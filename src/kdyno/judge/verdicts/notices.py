@@ -1,4 +1,4 @@
-"""What a reader of a run must know first."""
+"""The facts about a run that a reader must know first."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kdyno.base.lanes import LANES
-from kdyno.base.text import counted, listed
+from kdyno.base.text import format_count, format_list
 from kdyno.judge.stats.sequential import look_ends
 from kdyno.judge.verdicts.contamination import Flag, notice
 from kdyno.judge.verdicts.looks import Look
 from kdyno.store.records import BootRecord, RunRecord, progress_of
 
 
-def of_run(
+def run_notices(
     run: RunRecord,
     boots: Sequence[BootRecord],
     look: Look,
@@ -22,31 +22,29 @@ def of_run(
     begun: Sequence[datetime],
     aligning: Sequence[str] = (),
 ) -> list[str]:
-    """What is unfinished, failed, added later, disturbed, or was not sampled.
+    """Return the notices: what is unfinished, failed, added later, disturbed, or was not sampled.
 
     `begun` says when the run, and those that it went on from, were begun; `aligning` are the variants whose kernels
     align returns.
     """
     return [
-        *_unfinished(run, boots, look),
-        *_added(run, boots, begun),
+        *_note_unfinished(run, boots, look),
+        *_note_added_blocks(run, boots, begun),
         *_design(run, aligning),
         *filter(None, [notice(flags, boots)]),
     ]
 
 
-def _unfinished(run: RunRecord, boots: Sequence[BootRecord], look: Look) -> list[str]:
+def _note_unfinished(run: RunRecord, boots: Sequence[BootRecord], look: Look) -> list[str]:
     progress = progress_of(run, boots, run.stopped_at)
     planned = len(progress.cells)
     failed = sum(boot.status == "failed" for boot in boots)
-    notices = [
-        f"{variant} was given up, it never came through: {reason}" for variant, reason in progress.given_up.items()
-    ]
+    notices = [f"{variant} was given up, it never succeeded: {reason}" for variant, reason in progress.given_up.items()]
     if not progress.is_complete:
         judged = (
             "verdicts may still change"
             if run.looks == 1
-            else f"judged are the {look.blocks} blocks of look {look.number}"
+            else f"the {look.blocks} blocks of look {look.number} are judged"
         )
         notices.append(f"unfinished: {len(progress.ended)} of {planned} boots done; {judged}")
     if failed:
@@ -59,10 +57,11 @@ def _unfinished(run: RunRecord, boots: Sequence[BootRecord], look: Look) -> list
     return notices
 
 
-def _added(run: RunRecord, boots: Sequence[BootRecord], begun: Sequence[datetime]) -> list[str]:
-    """Say that the run went on from blocks whose verdicts could be seen, unless it was to be judged there anyway.
+def _note_added_blocks(run: RunRecord, boots: Sequence[BootRecord], begun: Sequence[datetime]) -> list[str]:
+    """Return a notice if the run went on from blocks whose verdicts could be seen, unless it was to be judged there
+    anyway.
 
-    Whoever adds blocks until a verdict pleases finds effects that aren't there more often than alpha says.
+    Adding blocks until a verdict pleases finds false effects more often than alpha says.
     """
     for moment in sorted(begun):
         before: dict[int, set[str]] = defaultdict(set)
@@ -73,9 +72,9 @@ def _added(run: RunRecord, boots: Sequence[BootRecord], begun: Sequence[datetime
         if 0 < judgeable < run.blocks and judgeable not in look_ends(run.blocks, run.looks):
             added = run.blocks - judgeable
             return [
-                f"{counted(added, 'block')} {'was' if added == 1 else 'were'} added after {judgeable} could be judged: "
-                "to add blocks until a verdict pleases finds effects that aren't there; `looks` in [judge] plans it "
-                "soundly"
+                f"{format_count(added, 'block')} {'was' if added == 1 else 'were'} added after {judgeable} could be "
+                "judged: adding blocks until a verdict pleases finds effects that don't exist; `looks` in [judge] "
+                "plans it soundly"
             ]
     return []
 
@@ -86,15 +85,16 @@ def _design(run: RunRecord, aligning: Sequence[str]) -> list[str]:
     relinked = run.relinked
     if not relinked:
         return []
-    few = relinked[0] if len(relinked) == 1 else f"each of {listed(relinked)}"
+    few = relinked[0] if len(relinked) == 1 else f"each of {format_list(relinked)}"
     which = "each variant" if len(relinked) == len(run.variants) - 1 else few
     counts = (
-        f" (instruction counts, too: {listed(aligning)} {'aligns' if len(aligning) == 1 else 'align'} returns against "
-        "indirect target selection, so that a return in the lower half of a cache line takes an instruction more)"
-        if aligning and LANES[run.lane].icount
+        f" (instruction counts, too: {format_list(aligning)} {'aligns' if len(aligning) == 1 else 'align'} returns "
+        "against indirect target selection, so that a return in the lower half of a cache line takes an instruction "
+        "more)"
+        if aligning and LANES[run.lane].is_icount
         else ""
     )
     return [
-        f"layout wasn't sampled: {which} is one link order, and what that alone is worth is inside its effect"
-        f"{counts}; `layouts = 6` in the experiment separates the two"
+        f"layout wasn't sampled: {which} is one link order, whose own effect is part of the difference{counts}; "
+        "`layouts = 6` in the experiment separates the two"
     ]

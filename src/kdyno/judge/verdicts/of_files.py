@@ -1,4 +1,4 @@
-"""Judging files: they are read, put together, judged, and their caveats listed."""
+"""Judging files: reading them, joining them, judging, and listing their caveats."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kdyno.base.measurement import AnyBenchmark
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.judge.foreign import baseline as baselines
 from kdyno.judge.foreign import examples, programs, summaries
 from kdyno.judge.foreign.caveats import caveats
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MOST_VARIANTS = 200
 MOST_BENCHMARKS = 2000
 MOST_PAIRS = 50_000
-"""Of variants, over all benchmarks: each takes about a millisecond."""
+"""Pairs of variants, over all benchmarks: each takes about a millisecond."""
 LONGEST_NAME = 4000
 """Characters; a command line may be the name of a variant."""
 MOST_VALUES = 20_000
@@ -39,11 +39,11 @@ MOST_VALUES = 20_000
 def judge_files(
     names: Sequence[str], request: JudgeRequest, claim_names: Sequence[str] = (), own: Reader | None = None
 ) -> FileReport:
-    """Read files (FILE or NAME=FILE), judge them, and return all that a renderer needs.
+    """Read files (FILE or NAME=FILE), judge them, and return all data that a renderer needs.
 
-    `claim_names` are files with what was published of the data, statistics or means, to check; files of statistics are
-    recognised among `names` as well. `own` is a reader of all files that isn't one of those with a name.
-    Raises the errors of kdyno.measure.readers.errors and of the judge, all of them user errors.
+    `claim_names` are files with published results about the data, statistics or means, to check; files of statistics
+    are recognised among `names` as well. `own` is a reader of all files that isn't one of those with a name. Raise the
+    errors of kdyno.measure.readers.errors and of the judge, all of them user errors.
     """
     sources = read_all(names)
     statistics = [read(name) for name in claim_names]
@@ -61,7 +61,7 @@ def judge_files(
 
 
 def _reader(sources: Sequence[Source], request: JudgeRequest) -> tuple[Reader, str]:
-    """The reader of all files, and how it was chosen."""
+    """Return the reader of all files, and how it was chosen."""
     if request.format:
         reader = BY_NAME[request.format]
         return reader, f"{reader.title} (--format {reader.name})"
@@ -74,7 +74,7 @@ def _reader(sources: Sequence[Source], request: JudgeRequest) -> tuple[Reader, s
 
 
 def gather(sources: Sequence[Source], reader: Reader, request: JudgeRequest) -> Gathered:
-    """Read files of one format and put them together. Raises what the reader raises, and what putting together does."""
+    """Read files of one format and join them. Raise the errors of reading and of joining."""
     files = [(source, _reading(source, reader, request, sources)) for source in sources]
     if outputs := [(source, output) for source, output in files if isinstance(output, ProgramOutput)]:
         return programs.gather(outputs, request, reader.title, reader.excerpt)
@@ -109,7 +109,7 @@ def _require_two(gathered: Gathered, sources: Sequence[Source], reader: Reader) 
 
 def _require_small(gathered: Gathered, sources: Sequence[Source]) -> None:
     """Raise TooLarge for more than anybody compares."""
-    file = listed([source.shown for source in sources])
+    file = format_list([source.shown for source in sources])
     if len(gathered.variants) > MOST_VARIANTS:
         raise TooLarge(file=file, most=MOST_VARIANTS, what="variants")
     if len(gathered.observations) > MOST_BENCHMARKS:
@@ -151,7 +151,7 @@ def _report(
     )
     values, thinned = _values(observations)
     return FileReport(
-        title=listed(list(dict.fromkeys(source.shown for source in sources))),
+        title=format_list(list(dict.fromkeys(source.shown for source in sources))),
         measured=f"{reader.title}; measured by others, judged by kdyno",
         baseline=baseline,
         variants=variants,
@@ -187,20 +187,20 @@ def _report(
 
 
 def _better(observations: Sequence[Observations]) -> str:
-    """Which direction is better, shown so that a wrong guess is seen."""
+    """Return which direction is better, shown so that a wrong guess is seen."""
     lower = [observed.benchmark for observed in observations if observed.direction == "lower"]
     higher = [observed.benchmark for observed in observations if observed.direction == "higher"]
     if lower and higher:
-        return f"lower is better of {listed(lower)}, higher of {listed(higher)}"
+        return f"lower is better of {format_list(lower)}, higher of {format_list(higher)}"
     if len(lower) == len(observations) or len(higher) == len(observations):
         return f"{'lower' if lower else 'higher'} is better"
-    known = f", {'lower' if lower else 'higher'} of {listed(lower or higher)}" if lower or higher else ""
+    known = f", {'lower' if lower else 'higher'} of {format_list(lower or higher)}" if lower or higher else ""
     unknown = [observed.benchmark for observed in observations if observed.direction is None]
-    return f"which is better of {listed(unknown)} isn't known{known}"
+    return f"the better direction of {format_list(unknown)} isn't known{known}"
 
 
 def _values(observations: Sequence[Observations]) -> tuple[tuple[Value, ...], tuple[str, ...]]:
-    """The single values, for plots: thinned evenly where there are too many. The second part says so."""
+    """Return the single values, for plots: thinned evenly if there are too many. The second part says so."""
     from kdyno.judge.verdicts.model import Value
 
     groups = [

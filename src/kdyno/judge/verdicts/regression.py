@@ -1,4 +1,4 @@
-"""What --fail-on-regression makes of a report: whether a variant got worse, or is none that could be measured. Pure."""
+"""The result of --fail-on-regression: whether a variant got worse, or could not be measured. Pure."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from kdyno.judge.stats.verdict import WORSE
 from kdyno.judge.verdicts.model import RunReport
 
 Finding = Literal["regression", "untestable", "none"]
-"""`untestable`: a variant never boots, or a benchmark that was asked for can't be compared; says nothing of speed."""
+"""`untestable`: a variant never boots, or a requested benchmark can't be compared; it says nothing of speed."""
 KNOWN_SHOWN = 10
 """Benchmarks that a message names."""
 
 
 class NoSuchBenchmark(UserError):
-    message = "--fail-on-regression names {name}, which is no benchmark of this workload"
+    message = "--fail-on-regression names {name}, which is not a benchmark of this workload"
     hint = "did you mean {near}? it measures {known}"
 
 
 def require_known(names: Sequence[str], benchmarks: Sequence[str]) -> None:
-    """Raise NoSuchBenchmark unless each name means a benchmark, so that a slip of the pen doesn't pass for a pass."""
+    """Raise NoSuchBenchmark unless each name means a benchmark, so that a misspelling doesn't pass."""
     for name in names:
         if not any(_means(name, benchmark) for benchmark in benchmarks):
             near = difflib.get_close_matches(name, benchmarks, n=1, cutoff=0)
@@ -31,10 +31,11 @@ def require_known(names: Sequence[str], benchmarks: Sequence[str]) -> None:
 
 
 def find_regression(report: RunReport, names: Sequence[str]) -> Finding:
-    """Whether a variant is worse in one of these benchmarks, or of all if none is named.
+    """Return whether a variant is worse in one of these benchmarks, or in any if none is named.
 
-    A name is a benchmark's, or a test's for all that it yields. A kernel that fails a KUnit suite isn't judged: it is
-    worse in any, and tells nothing of one that is named. What is worse counts more than what can't be measured.
+    A name is a benchmark's, or a test's for all of its benchmarks. A kernel that fails a KUnit suite isn't judged: it
+    counts as worse in general, but says nothing about a named benchmark. A worse variant counts more than one that
+    can't be measured.
     """
     meant = [c for c in report.comparisons if not names or any(_means(name, c.benchmark) for name in names)]
     if any(comparison.verdict in WORSE for comparison in meant):

@@ -1,4 +1,4 @@
-"""Verdicts as rows of text: what terminal, HTML and plots show of one comparison."""
+"""Verdicts as rows of text: the part of one comparison that terminal, HTML and plots show."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kdyno.base.measurement import Direction
-from kdyno.base.text import clean, listed, number, percent, signed
+from kdyno.base.text import clean, format_list, format_signed, number, percent
 from kdyno.judge.stats.compare import GeometricMean, Judged
 from kdyno.judge.stats.estimate import Estimate
-from kdyno.judge.stats.verdict import DIFFERENT, Scope, Verdict, in_scope, mark_of
+from kdyno.judge.stats.verdict import DIFFERENT, Scope, Verdict, mark_of, scoped_verdict
 from kdyno.judge.verdicts.model import Report
 
 MEAN = "geometric mean"
@@ -20,7 +20,9 @@ MEAN = "geometric mean"
 @dataclass(frozen=True)
 class Span:
     """An effect with its interval as gains, on the one scale that benchmarks and their mean share: the logarithm of the
-    ratio of speeds, or of work per count. Positive is better; where nobody knows which is, it is the values' own."""
+    ratio of speeds, or of work per count. Positive is better; if the better direction is unknown, it is that of the
+    values.
+    """
 
     low: float
     mid: float
@@ -29,7 +31,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table; all texts are clean. `span` is None where no spread is known."""
+    """One line of a table; all texts are clean. `span` is None if no spread is known."""
 
     name: str
     unit: str
@@ -39,28 +41,28 @@ class Row:
     interval: str
     sensitivity: str
     verdict: Verdict | Literal[""]
-    """A verdict, or empty where there is none."""
+    """A verdict; empty if there is none."""
     scope: Scope
     verdict_shown: str
-    """The verdict as its table shows it: `faster (these boots)` where rows differ in their scope, else `faster`."""
+    """The verdict as its table shows it: `faster (these boots)` if rows differ in their scope, else `faster`."""
     reason: str
     caution: str
-    """What the interval doesn't show."""
+    """A caution about the interval."""
     sentence: str
     span: Span | None
     detectable: float | None
     """Smallest effect, as a fraction, that could have been seen."""
     replicates: str
-    """What the interval rests on: `12`, `4 layouts (12)`."""
+    """The number of replicates behind the interval: `12`, `4 layouts (12)`."""
     dropped: int
     is_mean: bool = False
-    """Of all benchmarks together."""
+    """Whether it is the row of all benchmarks together."""
 
 
 def rows_of(report: Report, variant: str) -> list[Row]:
-    """One row for each benchmark of a variant, in the order of the report."""
+    """Return one row for each benchmark of a variant, in the order of the report."""
     units = {benchmark.name: benchmark.unit for benchmark in report.benchmarks}
-    mark = scope_mark(of_variant(report, variant))
+    mark = scope_mark(judged_of_variant(report, variant))
     return [
         _row(
             comparison,
@@ -77,41 +79,42 @@ def rows_of(report: Report, variant: str) -> list[Row]:
 
 
 def mean_row(report: Report, variant: str) -> Row | None:
-    """The row of the whole workload; None for one benchmark, of which there is no mean. Its effect is one of speed."""
+    """Return the row of the whole workload; None for one benchmark, which has no mean. Its effect is one of speed."""
     mean = mean_of(report, variant)
     if mean is None:
         return None
-    mark = scope_mark(of_variant(report, variant))
+    mark = scope_mark(judged_of_variant(report, variant))
     row = _row(mean, mark, f"{MEAN} ({mean.benchmarks})", "higher", unit=mean.unit, values=(None, None), dropped=0)
     return replace(row, is_mean=True)
 
 
 def mean_of(report: Report, variant: str) -> GeometricMean | None:
-    """The geometric mean of a variant; None for one benchmark, of which it says nothing more."""
+    """Return the geometric mean of a variant; None for one benchmark, where it adds nothing."""
     [mean] = (mean for mean in report.geometric_means if mean.variant == variant)
     return None if mean.benchmarks == 1 or len(report.benchmarks) == 1 else mean
 
 
 def table_rows(report: Report, variant: str) -> list[Row]:
-    """The rows of a variant's table, the geometric mean last."""
+    """Return the rows of a variant's table, the geometric mean last."""
     mean = mean_row(report, variant)
     return [*rows_of(report, variant), *([mean] if mean else [])]
 
 
-def of_variant(report: Report, variant: str) -> list[Judged]:
-    """All that was judged of a variant, its geometric mean included."""
+def judged_of_variant(report: Report, variant: str) -> list[Judged]:
+    """Return all comparisons of a variant, its geometric mean included."""
     return [judged for judged in (*report.comparisons, *report.geometric_means) if judged.variant == variant]
 
 
 def scope_mark(judged: Iterable[Judged]) -> str:
-    """` (these images)` where all verdicts are about those, so that it is said once; empty where they are about
-    kernels, or differ in it."""
+    """Return ` (these images)` if that is the scope of all verdicts, so that it is said once; empty if they are about
+    kernels, or differ in it.
+    """
     scopes = {one.scope for one in judged if one.verdict not in (None, "undecided")}
     return mark_of(scopes.pop()) if len(scopes) == 1 else ""
 
 
 def largest(rows: Sequence[Row]) -> list[Row]:
-    """The rows that were judged different, the largest effects first; without the geometric mean."""
+    """Return the rows that were judged different, the largest effects first; without the geometric mean."""
     differing = [(abs(row.span.mid), row) for row in rows if row.verdict in DIFFERENT and not row.is_mean and row.span]
     return [row for _, row in sorted(differing, key=lambda size_and_row: -size_and_row[0])]
 
@@ -133,12 +136,12 @@ def _row(
         unit=unit,
         baseline=baseline,
         variant=variant,
-        effect=f"{signed(estimate.ratio - 1)} %" if estimate else "",
+        effect=f"{format_signed(estimate.ratio - 1)} %" if estimate else "",
         interval=_interval(estimate),
         sensitivity=_sensitivity(estimate),
         verdict=judged.verdict or "",
         scope=judged.scope,
-        verdict_shown=in_scope(judged.verdict, judged.scope).removesuffix(mark) if judged.verdict else "",
+        verdict_shown=scoped_verdict(judged.verdict, judged.scope).removesuffix(mark) if judged.verdict else "",
         reason=clean(judged.reason),
         caution=clean(judged.caution),
         sentence=clean(judged.sentence.replace(mark, "")),
@@ -149,13 +152,13 @@ def _row(
     )
 
 
-def grouped(rows: Sequence[Row], text_of: Callable[[Row], str]) -> list[tuple[str, str]]:
-    """What is said of rows, once for all of which the same is said: their names, and what it is."""
-    about: dict[str, list[str]] = {}
+def group_sentences(rows: Sequence[Row], text_of: Callable[[Row], str]) -> list[tuple[str, str]]:
+    """Return the sentences on rows, once for all rows with the same one: their names, and the sentence."""
+    names_by_sentence: dict[str, list[str]] = {}
     for row in rows:
         if text := text_of(row):
-            about.setdefault(text, []).append(row.name)
-    return [(listed(names), text) for text, names in about.items()]
+            names_by_sentence.setdefault(text, []).append(row.name)
+    return [(format_list(names), text) for text, names in names_by_sentence.items()]
 
 
 def _sensitivity(estimate: Estimate | None) -> str:
@@ -167,7 +170,7 @@ def _sensitivity(estimate: Estimate | None) -> str:
 def _interval(estimate: Estimate | None) -> str:
     if estimate is None or estimate.low is None or estimate.high is None:
         return ""
-    return f"{signed(estimate.low - 1)} to {signed(estimate.high - 1)} %"
+    return f"{format_signed(estimate.low - 1)} to {format_signed(estimate.high - 1)} %"
 
 
 def _replicates(estimate: Estimate) -> str:
@@ -175,7 +178,7 @@ def _replicates(estimate: Estimate) -> str:
 
 
 def _span(estimate: Estimate | None, direction: Direction | None) -> Span | None:
-    """What agrees exactly is a point."""
+    """Return the span; a point for values that agree exactly."""
     if estimate is None or (estimate.low is None and estimate.unseen is None):
         return None
     low, mid, high = map(math.log, (estimate.low or estimate.ratio, estimate.ratio, estimate.high or estimate.ratio))

@@ -20,9 +20,9 @@ Table = Mapping[tuple[str, str], ByBlock]
 def table(boots: Iterable[BootRecord], benchmarks: Iterable[Benchmark]) -> Table:
     """Return the value of every benchmark in every `ok` boot: the median over its iterations.
 
-    The boot is the unit of replication: its iterations share one layout of memory and one history, so they say
-    little about the next boot, and are summed up in one number. The median, because a timer tick, which falls into
-    few iterations, is not what the benchmark measures. Raises UnusableSample.
+    The boot is the unit of replication: its iterations share one layout of memory and one history, so they say little
+    about the next boot, and are summed up in one number. The median, because a timer tick, which falls into few
+    iterations, is not what the benchmark measures. Raise UnusableSample.
     """
     described = {benchmark.name: benchmark for benchmark in benchmarks}
     summaries: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
@@ -47,10 +47,11 @@ def table(boots: Iterable[BootRecord], benchmarks: Iterable[Benchmark]) -> Table
 def observations(
     boots: Iterable[BootRecord], benchmarks: Iterable[Benchmark], variants: Sequence[str], *, layouts: bool = False
 ) -> list[Observations]:
-    """Return what the judge needs, one for each benchmark in the order given; `groups` is empty if nobody measured it.
+    """Return the input of the judge, one for each benchmark in the order given; `groups` is empty if nobody measured
+    it.
 
-    Groups are in the order of `variants`. With `layouts` the layout of each boot is its cluster: pass it when the run
-    sampled layouts. Raises UnusableSample.
+    Groups are in the order of `variants`. With `layouts` the layout of each boot is its cluster: pass it if the run
+    sampled layouts. Raise UnusableSample.
     """
     boots, benchmarks = list(boots), list(benchmarks)
     of_boot = {(boot.variant, boot.block): boot for boot in boots if boot.status == "ok"}

@@ -1,4 +1,4 @@
-"""A built kernel becomes an image like those that are built here: read with what lies beside it, kept by content."""
+"""Making an image of a built kernel, like those that are built here: with the files next to it, kept by content."""
 
 from __future__ import annotations
 
@@ -51,32 +51,32 @@ class BuiltKernelMissing(UserError):
 
 
 class ConfigMissing(UserError):
-    message = "the configuration of {path} is not known: nothing lies beside it, and the kernel itself has none"
-    hint = "put it beside the kernel, as config-{release} beside vmlinuz-{release}: kdyno must know what boots"
+    message = "the configuration of {path} is not known: there is none next to it, and the kernel itself has none"
+    hint = "put it next to the kernel, as config-{release} next to vmlinuz-{release}: kdyno must know what boots"
 
 
 @dataclass(frozen=True)
 class BuiltKernel:
-    """A built kernel and what lies beside it."""
+    """A built kernel and the files next to it."""
 
     path: Path
     origin: str
-    """What a person would call it: its path, or package and version."""
+    """The name for people: its path, or package and version."""
     sha256: str
     kernel: bytes
     header: Header
     config: bytes
     symbols: bytes
-    """Of a System.map beside it; empty if there is none."""
+    """The content of a System.map next to it; empty if there is none."""
     modules: Mapping[str, bytes]
-    """By name, each after what it needs."""
+    """Modules by name, each after those that it needs."""
 
 
 def adopted(spec: str, state: State, say: Say) -> Image:
-    """The image that a built kernel is kept as; `spec` is the path of a bzImage, or debian:PACKAGE.
+    """Return the image that a built kernel is kept as; `spec` is the path of a bzImage, or debian:PACKAGE.
 
-    Raises NotABootableKernel, BuiltKernelMissing, ConfigMissing, ModuleMissing, ModuleUnfit and NotUnpackable, and
-    what getting a package raises.
+    Raise NotABootableKernel, BuiltKernelMissing, ConfigMissing, ModuleMissing, ModuleUnfit and NotUnpackable, and the
+    errors of getting a package.
     """
     built = _built_kernel(spec, state, say)
     modules = {name: hashlib.sha256(content).hexdigest() for name, content in built.modules.items()}
@@ -134,7 +134,7 @@ def _inner_config(kernel: bytes, header: Header, path: Path) -> bytes:
 
 
 def _symbols_beside(path: Path) -> bytes:
-    """A System.map with symbols in it: Debian's says only where one is to be had."""
+    """Return a System.map with symbols in it: Debian's only says where to find one."""
     _, dash, release = path.name.partition("-")
     try:
         content = read_whole(path.with_name(f"System.map-{release}" if dash else "System.map"), MOST_SYMBOLS)
@@ -144,9 +144,9 @@ def _symbols_beside(path: Path) -> bytes:
 
 
 def _modules(path: Path, header: Header, config: Mapping[str, str]) -> dict[str, bytes]:
-    """What may have to be loaded of this kernel, each after what it needs.
+    """Return the modules that may have to be loaded for this kernel, each after those that it needs.
 
-    What only some guests need may be missing; whether this one can do without is found out when the machine is known.
+    Modules that only some guests need may be missing; once the machine is known, they are checked.
     """
     candidates = [path.resolve().parent.parent / below / header.release for below in MODULES]
     directory = next((candidate for candidate in candidates if candidate.is_dir()), None)
@@ -162,7 +162,7 @@ def _modules(path: Path, header: Header, config: Mapping[str, str]) -> dict[str,
 def _keep(key: str, spec: str, built: BuiltKernel, state: State) -> None:
     vmlinux = payload_of(built.kernel, built.header.payload, MOST_VMLINUX, str(built.path))
     if not vmlinux.startswith(b"\x7fELF\x02"):
-        raise NotABootableKernel(path=built.path, why="what is packed in it is no vmlinux of 64 bits")
+        raise NotABootableKernel(path=built.path, why="the file packed in it is not a vmlinux of 64 bits")
     own = "" if built.symbols else system_map(vmlinux)
     symbols = built.symbols or own.encode()
     config = read_config(built.config.decode(errors="replace"))
@@ -195,13 +195,15 @@ def _keep(key: str, spec: str, built: BuiltKernel, state: State) -> None:
 
 
 def text_bytes(system_map: bytes) -> int:
-    """From _text to _etext, with padding: sizes of functions are in no System.map. 0 where it isn't told. Pure."""
+    """Return the bytes from _text to _etext, with padding: no System.map has the sizes of functions. 0 if it isn't
+    known. Pure.
+    """
     marks = {name: int(address, 16) for address, name in TEXT_LINE.findall(system_map)}
     return max(marks.get(b"_etext", 0) - marks.get(b"_text", 0), 0)
 
 
 def toolchain_of(config: Mapping[str, str]) -> ToolchainIdentity:
-    """The compiler as a configuration tells it (since Linux 4.19); its files are known to nobody here. Pure."""
+    """Return the compiler that a configuration names (since Linux 4.19); its files are unknown here. Pure."""
     banner = config.get("CC_VERSION_TEXT", "").strip('"') or "a compiler that its configuration doesn't tell"
     family = "clang" if config.get("CC_IS_CLANG") == "y" else "gcc"
     number = config.get("CLANG_VERSION" if family == "clang" else "GCC_VERSION", "")

@@ -9,7 +9,7 @@ START, END = b"IKCFG_ST", b"IKCFG_ED"
 
 
 def configuration_in(vmlinux: bytes) -> bytes | None:
-    """The text of the .config; None if the kernel doesn't hold one that can be read. Pure."""
+    """Return the text of the .config; None if the kernel doesn't hold a readable one. Pure."""
     start = vmlinux.find(START)
     end = vmlinux.find(END, start)
     if start < 0 or end < 0:

@@ -1,6 +1,6 @@
-"""A kernel out of a Debian package: downloaded by apt, which checks it, and unpacked without being installed.
+"""A kernel from a Debian package: downloaded by apt, which checks it, and unpacked without being installed.
 
-Only what a boot may need is kept: the kernel, its configuration, and a few modules with what these depend on.
+Only the parts that a boot may need are kept: the kernel, its configuration, and a few modules with their dependences.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import write_whole
 from kdyno.base.frozen import digest
 from kdyno.base.ownership import is_root
-from kdyno.base.state import State, disk_full_is_said
+from kdyno.base.state import State, require_space, translate_disk_full
 from kdyno.base.text import clean
 from kdyno.kernel.built_kernels.header import MOST_KERNEL
 from kdyno.kernel.built_kernels.modules import MOST_MODULES, MOST_PACKED, WANTED, name_of, needs, read_module
@@ -31,25 +31,25 @@ from kdyno.kernel.source_trees import Say, remove_tree
 FORMAT = 1
 """Raised when the same packages give other files."""
 MOST_STEPS = 4
-"""From linux-image-amd64 to the package that has the kernel."""
+"""The number of steps from linux-image-amd64 to the package that has the kernel."""
 IMAGE, MODULES = "linux-image-", "linux-modules-"
-"""What the names of packages begin with that have kernels, and modules where they are apart (Ubuntu)."""
+"""Prefixes of packages that have kernels, and modules if they are separate (Ubuntu)."""
 IN_BOOT = ("vmlinuz-", "config-", "System.map-")
 ORIGIN = "origin.txt"
 ENVIRONMENT = {"LC_ALL": "C"}
 DOWNLOAD_SECONDS = 1800.0
 APT_USER, OPEN_TO_APT = "_apt", "/var/tmp"
-"""Whom apt fetches as when root calls it, and a directory that this user reaches and that has room."""
+"""The user as whom apt fetches when root calls it, and a directory that this user reaches and that has room."""
 
 
 class UnknownKernelPackage(UserError):
     message = "apt knows no package {package} with a kernel: {why}"
-    hint = "`apt-get update` brings its lists up to date, and `apt-cache search linux-image` shows what there is"
+    hint = "run `apt-get update` to bring its lists up to date, and `apt-cache search linux-image` to see what there is"
 
 
 class KernelPackageFailed(InfrastructureError):
     message = "can't get the kernel of the package {package}: {why}"
-    hint = "`apt-get download {package}` says more"
+    hint = "run `apt-get download {package}` to see more"
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class Package:
     name: str
     version: str
     depends: tuple[str, ...]
-    """Names, of alternatives the first."""
+    """Names; of alternatives the first."""
 
 
 def package_tree(package: str, state: State, say: Say) -> tuple[Path, str]:
-    """Where `boot` and `lib/modules` of a package lie in the state directory, and what a person would call it.
+    """Return where `boot` and `lib/modules` of a package lie in the state directory, and its name for people.
 
-    Raises UnknownKernelPackage, KernelPackageFailed, ToolMissing and DiskFull.
+    Raise UnknownKernelPackage, KernelPackageFailed, ToolMissing and DiskFull.
     """
     packages = _with_kernel(package)
     origin = " and ".join(f"{one.name} {one.version}" for one in packages)
@@ -74,10 +74,11 @@ def package_tree(package: str, state: State, say: Say) -> tuple[Path, str]:
         if not (place / ORIGIN).is_file():
             say(f"downloading {origin}, to unpack it: nothing is installed")
             remove_tree(place)
-            with state.scratch("kernel") as scratch, disk_full_is_said(place):
+            with state.scratch("kernel") as scratch, translate_disk_full(place):
                 partial = scratch / "tree"
                 partial.mkdir()
                 with _downloaded(packages) as archives:
+                    require_space(partial, sum(archive.stat().st_size for archive in archives))
                     _fill(partial, archives, package)
                 kernel_in(partial, package)
                 write_whole(partial / ORIGIN, origin)
@@ -86,9 +87,9 @@ def package_tree(package: str, state: State, say: Say) -> tuple[Path, str]:
 
 
 def _with_kernel(package: str) -> list[Package]:
-    """The package that has the kernel which this one stands for, and those with its modules."""
+    """Return the package that has the kernel which this one stands for, and those with its modules."""
     if not PACKAGE.fullmatch(package):
-        raise UnknownKernelPackage(package=package, why="that is no name of a package")
+        raise UnknownKernelPackage(package=package, why="that is not a valid name of a package")
     kernel_package = _known(package)
     for _ in range(MOST_STEPS):
         further = [name for name in kernel_package.depends if name.startswith(IMAGE)]
@@ -106,7 +107,7 @@ def _known(package: str) -> Package:
 
 
 def parsed(stanza: str, package: str) -> Package:
-    """The fields of what `apt-cache show` prints of one package. Raises UnknownKernelPackage. Pure."""
+    """Return the fields of one package in the output of `apt-cache show`. Raise UnknownKernelPackage. Pure."""
     fields = dict(line.split(": ", 1) for line in stanza.splitlines() if ": " in line and not line.startswith(" "))
     name, version = fields.get("Package", ""), fields.get("Version", "")
     if not PACKAGE.fullmatch(name) or not version or not version.isprintable() or " " in version:
@@ -117,9 +118,9 @@ def parsed(stanza: str, package: str) -> Package:
 
 @contextmanager
 def _downloaded(packages: Collection[Package]) -> Iterator[list[Path]]:
-    """The packages' files, for as long as the body takes.
+    """Yield the packages' files, for as long as the body takes.
 
-    What root has apt fetch, apt fetches as a user of its own, to whom the state directory is closed.
+    When root has apt fetch, apt does so as a user of its own, who can't enter the state directory.
     """
     words = [f"{package.name}={package.version}" for package in packages]
     with TemporaryDirectory(prefix="kdyno-apt-", dir=OPEN_TO_APT if is_root() else None) as name:
@@ -143,7 +144,7 @@ def _give(directory: Path, user: str) -> None:
 
 
 def _fill(tree: Path, archives: Collection[Path], package: str) -> None:
-    """Unpack the kernel and the modules that may be wanted; then, as often as it takes, what these need."""
+    """Unpack the kernel and the modules that may be wanted; then, as often as it takes, those that these need."""
     wanted, files = set(WANTED.values()), dict[str, Path]()
     needed = _unpacked(tree, archives, wanted, files, package, with_boot=True)
     while (missing := needed - wanted) and len(wanted) < MOST_MODULES:
@@ -164,7 +165,7 @@ def _unpacked(
     before = set(files)
     for archive in archives:
         command = ["dpkg-deb", "--fsys-tarfile", str(archive)]
-        with process.spawned(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as unpacking:
+        with process.spawn(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as unpacking:
             assert unpacking.stdout
             try:
                 _take(unpacking.stdout, tree, wanted, files, with_boot=with_boot)
@@ -176,7 +177,7 @@ def _unpacked(
 
 
 def _take(archive: IO[bytes], tree: Path, wanted: Collection[str], files: dict[str, Path], *, with_boot: bool) -> None:
-    """Write the members that are wanted: regular files at places that are made of their own names alone."""
+    """Write the wanted members: regular files at places that are made from their own names alone."""
     with tarfile.open(fileobj=archive, mode="r|", encoding="utf-8") as members:
         for member in members:
             place = placed(member.name, wanted, with_boot=with_boot) if member.isreg() else None
@@ -192,7 +193,7 @@ def _take(archive: IO[bytes], tree: Path, wanted: Collection[str], files: dict[s
 
 
 def placed(name: str, wanted: Collection[str], *, with_boot: bool) -> PurePosixPath | None:
-    """Where a member is put; None for one that isn't wanted. Pure."""
+    """Return the place of a member; None for one that isn't wanted. Pure."""
     parts = [part for part in PurePosixPath(name).parts if part != "."]
     parts = parts[1:] if parts[:1] == ["usr"] else parts
     if ".." in parts or not all(part.isprintable() for part in parts):
@@ -205,7 +206,7 @@ def placed(name: str, wanted: Collection[str], *, with_boot: bool) -> PurePosixP
 
 
 def kernel_in(tree: Path, package: str) -> Path:
-    """The kernel of an unpacked package. Raises UnknownKernelPackage where it has none, or several."""
+    """Return the kernel of an unpacked package. Raise UnknownKernelPackage if it has none, or several."""
     kernels = sorted((tree / "boot").glob("vmlinuz-*"))
     if len(kernels) != 1:
         raise UnknownKernelPackage(package=package, why=f"it has {len(kernels) or 'no'} files /boot/vmlinuz-RELEASE")

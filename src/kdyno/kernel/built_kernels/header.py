@@ -13,31 +13,31 @@ MAGIC, MAGIC_AT = b"HdrS", 0x202
 OLDEST = 0x020C
 """Version of the boot protocol (2.12, Linux 3.8) that says whether a kernel is one of 64 bits."""
 HEAD = 0x260
-"""Bytes that are looked at; the header ends before."""
+"""Bytes that are read; the header ends before."""
 IS_64 = 1
 """XLF_KERNEL_64 of xloadflags."""
 MOST_BANNER = 512
 MOST_KERNEL = 100_000_000
 """Bytes of a bzImage."""
-RELEASE = regex.compiled(r"^[0-9]+\.[0-9]+[A-Za-z0-9._+~-]{0,100}$")
+RELEASE = regex.compile_pattern(r"^[0-9]+\.[0-9]+[A-Za-z0-9._+~-]{0,100}$")
 OTHERS = {
     b"\x7fELF": "it is an ELF file, as vmlinux is: the one to boot is bzImage, or /boot/vmlinuz-RELEASE",
     b"\x1f\x8b": "it is a file packed by gzip, as kernels of other architectures are",
-    b"!<arch>\n": "it is a Debian package: say debian:PACKAGE",
+    b"!<arch>\n": "it is a Debian package: give debian:PACKAGE",
 }
-"""What files begin with that are taken for kernels."""
+"""First bytes of files that are taken for kernels."""
 ARM_AT, ARM = 0x38, (b"ARM\x64", b"RSC\x05")
 """Documentation/arch/arm64/booting.rst and Documentation/arch/riscv/boot-image-header.rst."""
 
 
 class NotABootableKernel(UserError):
-    message = "{path} is no kernel that boots here: {why}"
+    message = "{path} is not a kernel that boots here: {why}"
     hint = "name the bzImage of an x86-64 kernel: /boot/vmlinuz-RELEASE, arch/x86/boot/bzImage, or debian:PACKAGE"
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a bzImage says of itself."""
+    """The facts in a bzImage's header."""
 
     banner: str
     """`6.1.0-56-amd64 (debian-kernel@lists.debian.org) #1 SMP ...`."""
@@ -51,12 +51,12 @@ class Header:
 
     @property
     def version(self) -> str:
-        """Of the release the part that Linux gives: `6.1.0`."""
+        """The part of the release that Linux gives: `6.1.0`."""
         return self.release.partition("-")[0].partition("+")[0]
 
 
 def read_header(kernel: bytes, path: Path) -> Header:
-    """Raises NotABootableKernel, which says what the file seems to be."""
+    """Return the header. Raise NotABootableKernel, which says what the file seems to be."""
     if kernel[MAGIC_AT : MAGIC_AT + len(MAGIC)] != MAGIC:
         raise NotABootableKernel(path=path, why=_what_else(kernel))
     if len(kernel) < HEAD or _number(kernel, 0x206, 2) < OLDEST:
@@ -76,11 +76,11 @@ def _number(kernel: bytes, at: int, size: int) -> int:
 
 
 def _banner(kernel: bytes, at: int, path: Path) -> str:
-    """What `file` prints, too: release, who built it, number and date."""
+    """Return the text that `file` prints, too: release, builder, number and date."""
     text = kernel[at + 0x200 : at + 0x200 + MOST_BANNER].partition(b"\0")[0] if at else b""
     banner = clean_line(text.decode(errors="replace")).strip()
     if not RELEASE.search(banner.partition(" ")[0]):
-        raise NotABootableKernel(path=path, why="its head names no release of Linux")
+        raise NotABootableKernel(path=path, why="its header names no release of Linux")
     return banner
 
 

@@ -1,8 +1,8 @@
-"""The symbols that a kernel keeps of itself for its own messages (CONFIG_KALLSYMS), read out of its vmlinux. Pure.
+"""The symbols that a kernel keeps for its own messages (CONFIG_KALLSYMS), read from its vmlinux. Pure.
 
 Distributions ship kernels without System.map and without a symbol table. The tables are those that scripts/kallsyms.c
-of the kernel writes. Nothing says where they lie, so they are found by what they look like: the tokens for the ten
-digits stand in a row, and each table says how long the next is. What doesn't fit in any detail is not taken.
+of the kernel writes. Nothing says where they lie, so they are found by their form: the tokens for the ten digits stand
+in a row, and each table says how long the next is. Tables that don't fit in any detail are not used.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class _Tokens:
 
 
 def system_map(vmlinux: bytes) -> str:
-    """The functions and the marks around them in the form of System.map; empty if no tables can be found."""
+    """Return the functions and the marks around them in the form of System.map; empty if no tables can be found."""
     lines = (f"{symbol.address:016x} {symbol.kind} {symbol.name}\n" for symbol in kallsyms(vmlinux))
     return "".join(lines)
 
 
 def kallsyms(vmlinux: bytes) -> list[Kallsym]:
-    """The functions of the kernel image, in the order of their addresses; none if no tables can be found."""
+    """Return the functions of the kernel image, in the order of their addresses; none if no tables can be found."""
     for tokens in islice(_token_tables(vmlinux), MOST_TRIED):
         for names_start, count in _names(vmlinux, tokens.start):
             names = _expanded(vmlinux, names_start, count, tokens)
@@ -76,7 +76,7 @@ def _is_function(symbol: Kallsym) -> bool:
 
 
 def _is_sound(symbols: list[Kallsym], base: int) -> bool:
-    """The kernel begins with _text, which is where the base points, and functions are sorted by address."""
+    """Return whether the kernel begins with _text, which the base points to, and functions are sorted by address."""
     functions = [symbol.address for symbol in symbols if symbol.kind in FUNCTIONS]
     start = [symbol.address for symbol in symbols if symbol.name == START]
     return (
@@ -88,7 +88,7 @@ def _is_sound(symbols: list[Kallsym], base: int) -> bool:
 
 
 def _token_tables(vmlinux: bytes) -> Iterator[_Tokens]:
-    """Tables of 256 tokens, each followed by an index that fits them."""
+    """Yield tables of 256 tokens, each followed by an index that fits them."""
     at = vmlinux.find(DIGITS)
     while at >= 0:
         start = _back(vmlinux, at, FIRST_DIGIT)
@@ -103,7 +103,7 @@ def _token_tables(vmlinux: bytes) -> Iterator[_Tokens]:
 
 
 def _back(vmlinux: bytes, at: int, count: int) -> int | None:
-    """Where the text begins that is so many texts before the one at `at`."""
+    """Return the position of the text that is so many texts before the one at `at`."""
     for _ in range(count):
         before = vmlinux.rfind(b"\0", max(0, at - 1 - LONGEST_TOKEN), at - 1)
         if before < 0:
@@ -113,7 +113,7 @@ def _back(vmlinux: bytes, at: int, count: int) -> int | None:
 
 
 def _texts(vmlinux: bytes, start: int) -> tuple[tuple[bytes, ...], int]:
-    """The tokens from here on, and where the last ends; fewer than 256 if one is longer than any can be."""
+    """Return the tokens from here on, and the end of the last; fewer than 256 if one is longer than any can be."""
     texts: list[bytes] = []
     at = start
     while len(texts) < TOKENS:
@@ -126,7 +126,8 @@ def _texts(vmlinux: bytes, start: int) -> tuple[tuple[bytes, ...], int]:
 
 
 def _names(vmlinux: bytes, table: int) -> Iterator[tuple[int, int]]:
-    """Where the packed names begin, and how many they are. They lie before their markers, and these before the tokens.
+    """Yield where the packed names begin, and how many they are. They lie before their markers, and these before the
+    tokens.
 
     Before the names stands their number, aligned to 4 or 8 bytes.
     """
@@ -142,7 +143,7 @@ def _names(vmlinux: bytes, table: int) -> Iterator[tuple[int, int]]:
 
 
 def _markers(vmlinux: bytes, table: int) -> Iterator[tuple[int, list[int]]]:
-    """Rows of numbers of 4 bytes before the table of tokens that ascend from 0 as offsets of every 256th name do.
+    """Yield rows of numbers of 4 bytes before the table of tokens that ascend from 0 as offsets of every 256th name do.
 
     Between them and the table may be the symbols' order by name (from 6.2 on, and in stable kernels of 6.1), 3 bytes
     each, which may look like one more number.
@@ -161,7 +162,7 @@ def _markers(vmlinux: bytes, table: int) -> Iterator[tuple[int, list[int]]]:
 
 
 def _fits(vmlinux: bytes, names: int, markers: list[int], count: int, end: int) -> bool:
-    """Whether every 256th name lies where a marker says, and the last ends where the markers begin."""
+    """Return whether every 256th name lies where a marker says, and the last ends where the markers begin."""
     at = names
     for number in range(count):
         if number % SYMBOLS_A_MARKER == 0 and at - names != markers[number // SYMBOLS_A_MARKER]:
@@ -174,13 +175,15 @@ def _fits(vmlinux: bytes, names: int, markers: list[int], count: int, end: int) 
 
 
 def _length(vmlinux: bytes, at: int) -> tuple[int, int]:
-    """Of a packed name in bytes, and of what says it: big names have a second byte since Linux 6.1."""
+    """Return the length of a packed name in bytes, and that of its length field: big names have a second byte since
+    Linux 6.1.
+    """
     first = vmlinux[at]
     return ((first & 0x7F) | (vmlinux[at + 1] << 7), 2) if first & 0x80 else (first, 1)
 
 
 def _expanded(vmlinux: bytes, start: int, count: int, tokens: _Tokens) -> list[bytes]:
-    """The names, each with its kind before it; none if they are more than any kernel's."""
+    """Return the names, each with its kind before it; none if they are more than any kernel's."""
     names = []
     at, size = start, 0
     for _ in range(count):
@@ -195,8 +198,8 @@ def _expanded(vmlinux: bytes, start: int, count: int, tokens: _Tokens) -> list[b
 
 
 def _addresses(vmlinux: bytes, names: int, count: int, after: int) -> Iterator[tuple[int, list[int]]]:
-    """The base, and the addresses as they may be: offsets and their base lie before the names (to Linux 6.3) or after
-    the tokens.
+    """Yield the base, and the addresses as they may be: offsets and their base lie before the names (to Linux 6.3) or
+    after the tokens.
 
     Base and offsets make an address in one of two ways (CONFIG_KALLSYMS_ABSOLUTE_PERCPU).
     """

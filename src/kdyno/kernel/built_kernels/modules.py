@@ -25,11 +25,11 @@ WANTED: Mapping[str, str] = {
 """By symbol of Kconfig: the module that it is with =m, for all that a guest of kdyno may need."""
 SUFFIXES = (".ko", ".ko.xz", ".ko.zst", ".ko.gz")
 MOST_PACKED, MOST_BYTES = 32_000_000, 64_000_000
-"""Of a module's file, and of a module as of all together that one kernel needs."""
+"""Bytes of a module's file, and of all modules together that one kernel needs."""
 MOST_INFO = 1 << 20
 """Bytes of .modinfo."""
 MOST_FILES = 50_000
-"""That are looked at below /lib/modules/RELEASE; a distribution's kernel has 5,000."""
+"""Files below /lib/modules/RELEASE; a distribution's kernel has 5,000."""
 MOST_MODULES = 100
 LONGEST_NAME = 56
 """MODULE_NAME_LEN of include/linux/module.h, less the byte that ends it."""
@@ -46,18 +46,18 @@ class ModuleUnfit(UserError):
 
 
 def name_of(file: str) -> str | None:
-    """The module that a file has, by its name; None if it is no module."""
+    """Return the module in a file, by its name; None if it is not a module."""
     suffix = next((suffix for suffix in SUFFIXES if file.endswith(suffix)), None)
     return file.removesuffix(suffix).replace("-", "_") if suffix else None
 
 
 def wanted_of(config: Mapping[str, str]) -> list[str]:
-    """What kdyno may have to load of a kernel with this configuration."""
+    """Return the modules that kdyno may have to load for a kernel with this configuration."""
     return [module for symbol, module in WANTED.items() if config.get(symbol) == "m"]
 
 
 def files_below(directory: Path) -> dict[str, Path]:
-    """The modules below /lib/modules/RELEASE, by name. Links to directories are not followed."""
+    """Return the modules below /lib/modules/RELEASE, by name. Links to directories are not followed."""
     files: dict[str, Path] = {}
     looked_at = 0
     for place, _, names in os.walk(directory):
@@ -71,7 +71,7 @@ def files_below(directory: Path) -> dict[str, Path]:
 
 
 def read_module(path: Path) -> bytes:
-    """A module's file, unpacked. Raises ModuleUnfit and NotUnpackable."""
+    """Return a module's file, unpacked. Raise ModuleUnfit and NotUnpackable."""
     try:
         return unpacked(read_whole(path, MOST_PACKED), MOST_BYTES, str(path))
     except OSError as error:
@@ -79,9 +79,9 @@ def read_module(path: Path) -> bytes:
 
 
 def closure(wanted: Iterable[str], files: Mapping[str, Path]) -> dict[str, bytes]:
-    """These modules and all that they need, each after what it needs.
+    """Return these modules and all that they need, each after those that it needs.
 
-    What is built in no module names. Raises KeyError with the name of a missing one, ModuleUnfit and NotUnpackable.
+    No module names built-in code. Raise KeyError with the name of a missing one, ModuleUnfit and NotUnpackable.
     """
     contents: dict[str, bytes] = {}
     size = 0
@@ -101,7 +101,8 @@ def closure(wanted: Iterable[str], files: Mapping[str, Path]) -> dict[str, bytes
 
 
 def in_order(wanted: Iterable[str], contents: Mapping[str, bytes]) -> list[str]:
-    """The names of these modules and of what they need, each after what it needs; others than `contents` are left out.
+    """Return the names of these modules and of what they need, each after what it needs; others than `contents` are
+    left out.
 
     A circle, which Linux has not, ends in any order.
     """
@@ -122,24 +123,30 @@ def in_order(wanted: Iterable[str], contents: Mapping[str, bytes]) -> list[str]:
 
 
 def needs(module: bytes, name: str) -> list[str]:
-    """The modules that one depends on, as modpost wrote it into its section .modinfo. Raises ModuleUnfit. Pure."""
+    """Return the modules that one depends on, as modpost wrote it into its section .modinfo. Raise ModuleUnfit.
+    Pure.
+    """
     info = _section(module, b".modinfo", name)
     if len(info) > MOST_INFO:
-        raise ModuleUnfit(name=name, why=f"what it says of itself has more than {MOST_INFO:,} bytes")
+        raise ModuleUnfit(name=name, why=f"its module information has more than {MOST_INFO:,} bytes")
     for entry in info.split(b"\0"):
         key, _, value = entry.partition(b"=")
         if key == b"depends":
             names = [word.decode(errors="replace").replace("-", "_") for word in value.split(b",") if word]
             if bad := [word for word in names if not word.isidentifier() and not word[:1].isdigit()]:
-                raise ModuleUnfit(name=name, why=f"it depends on {bad[0][:LONGEST_NAME]!r}, which is no module's name")
+                raise ModuleUnfit(
+                    name=name, why=f"it depends on {bad[0][:LONGEST_NAME]!r}, which is not a valid name of a module"
+                )
             return names
     return []
 
 
 def _section(module: bytes, wanted: bytes, name: str) -> bytes:
-    """A section of a 64-bit ELF file, as the ELF specification lays it out; empty if it has none of that name."""
+    """Return a section of a 64-bit ELF file, as the ELF specification lays it out; empty if it has none of that
+    name.
+    """
     if module[:6] != b"\x7fELF\x02\x01" or len(module) < 64:
-        raise ModuleUnfit(name=name, why="it is no ELF file of 64 bits")
+        raise ModuleUnfit(name=name, why="it is not an ELF file of 64 bits")
     table, size, count, names = (*struct.unpack_from("<Q", module, 0x28), *struct.unpack_from("<HHH", module, 0x3A))
     if size < 64 or table + size * count > len(module) or names >= count:
         raise ModuleUnfit(name=name, why="it is cut short")

@@ -1,4 +1,4 @@
-"""Packed bytes of kernels and modules: they say what they are packed with, and no more than is asked comes out."""
+"""Packed bytes of kernels and modules: recognised by their first bytes, and unpacked up to a limit."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import IO, Protocol
 from kdyno.base.errors import UserError
 from kdyno.base.installed import find_program
 from kdyno.base.packages import way_to_install
-from kdyno.base.process import spawned
+from kdyno.base.process import spawn
 
 PIECE = 1 << 20
 SIZE_BYTES = 4
-"""What Kbuild appends to all but gzip (`size_append` of scripts/Makefile.lib): the size of what comes out."""
+"""The size of the unpacked data, which Kbuild appends to all but gzip (`size_append` of scripts/Makefile.lib)."""
 
 
 class NotUnpackable(UserError):
@@ -28,9 +28,9 @@ class NotUnpackable(UserError):
 
 
 def unpacked(content: bytes, most_bytes: int, what: str) -> bytes:
-    """What was packed; of more than `most_bytes` NotUnpackable is raised, as for what is damaged.
+    """Return the unpacked bytes. Raise NotUnpackable for more than `most_bytes`, and for damaged data.
 
-    Content that isn't packed is given as it is.
+    Content that isn't packed is returned unchanged.
     """
     for magic, unpack in FORMATS.items():
         if content.startswith(magic):
@@ -39,23 +39,23 @@ def unpacked(content: bytes, most_bytes: int, what: str) -> bytes:
             except (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError) as error:
                 raise NotUnpackable(what=what, why=f"it is damaged ({error})") from None
             if len(plain) > most_bytes:
-                raise NotUnpackable(what=what, why=f"more than {most_bytes:,} bytes come out")
+                raise NotUnpackable(what=what, why=f"it unpacks to more than {most_bytes:,} bytes")
             return plain
     return content
 
 
 def payload_of(kernel: bytes, payload: range, most_bytes: int, what: str) -> bytes:
-    """The vmlinux in a bzImage, without its symbols. Raises NotUnpackable."""
+    """Return the vmlinux in a bzImage, without its symbols. Raise NotUnpackable."""
     packed = kernel[payload.start : payload.stop]
     if not packed.startswith(tuple(FORMATS)):
         if packed.startswith(b"\x7fELF"):
             return packed
-        raise NotUnpackable(what=what, why="it is packed with a format that isn't known here")
+        raise NotUnpackable(what=what, why="it is packed with an unknown format")
     return unpacked(packed if packed.startswith(GZIP) else packed[:-SIZE_BYTES], most_bytes, what)
 
 
 class _Decompressor(Protocol):
-    """What zlib's, bz2's and lzma's have in common."""
+    """The common interface of the decompressors of zlib, bz2 and lzma."""
 
     @property
     def eof(self) -> bool: ...
@@ -77,11 +77,11 @@ def _by(program: str) -> Callable[[bytes, int], bytes]:
     def run(content: bytes, most: int) -> bytes:
         path = find_program(program, f"what is packed with {program}", way_to_install(program))
         words = [str(path), "-dc"]
-        with spawned(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        with spawn(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
             assert child.stdin and child.stdout
             feeder = Thread(target=_feed, args=(child.stdin, content), daemon=True)
             feeder.start()
-            plain = BytesIO()  # gives its bytes away without a copy
+            plain = BytesIO()  # frees its bytes without a copy
             while plain.tell() < most and (piece := child.stdout.read(min(PIECE, most - plain.tell()))):
                 plain.write(piece)
             if plain.tell() < most and child.wait():
@@ -107,4 +107,4 @@ FORMATS: dict[bytes, Callable[[bytes, int], bytes]] = {
     b"\x28\xb5\x2f\xfd": _by("zstd"),
     b"\x02\x21\x4c\x18": _by("lz4"),
 }
-"""By what they begin with; lz4 in the format that Kbuild calls (`lz4 -l`)."""
+"""Programs by the first bytes; lz4 in the format that Kbuild calls (`lz4 -l`)."""

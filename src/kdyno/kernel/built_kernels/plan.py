@@ -1,4 +1,4 @@
-"""What stands in the place of a build's plan where a kernel is built already: by then it is an image."""
+"""The plan of a kernel that is built already: by then it is an image."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from kdyno.kernel.toolchain import Toolchain
 
 
 class NotInThisKernel(UserError):
-    message = "{by} needs a kernel with CONFIG_{symbol}={value}, and {image} has it {actual}"
-    hint = "leave it out, or take a kernel that kdyno builds"
+    message = "{by} requires CONFIG_{symbol}={value}, but {image} has it {actual}"
+    hint = "leave it out, or use a kernel that kdyno builds"
 
 
 class GivenPlan(Frozen):
-    """A kernel that is built and kept as an image: it answers what is asked of a plan before a build."""
+    """A kernel that is built and kept as an image: it answers the questions that a plan is asked before a build."""
 
     recipe: Recipe
     record: ImageRecord
@@ -34,7 +34,7 @@ class GivenPlan(Frozen):
     cached: bool = True
     inputs: tuple[Input, ...] = ()
     needs: tuple[str, ...] = ()
-    """Nothing is known of the flags that its compiler was given."""
+    """Always empty: the flags of its compiler are unknown."""
 
     @property
     def key(self) -> str:
@@ -42,7 +42,7 @@ class GivenPlan(Frozen):
 
     @property
     def objects_key(self) -> str:
-        """Nothing shares its objects."""
+        """Return the key; no other image shares its objects."""
         return self.record.key
 
     @property
@@ -51,7 +51,7 @@ class GivenPlan(Frozen):
 
     @property
     def asked(self) -> dict[str, str]:
-        """The symbols of its configuration, and their values."""
+        """Return the symbols of its configuration, and their values."""
         return read_config(self.base.text)
 
     @property
@@ -60,7 +60,9 @@ class GivenPlan(Frozen):
 
 
 def plan_given(recipe: Recipe, state: State, say: Say) -> GivenPlan:
-    """The plan of a recipe that names a built kernel; raises what `adopted` and the knobs of its start raise."""
+    """Return the plan of a recipe that names a built kernel. Raise the errors of `adopted` and of the knobs of its
+    start.
+    """
     assert recipe.image is not None
     image = adopted(recipe.image, state, say)
     base = kconfig.Base(spec="its own", kind="config", text=image.config.read_bytes().decode(errors="replace"))

@@ -1,1 +1,1 @@
-"""Delegation: which compiler makes which object of a kernel, and what kdyno tells `ccd`, the compiler's delegate."""
+"""Delegation: which compiler makes which object of a kernel, and the input of `ccd`, the compiler's delegate."""

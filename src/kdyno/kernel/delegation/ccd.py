@@ -1,4 +1,5 @@
-"""ccd: the compiler's delegate. How a build calls it, and what it must leave behind. The program is crates/delegate.
+"""ccd, the compiler's delegate: how a build calls it, and the records that it must leave. The program is
+crates/delegate.
 
 ccd stands before ccache: make calls ccd, ccd chooses a compiler and calls ccache with it.
 """
@@ -21,7 +22,7 @@ LINK = "ccd"
 """The delegate's name in a build directory."""
 COMMAND = re.compile(r"^(?:saved)?cmd_\S+ := (.*)$", re.M)
 FOR_ALL = ("programs", "lint", "fallback", "assem", "profiles")
-"""What of a plan is for all its rules. A program's path has the digest of its content."""
+"""The parts of a plan that apply to all its rules. A program's path has the digest of its content."""
 OUTSIDE = ("assembly code", "not code of the running kernel")
 """Reasons of ccd for passing a call through whatever the plan says."""
 C_SOURCE = re.compile(r"\.c$")
@@ -30,11 +31,14 @@ SHOWN = 5
 
 class RecordsIncomplete(InfrastructureError):
     message = "{compiled:,} objects were compiled, and ccd has a record of {recorded:,}: they differ in {names}"
-    hint = "these makefiles call the compiler in a way that ccd doesn't know; strict = false builds all the same"
+    hint = (
+        "if the build should go on without them: strict = false; these makefiles call the compiler in a way that ccd "
+        "doesn't know"
+    )
 
 
 class ObjectStale(InfrastructureError):
-    message = "{object} is not what the delegation plan asks for: it was made by {made}, not by {asked}"
+    message = "{object} is not made as the delegation plan requires: it was made by {made}, not by {asked}"
     hint = "build again; if that doesn't help, kdyno and ccd are of different versions"
 
 
@@ -49,18 +53,18 @@ def make_words(words: Sequence[str], build: Path) -> tuple[str, ...]:
 
 
 def environment(build: Path, plan_file: Path, launcher: str) -> dict[str, str]:
-    """What ccd has to know. `launcher` goes before compilers: ccache, or nothing."""
+    """Return the environment of ccd. `launcher` goes before compilers: ccache, or nothing."""
     return {"KDYNO_DELEGATION": str(plan_file), "KDYNO_RECORDS": str(build / FILE), "KDYNO_LAUNCHER": launcher}
 
 
 def records(build: Path) -> Records:
-    """What ccd has recorded so far in a build directory."""
+    """Return the records that ccd has written so far in a build directory."""
     path = build / FILE
     return read_records(path) if path.exists() else Records()
 
 
 def forget_changed(objects: Path, before: Resolved, after: Resolved) -> list[str]:
-    """Remove the objects for which another plan chooses otherwise, so that make compiles them; returns which."""
+    """Remove the objects for which another plan chooses otherwise, so that make compiles them; return which."""
     changed = []
     is_alike = all(getattr(before, name) == getattr(after, name) for name in FOR_ALL)
     for record in records(objects.parent).objects:
@@ -72,12 +76,14 @@ def forget_changed(objects: Path, before: Resolved, after: Resolved) -> list[str
 
 
 def is_kernel_code(record: ObjectRecord) -> bool:
-    """Whether rules are about it: not assembly code, nor boot, real mode or vDSO code, which ccd passes through."""
+    """Return whether rules apply to it: not assembly code, nor boot, real mode or vDSO code, which ccd passes
+    through.
+    """
     return record.answer != "passed" or record.reason not in OUTSIDE
 
 
 def check(objects: Path, plan: Resolved, *, strict: bool) -> Records:
-    """What made the objects of a finished build. Raises RecordsIncomplete (if strict) and ObjectStale."""
+    """Return what made the objects of a finished build. Raise RecordsIncomplete (if strict) and ObjectStale."""
     made = records(objects.parent)
     by_object = {record.object.removeprefix("./"): record for record in made.objects}
     if strict:
@@ -98,7 +104,7 @@ def _agrees(record: ObjectRecord, choice: Choice, plan: Resolved) -> bool:
 
 
 def _check_complete(objects: set[str], recorded: Mapping[str, ObjectRecord]) -> None:
-    """Kbuild and ccd must know of the same objects that were made of C."""
+    """Raise RecordsIncomplete unless Kbuild and ccd know of the same objects that were made from C."""
     of_c = {name for name, record in recorded.items() if C_SOURCE.search(record.source)}
     if differing := sorted(objects ^ of_c):
         more = f" and {len(differing) - SHOWN} more" if len(differing) > SHOWN else ""
@@ -107,7 +113,7 @@ def _check_complete(objects: set[str], recorded: Mapping[str, ObjectRecord]) -> 
 
 
 def compiled(objects: Path) -> set[str]:
-    """The objects that Kbuild compiled from C with ccd, by the commands that it keeps beside them."""
+    """Return the objects that Kbuild compiled from C with ccd, by the commands that it keeps next to them."""
     call = f"{objects.parent / LINK} "
     names = set()
     for kept in objects.rglob(".*.o.cmd"):
@@ -121,6 +127,6 @@ def compiled(objects: Path) -> set[str]:
 
 
 def unused_rules(plan: Resolved, made: Records) -> list[str]:
-    """The rules that decided for no object of this build: their files aren't part of this configuration."""
+    """Return the rules that decided for no object of this build: their files aren't part of this configuration."""
     used = {rule.name for record in made.objects if is_kernel_code(record) and (rule := plan.rule_of(record.source))}
     return [rule.name for rule in plan.rules if rule.name not in used]

@@ -14,24 +14,24 @@ SPECIAL = re.compile(r"[*?\[]")
 
 
 def matches(glob: str, path: str) -> bool:
-    """Whether a path relative to the source tree is meant. Raises ValueError if the glob is none."""
+    """Return whether a path relative to the source tree matches. Raise ValueError if the glob is not valid."""
     # A measured table has a rule for hundreds of files: no expression for each.
     return glob == path if is_path(glob) else _expression(glob).fullmatch(path) is not None
 
 
 def matching(glob: str, paths: Iterable[str]) -> Iterable[str]:
-    """The paths that are meant."""
+    """Return the paths that match."""
     expression = _expression(glob)
     return (path for path in paths if expression.fullmatch(path))
 
 
 def escaped(path: str) -> str:
-    """The glob that means this path and nothing else."""
+    """Return the glob that matches only this path."""
     return SPECIAL.sub(lambda match: f"[{match[0]}]", path)
 
 
 def is_path(glob: str) -> bool:
-    """Whether it names one file."""
+    """Return whether it names exactly one file."""
     return not SPECIAL.search(glob)
 
 
@@ -44,13 +44,13 @@ def _expression(glob: str) -> re.Pattern[str]:
         end = token.end()
         parts.append(_translated(token))
     if end != len(glob):
-        raise ValueError(f"`{glob}` is no glob: a [ without its ]")
+        raise ValueError(f"`{glob}` is not a glob: a [ without its ]")
     if re.search(r"\*{3}|[^/]\*\*|\*\*[^/]", glob):
-        raise ValueError(f"`{glob}` is no glob: ** stands for directories, between two /")
+        raise ValueError(f"`{glob}` is not a glob: ** stands for directories, between two /")
     try:
         return re.compile("".join(parts))
     except re.error as error:
-        raise ValueError(f"`{glob}` is no glob: {error.msg}") from None
+        raise ValueError(f"`{glob}` is not a glob: {error.msg}") from None
 
 
 def _translated(token: re.Match[str]) -> str:

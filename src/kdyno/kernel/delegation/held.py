@@ -1,4 +1,6 @@
-"""Configuration of a kernel that several compilers make: what they must agree on, and what can't be shared at all."""
+"""The configuration of a kernel that several compilers make: the options that they must agree on, and those that can't
+be shared at all.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,12 @@ class MixRefused(UserError):
 
 
 class LtoByAssembler(UserError):
-    message = "CONFIG_{symbol} can't be had by way of assembler: what such a compiler writes is no assembler"
+    message = "CONFIG_{symbol} can't be had by way of assembler: such a compiler does not write assembler"
     hint = "switch it off (kconfig = {{{symbol} = false}}), or leave by_assembler out"
 
 
 def refuse_unshared(config: Mapping[str, str], plan: Resolved) -> None:
-    """Raise MixRefused or LtoByAssembler if the final .config holds what this plan rules out."""
+    """Raise MixRefused or LtoByAssembler if the final .config holds options that this plan rules out."""
     for symbol, why in UNSHARED.items():
         if config.get(symbol) == "y" and len(plan.compilers) > 1:
             raise MixRefused(symbol=symbol, compilers=" and ".join(plan.compilers), why=why)
@@ -43,14 +45,14 @@ def refuse_unshared(config: Mapping[str, str], plan: Resolved) -> None:
 
 
 def held_symbols(alone: Mapping[str, str], together: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Symbols that the reference alone has otherwise: name, value alone, value of all together. Pure."""
+    """Return the symbols that differ with the reference alone: name, value alone, value of all together. Pure."""
     names = sorted({*alone, *together})
     values = ((name, alone.get(name, "n"), together.get(name, "n")) for name in names)
     return [(name, before, after) for name, before, after in values if before != after]
 
 
 def note(held: list[tuple[str, str, str]], plan: Resolved) -> str:
-    """What an image's record says of them."""
+    """Return the note on them for an image's record."""
     compilers = " and ".join(plan.compilers)
     listed = ", ".join(f"{name} is {after} ({before} with {plan.reference} alone)" for name, before, after in held)
     return f"the configuration is held to what {compilers} all support: {listed or 'nothing differs'}"

@@ -19,12 +19,14 @@ from kdyno.base.names import absolute
 from kdyno.kernel.delegation import globs
 
 MOST_BYTES = 10_000_000
-"""Of a plan or a table."""
+"""Bytes of a plan or a table."""
 MOST_EXTENDS = 16
 BUILT_IN = ("common", "used", "foreign")
-"""The passes that ccd has: common symbols into .bss; what only `used` keeps; LLVM's own sections and directives."""
+"""The passes that ccd has: common symbols into .bss; symbols kept only by `used`; LLVM's own sections and
+directives.
+"""
 COLUMNS = ("file", "compiler", "add", "remove")
-"""What a table's columns are called; any others are for people."""
+"""Names of a table's columns; any others are for people."""
 
 Words = tuple[Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^\S+$")], ...]
 COMPILER = re.compile(r"(gcc|clang)(-\d+)?|zig")
@@ -42,7 +44,7 @@ PassName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)]
 
 class PlanUnreadable(UserError):
     message = "can't read the delegation plan {path}: {why}"
-    hint = "paths in an experiment or a plan are relative to its file"
+    hint = "check the path: those in an experiment or a plan are relative to its file"
 
 
 class BadPlan(UserError):
@@ -52,11 +54,11 @@ class BadPlan(UserError):
 
 class CyclicExtends(UserError):
     message = "the delegation plan {path} extends itself: {chain}"
-    hint = "a plan extends another one, which doesn't lead back to it"
+    hint = "make it extend a plan that doesn't lead back to it"
 
 
 class Rule(Frozen):
-    """Which files, and what for them. The first rule that matches a file decides."""
+    """A choice for some files. The first rule that matches a file decides."""
 
     files: tuple[Annotated[str, Field(min_length=1, max_length=1000)], ...] = ()
     """Globs on the source path, relative to the tree: `kernel/sched/*.c`, `mm/**`."""
@@ -71,7 +73,7 @@ class Rule(Frozen):
     by_assembler: bool = False
     """Compile to assembler, run the passes, and let GNU as make the object."""
     passes: tuple[PassName, ...] | None = None
-    """In this order; None: the plan's."""
+    """Passes in this order; None: the plan's."""
 
     @field_validator("files")
     @classmethod
@@ -99,17 +101,17 @@ class DelegationPlan(Frozen):
     compilers: tuple[CompilerName, ...] = ()
     """Compilers that the configuration must suit although no rule chooses them, so that kernels are comparable."""
     passes: tuple[PassName, ...] = ("common", "foreign")
-    """Of rules by way of assembler that name none."""
+    """Passes of rules by way of assembler that name none."""
     programs: dict[PassName, str] = {}
     """Passes of your own: programs that read assembler and write assembler."""
     strict: bool = True
-    """The build fails unless every object that was compiled is on record."""
+    """Whether the build fails unless every compiled object is on record."""
     fallback: bool = False
-    """A file that the chosen compiler can't compile goes to the recipe's toolchain, and is listed."""
+    """Whether a file that the chosen compiler can't compile goes to the recipe's toolchain, and is listed."""
     assem: bool = False
-    """Keep foo.c.S beside the object; for looking at a build by hand, as kdyno keeps no objects."""
+    """Whether foo.c.S is kept next to the object; for looking at a build by hand, as kdyno keeps no objects."""
     lint: bool = False
-    """Look through each object of the running kernel for what its compiler did wrong; findings are on record."""
+    """Whether each object of the running kernel is checked for its compiler's mistakes; findings are on record."""
     rule: tuple[Rule, ...] = ()
 
     @field_validator("programs")
@@ -121,7 +123,7 @@ class DelegationPlan(Frozen):
         return programs
 
     def located(self, base: Path) -> DelegationPlan:
-        """The plan with its paths absolute; relative ones start from `base`."""
+        """Return the plan with its paths absolute; relative ones start from `base`."""
         return self.model_copy(
             update={
                 "extends": self.extends and absolute(self.extends, base),
@@ -143,12 +145,14 @@ PlanOrPath = Annotated[
 
 
 def load(path: Path) -> DelegationPlan:
-    """The plan in a file, with what it extends. Raises PlanUnreadable, BadPlan and CyclicExtends."""
+    """Return the plan in a file, with the plans that it extends. Raise PlanUnreadable, BadPlan and CyclicExtends."""
     return whole(read(path), (path.resolve(),))
 
 
 def whole(plan: DelegationPlan, files: tuple[Path, ...] = ()) -> DelegationPlan:
-    """The plan with what it extends: its own rules first, its own settings where it has them. `files` led to it."""
+    """Return the plan with those that it extends: its own rules first, its own settings where it has them. `files` led
+    to it.
+    """
     if plan.extends is None:
         return plan
     base_path = Path(plan.extends)
@@ -161,7 +165,7 @@ def whole(plan: DelegationPlan, files: tuple[Path, ...] = ()) -> DelegationPlan:
 
 
 def read(path: Path) -> DelegationPlan:
-    """One file, its paths absolute, and nothing of what it extends."""
+    """Return the plan of one file, its paths absolute, without those that it extends."""
     try:
         written = toml.parse(_text(path))
     except ValueError as error:
@@ -173,7 +177,7 @@ def read(path: Path) -> DelegationPlan:
 
 
 def read_table(path: Path) -> list[Rule]:
-    """A measured table: one rule for each row, with the file that it names."""
+    """Return a measured table: one rule for each row, with the file that it names."""
     rows = csv.DictReader(io.StringIO(_text(path)), strict=True)
     rules = []
     try:

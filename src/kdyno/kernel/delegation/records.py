@@ -1,4 +1,4 @@
-"""What ccd leaves behind: one record for each object, and one for each probe that compilers disagreed on."""
+"""The records of ccd: one for each object, and one for each probe that compilers disagreed on."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from pydantic import TypeAdapter, ValidationError
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen
+from kdyno.base.mistakes import first_fault
 
 FILE = "delegation.jsonl"
-"""The records' name, beside the object directory and in an image."""
+"""The name of the records, in the build directory and in an image."""
 MOST_BYTES = 100_000_000
 
 
 class RecordsUnreadable(InfrastructureError):
-    message = "can't read what ccd recorded in {path}: {why}"
+    message = "can't read the records of ccd in {path}: {why}"
     hint = "build the image again"
 
 
 class PassDone(Frozen):
-    """A pass, and how many places of the text it changed; None where it doesn't say."""
+    """A pass, and how many places of the text it changed; None if it doesn't report that."""
 
     name: str
     changes: int | None
@@ -34,9 +35,9 @@ class ObjectRecord(Frozen):
     """How one object was made."""
 
     object: str
-    """As the call had it: relative to the object directory."""
+    """The path in the call: relative to the object directory."""
     source: str
-    """Relative to the source tree."""
+    """The path relative to the source tree."""
     answer: Literal["rewritten", "passed", "fallback"]
     reason: str = ""
     """Why it was passed through, or fell back."""
@@ -49,12 +50,12 @@ class ObjectRecord(Frozen):
     by_assembler: bool = False
     passes: tuple[PassDone, ...] = ()
     profiles: tuple[str, ...] = ()
-    """The profiles that are about its source, by name."""
+    """The profiles that cover its source, by name."""
     notes: tuple[str, ...] = ()
     findings: tuple[dict[str, Any], ...] = ()
-    """What lints found, as `kdyno kernel lint` has it; nothing where the plan didn't ask."""
+    """Findings of lints, in the form of `kdyno kernel lint`; none if the plan didn't request them."""
     seconds: float | None = None
-    """CPU time of compiler, passes and assembler; None where ccd became the compiler, and so couldn't take it."""
+    """CPU time of compiler, passes and assembler; None if ccd became the compiler, and so couldn't measure it."""
 
 
 class ProbeRecord(Frozen):
@@ -65,11 +66,12 @@ class ProbeRecord(Frozen):
     why: str
 
 
-LINE: TypeAdapter[ObjectRecord | ProbeRecord] = TypeAdapter(ObjectRecord | ProbeRecord)
+Line = ObjectRecord | ProbeRecord
+LINE: TypeAdapter[Line] = TypeAdapter(Line)
 
 
 class Records(Frozen):
-    """All that ccd recorded during a build, in the order in which it was done."""
+    """All records of ccd from a build, in their order."""
 
     objects: tuple[ObjectRecord, ...] = ()
     """The latest record of each object."""
@@ -77,31 +79,30 @@ class Records(Frozen):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Objects by compiler, the most first."""
+        """Return the number of objects by compiler, the largest first."""
         return dict(Counter(record.compiler for record in self.objects).most_common())
 
     @property
     def profiled(self) -> dict[str, int]:
-        """Objects whose source a profile is about, by the profile's name."""
+        """Return the number of objects whose source a profile covers, by the profile's name."""
         return dict(Counter(name for record in self.objects for name in record.profiles))
 
 
 def read_records(path: Path) -> Records:
-    """The records in a file; raises RecordsUnreadable."""
+    """Return the records in a file. Raise RecordsUnreadable."""
     try:
         lines = read_whole(path, MOST_BYTES).splitlines()
         all_records = [LINE.validate_json(line) for line in lines]
     except OSError as error:
         raise RecordsUnreadable(path=path, why=error.strerror) from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise RecordsUnreadable(path=path, why=first["msg"]) from error
+        raise RecordsUnreadable(path=path, why=first_fault(error)) from error
     latest = {record.object: record for record in all_records if isinstance(record, ObjectRecord)}
     probes = {record.probe: record for record in all_records if isinstance(record, ProbeRecord)}
     return Records(objects=tuple(latest.values()), probes=tuple(probes.values()))
 
 
 def written(records: Records) -> str:
-    """As lines of JSON: what an image keeps."""
+    """Return the records as lines of JSON, as an image keeps them."""
     lines: Iterable[Frozen] = (*records.probes, *records.objects)
     return "".join(f"{line.model_dump_json()}\n" for line in lines)

@@ -1,4 +1,6 @@
-"""From a plan as written to the one that ccd reads: compilers are found, tables read, rules held against the tree."""
+"""From a plan as written to the one that ccd reads: compilers are found, tables read, rules checked against the
+tree.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +39,13 @@ class FileTwice(UserError):
 
 
 class PassUnknown(UserError):
-    message = "{rule} of the delegation plan wants the pass {name}, which is none of {known}"
-    hint = "a pass of your own is a row of [programs]: NAME = PATH"
+    message = "{rule} of the delegation plan wants the pass {name}, which is not one of {known}"
+    hint = "add a pass of your own as a row of [programs]: NAME = PATH"
 
 
 class ProgramUnfit(UserError):
     message = "the pass {name} can't run {path}: {why}"
-    hint = "a pass is a program (chmod +x) that reads assembler from standard input and writes it to standard output"
+    hint = "name a program (chmod +x) that reads assembler from standard input and writes it to standard output"
 
 
 class ZigMissing(UserError):
@@ -58,14 +60,15 @@ class AssemblerMissing(UserError):
 
 @dataclass(frozen=True)
 class Resolution:
-    """A plan that was found to be possible here."""
+    """A plan that this host can carry out."""
 
     plan: Resolved
     input: Input
     """The plan's file, kept in the state directory."""
     compilers: tuple[str, ...]
-    """What else than rules and reference decides configuration and objects: each compiler as it says itself, with its
-    digest, and whether it is asked with GNU as."""
+    """The facts that decide configuration and objects besides rules and reference: each compiler's own description,
+    with its digest, and whether it is asked with GNU as.
+    """
 
 
 def resolve(
@@ -78,8 +81,8 @@ def resolve(
 ) -> Resolution:
     """Check a plan against this host and a kernel tree. `source` names the tree in messages.
 
-    Raises CompilerMissing, ZigMissing, AssemblerMissing, RuleWithoutFiles, FileTwice, PassUnknown, ProgramUnfit, and
-    what reading tables raises.
+    Raise CompilerMissing, ZigMissing, AssemblerMissing, RuleWithoutFiles, FileTwice, PassUnknown, ProgramUnfit, and
+    the errors of reading tables.
     """
     rules = [named for number, rule in enumerate(written.rule, start=1) for named in _rules(rule, number, written)]
     reference_name = reference.identity.name
@@ -127,7 +130,7 @@ def resolve(
 
 
 def _asked_with_as(rules: Iterable[ResolvedRule]) -> list[str]:
-    """The compilers that ccd asks with GNU as what they can do: those of which all goes by way of assembler."""
+    """Return the compilers that are used only by way of assembler: ccd asks them about GNU as's abilities."""
     rules_of: dict[str, list[bool]] = defaultdict(list)
     for rule in rules:
         rules_of[rule.compiler].append(rule.by_assembler)
@@ -135,7 +138,7 @@ def _asked_with_as(rules: Iterable[ResolvedRule]) -> list[str]:
 
 
 def _rules(rule: Rule, number: int, plan: DelegationPlan) -> list[tuple[str, Rule]]:
-    """The rule with its name and its passes; a table becomes one rule for each choice that it holds."""
+    """Return the rule with its name and its passes; a table becomes one rule for each choice that it holds."""
     name = f"rule {number}"
     passes = plan.passes if rule.passes is None else rule.passes
     if rule.table is None:
@@ -156,7 +159,7 @@ def _rules(rule: Rule, number: int, plan: DelegationPlan) -> list[tuple[str, Rul
 
 
 def _check_files(rules: Iterable[tuple[str, Rule]], tree: Path, source: str) -> None:
-    """Every glob means a file of the tree, and no file is named in two places that say different things."""
+    """Check that every glob matches a file of the tree, and that no file has two different choices."""
     named: dict[str, tuple[str, Rule]] = {}
     paths = source_files(tree)
     known = frozenset(paths)
@@ -172,12 +175,12 @@ def _check_files(rules: Iterable[tuple[str, Rule]], tree: Path, source: str) -> 
 
 
 def _choice(name: str, rule: Rule) -> str:
-    """What a rule does to a file, for a message."""
+    """Return the choice that a rule makes for a file, for a message."""
     return f"{' '.join((rule.compiler or 'the reference', *rule.add))} ({name.partition(' (')[0]})"
 
 
 def _near(glob: str, tree: Path) -> str:
-    """The directory that a glob of an object directory's or an absolute path may have meant."""
+    """Return the directory that a glob of an object directory's or an absolute path may have meant."""
     parts = Path(glob).parts
     for start in range(1, len(parts)):
         if (tree / Path(*parts[start:])).is_file():
@@ -187,12 +190,12 @@ def _near(glob: str, tree: Path) -> str:
 
 @lru_cache(maxsize=4)
 def source_files(tree: Path) -> tuple[str, ...]:
-    """The C files of a kernel tree, relative to it; about 35,000, in half a second."""
+    """Return the C files of a kernel tree, relative to it; about 35,000, in half a second."""
     return tuple(sorted(str(path.relative_to(tree)) for path in tree.rglob("*.c")))
 
 
 def _wanted_programs(rules: Iterable[ResolvedRule], plan: DelegationPlan) -> dict[str, str]:
-    """The programs that rules name; every other pass has to be a built-in one."""
+    """Return the programs that rules name; every other pass has to be a built-in one."""
     wanted = {}
     for rule in rules:
         for name in rule.passes:
@@ -204,7 +207,7 @@ def _wanted_programs(rules: Iterable[ResolvedRule], plan: DelegationPlan) -> dic
 
 
 def _program(name: str, path: str, state: State) -> Input:
-    """A copy of a pass's program, so that a build runs what was planned."""
+    """Return a copy of a pass's program, so that a build runs the planned one."""
     try:
         content = read_whole(Path(path), MOST_PROGRAM_BYTES)
     except OSError as error:
@@ -220,7 +223,7 @@ def _program(name: str, path: str, state: State) -> Input:
 
 
 def _compiler(name: str, state: State) -> tuple[Compiler, str]:
-    """A compiler, and what it says of itself."""
+    """Return a compiler, and its own description."""
     if name == "zig":
         return _zig(state)
     identity = toolchain.find(name, state).identity
@@ -237,7 +240,7 @@ def _zig(state: State) -> tuple[Compiler, str]:
 
 
 def _assembler(reference: Toolchain, state: State) -> tuple[str, str]:
-    """GNU as: the one that the reference calls, if that is gcc. Its name, and what decides what it makes."""
+    """Return GNU as, the one that the reference calls if that is gcc: its name, and its identity."""
     name = "as"
     if not reference.is_clang:
         name = process.output([reference.command, "-print-prog-name=as"]).strip() or name

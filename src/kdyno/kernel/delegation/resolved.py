@@ -1,4 +1,6 @@
-"""A resolved plan: what `ccd` reads. Nothing in it depends on where a state directory lies, but paths of programs."""
+"""A resolved plan, which `ccd` reads. Nothing in it depends on the place of a state directory, except paths of
+programs.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from kdyno.base.frozen import Frozen, digest
 from kdyno.kernel.delegation import globs
 
 FORMAT = 1
-"""What ccd makes of a plan; it refuses any other. Part of an image's key."""
+"""The version of the format; ccd refuses any other. Part of an image's key."""
 
 INPUT = "delegation"
 """The name of the resolved plan among the inputs of a build."""
@@ -18,12 +20,12 @@ class Compiler(Frozen):
     """A compiler that takes part."""
 
     family: Literal["gcc", "clang"]
-    """Whose options it has."""
+    """The family whose options it has."""
     command: tuple[str, ...]
 
 
 class Choice(Frozen):
-    """What is done to a file."""
+    """The choice for a file."""
 
     compiler: str
     add: tuple[str, ...] = ()
@@ -33,7 +35,7 @@ class Choice(Frozen):
 
 
 class ResolvedRule(Choice):
-    """A choice, and for which files."""
+    """A choice, and the files that it applies to."""
 
     name: str
     """`rule 1`, by its place in the plan; for records and messages."""
@@ -42,20 +44,20 @@ class ResolvedRule(Choice):
 
 
 class ProfileUse(Frozen):
-    """A profile, and how a compiler is told of the part that is about a source; ccd cuts it (docs/feedback.md)."""
+    """A profile, and how a compiler is told of the part that covers a source; ccd cuts it (docs/feedback.md)."""
 
     name: str
-    """Of its input."""
+    """The name of its input."""
     file: str
-    """Where it lies, from the object directory."""
+    """Its path from the object directory."""
     family: Literal["gcc", "clang"] = "clang"
-    """Whose compilers read it."""
+    """The family of the compilers that read it."""
     cut: Literal["sources", "objects", "whole"] = "sources"
     """Text with comments that name sources, .gcda files by object in hexadecimal, or not cut at all."""
     option: str
-    """What stands before the path of a part: `-fprofile-sample-use=`."""
+    """The text before the path of a part: `-fprofile-sample-use=`."""
     add: tuple[str, ...] = ()
-    """Further words for sources that it is about."""
+    """Further arguments for sources that it covers."""
 
 
 class Resolved(Frozen):
@@ -63,11 +65,11 @@ class Resolved(Frozen):
 
     format: int = FORMAT
     reference: str
-    """The compiler of all that no rule chooses, and of what is no compile: a key of `compilers`."""
+    """The compiler of everything that no rule chooses, and of calls that don't compile: a key of `compilers`."""
     compilers: dict[str, Compiler]
     assembler: tuple[str, ...]
     held: bool
-    """Several compilers take part: a probe passes only where all of them pass."""
+    """Whether several compilers take part: a probe passes only if all of them pass."""
     fallback: bool
     assem: bool
     lint: bool
@@ -75,21 +77,23 @@ class Resolved(Frozen):
     """The passes that a user adds: commands."""
     rules: tuple[ResolvedRule, ...]
     profiles: tuple[ProfileUse, ...] = ()
-    """For every source of the running kernel that a compiler of their family compiles."""
+    """Profiles for every source of the running kernel that a compiler of their family compiles."""
 
     def rule_of(self, source: str) -> ResolvedRule | None:
-        """The rule that decides for a source file, relative to its tree."""
+        """Return the rule that decides for a source file, relative to its tree."""
         return next((rule for rule in self.rules if any(globs.matches(glob, source) for glob in rule.files)), None)
 
     def choice_of(self, source: str) -> Choice:
-        """What is done to a source file of the running kernel."""
+        """Return the choice for a source file of the running kernel."""
         rule = self.rule_of(source)
         if rule is None:
             return Choice(compiler=self.reference)
         return Choice(**rule.model_dump(exclude={"name", "files"}))
 
     def content_digest(self, programs: dict[str, str]) -> str:
-        """SHA-256 of all that decides an object: for programs their content (SHA-256 by name), not where they lie."""
+        """Return the SHA-256 of everything that decides an object: for programs their content (SHA-256 by name), not
+        their path.
+        """
         without = {"profiles"} if not self.profiles else set()
         return digest({**self.model_dump(mode="json", exclude=without), "programs": programs})
 
@@ -99,4 +103,4 @@ class Delegation(Frozen):
 
     plan: Resolved
     strict: bool
-    """The build fails unless every object that was compiled is on record."""
+    """Whether the build fails unless every compiled object is on record."""

@@ -1,4 +1,4 @@
-"""Who compiles what by a plan, and who compiled what in an image: for people and for `--json`."""
+"""The compiler of each file by a plan, and of each object in an image: for people and for `--json`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILES_SHOWN = 20
 
 
 class PlanView(Frozen):
-    """A plan that can be had here."""
+    """A plan that is possible here."""
 
     plan: Resolved
     files: dict[str, tuple[str, ...]]
@@ -27,7 +27,7 @@ class PlanView(Frozen):
 
 
 class ImageView(Frozen):
-    """Who made the objects of an image."""
+    """The compilers of an image's objects."""
 
     image: str
     summary: str
@@ -35,7 +35,7 @@ class ImageView(Frozen):
 
 
 def plan_view(written: DelegationPlan, source: Source, reference: Toolchain, state: State) -> PlanView:
-    """Resolve a plan for a source; raises what `resolve` raises."""
+    """Resolve a plan for a source. Raise the errors of `resolve`."""
     plan = resolve(written, source.tree, source.identity.spec, reference, state).plan
     files: dict[str, list[str]] = {rule.name: [] for rule in plan.rules}
     for file in source_files(source.tree):
@@ -45,7 +45,7 @@ def plan_view(written: DelegationPlan, source: Source, reference: Toolchain, sta
 
 
 def image_view(image: Image) -> ImageView | None:
-    """What ccd recorded when an image was built; None if it had no part in it."""
+    """Return the records of ccd from the build of an image; None if it had no part in it."""
     if not image.record.objects:
         return None
     made = read_records(image.directory / FILE)
@@ -53,7 +53,7 @@ def image_view(image: Image) -> ImageView | None:
 
 
 def summary(counts: dict[str, int], made: Records) -> str:
-    """In one line: `gcc-12 742 objects; clang-19 48 objects, 12 by way of assembler`."""
+    """Return one line: `gcc-12 742 objects; clang-19 48 objects, 12 by way of assembler`."""
     return "; ".join(_of(compiler, made.objects) for compiler in counts)
 
 
@@ -68,7 +68,7 @@ def _of(compiler: str, objects: Sequence[ObjectRecord]) -> str:
 
 
 def plan_lines(view: PlanView) -> Iterator[str]:
-    """Rules, and the files that each decides for."""
+    """Yield the rules, and the files that each decides for."""
     plan = view.plan
     others = [name for name in plan.compilers if name != plan.reference]
     yield f"reference: {plan.reference}, for all that no rule chooses; further compilers: {', '.join(others) or 'none'}"
@@ -89,7 +89,9 @@ def _done(rule: ResolvedRule) -> str:
 
 
 def image_lines(view: ImageView) -> Iterator[str]:
-    """The objects that a rule changed, with what was done to each; then the probes that compilers disagreed on."""
+    """Yield the objects that a rule changed, with what was done to each; then the probes that compilers disagreed
+    on.
+    """
     yield f"image {view.image[:12]}: {view.summary}"
     changed = [record for record in view.records.objects if record.answer != "passed"]
     for record in sorted(changed, key=lambda record: record.source):

@@ -68,12 +68,12 @@ KNOBS: tuple[Knob, ...] = (
     block.KNOB,
     cmdline.KNOB,
 )
-"""Every field of the recipe, in the order in which they contribute: what comes later goes later on a command."""
+"""Every field of the recipe, in the order in which they contribute: the last goes last on a command."""
 
 MATRIX_KNOBS = tuple(knob.field for knob in KNOBS if knob.in_matrix)
 
 YIELDING = ("kdyno", "kconfig", "fragment ")
-"""Who may be overruled by whoever asks later; between the others a contradiction is an error."""
+"""Origins that later requests may overrule; between the others a contradiction is an error."""
 
 
 Written = TypeVar("Written", bound=RecipeSpec)
@@ -85,13 +85,13 @@ class ContradictoryAsks(UserError):
 
 
 def check(recipe: Recipe, host: Host) -> None:
-    """Raise UserError for what knobs refuse before there is a source."""
+    """Raise UserError for values that knobs refuse before there is a source."""
     for knob in KNOBS:
         knob.check(getattr(recipe, knob.field), host)
 
 
 def contributions(recipe: Recipe, context: Context, *, only_runtime: bool = False) -> Contribution:
-    """What the recipe adds to a build, or asks of a kernel that is built; each knob has said whether it can be had."""
+    """Return what the recipe adds to a build, or requests of a kernel that is built; each knob has been checked."""
     chosen = {knob: getattr(recipe, knob.field) for knob in KNOBS if knob.runtime or not only_runtime}
     for knob, value in chosen.items():
         knob.check(value, context)
@@ -99,12 +99,14 @@ def contributions(recipe: Recipe, context: Context, *, only_runtime: bool = Fals
 
 
 def located(recipe: Written, base: Path) -> Written:
-    """The recipe with its paths absolute; relative ones start from `base`. Raises NameUnfit."""
+    """Return the recipe with its paths absolute; relative ones start from `base`. Raise NameUnfit."""
     return recipe.model_copy(update={knob.field: knob.located(getattr(recipe, knob.field), base) for knob in KNOBS})
 
 
 def decided(contribution: Contribution) -> dict[str, KconfigRequest]:
-    """One ask for each symbol: among inline symbols and fragments the last wins; a knob can't be overruled."""
+    """Return one request for each symbol: among inline symbols and fragments the last wins; a knob can't be
+    overruled.
+    """
     asks: dict[str, KconfigRequest] = {}
     for request in contribution.asks:
         before = asks.get(request.symbol)

@@ -1,4 +1,4 @@
-"""What a knob is: one field of the recipe, what its value adds to a build, and what an experiment may do with it."""
+"""A knob: one field of the recipe, the contribution of its value to a build, and its role in an experiment."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class KconfigRequest(Frozen):
     symbol: str
     value: str
     by: str
-    """Who asked, for people: `opt = "Os"`, `kconfig`, `small.config:3`."""
+    """The origin, for people: `opt = "Os"`, `kconfig`, `small.config:3`."""
 
 
 class Contribution(Frozen):
-    """What one value of one knob adds to a build."""
+    """The contribution of one value of one knob to a build."""
 
     kcflags: tuple[str, ...] = ()
     kcppflags: tuple[str, ...] = ()
@@ -39,33 +39,35 @@ class Contribution(Frozen):
     asks: tuple[KconfigRequest, ...] = ()
     patches: tuple[Patch, ...] = ()
     environment: dict[str, str] = Field(default_factory=dict)
-    """Set for every make. It may decide the last link, and is part of the image's key; no object may depend on it."""
+    """Variables set for every make. They may decide the last link, and are part of the image's key; no object may
+    depend on them.
+    """
     inputs: tuple[Input, ...] = ()
     """Files that words of make or values of the environment name by their placeholders, `@order@`."""
     delegation: DelegationPlan | None = None
-    """Which files ccd chooses otherwise for, as written."""
+    """The files for which ccd makes another choice, as written."""
     profiles: tuple[ProfileUse, ...] = ()
-    """What ccd gives clang a part of, for each source; their inputs are among `inputs`."""
+    """Profiles of which ccd gives clang a part for each source; their inputs are among `inputs`."""
     facts: tuple[str, ...] = ()
-    """What else decides the image, such as what `native` stands for here; part of its key."""
+    """Other facts that decide the image, such as the meaning of `native` here; part of its key."""
     needs: tuple[str, ...] = ()
     """Flags of /proc/cpuinfo without which the image meets an illegal instruction."""
     notes: tuple[str, ...] = ()
-    """What a reader should know of how the value was understood."""
+    """Notes for a reader on how the value was understood."""
 
 
 Trained = Callable[[str, Training, str], Input]
-"""From the name of an input, its training and its exporter (by its name in run/exporters.py) to the input."""
+"""From the name of an input, its training and its exporter (by its name in runs/exporters.py) to the input."""
 
 
 def no_boots(name: str, training: Training, exporter: str) -> Input:  # noqa: ARG001
-    """What stands in a Context where no boots can be planned."""
-    raise AssertionError(f"only run/prepare.py can plan the training on {training.variant} that {name} needs")
+    """Raise an error: the training function of a Context that can't plan boots."""
+    raise AssertionError(f"only runs/prepare.py can plan the training on {training.variant} that {name} needs")
 
 
 @dataclass(frozen=True)
 class Host:
-    """What a knob may look at before there is a source."""
+    """The facts that a knob may use before there is a source."""
 
     toolchain: Toolchain
     state: State
@@ -73,7 +75,7 @@ class Host:
 
 @dataclass(frozen=True, kw_only=True)
 class Context(Host):
-    """What a knob may look at when it contributes."""
+    """The facts that a knob may use when it contributes."""
 
     source: Source
     cpu: Callable[[], Cpu]
@@ -81,16 +83,16 @@ class Context(Host):
     trained: Trained = no_boots
     """The input that a training gives: its digest is known, and it is made before the build."""
     patches: tuple[str, ...] = ()
-    """Those of the recipe: a patch may be what another knob goes by."""
+    """The patches of the recipe: another knob may use one."""
 
 
 def as_it_is(value: Any, base: Path) -> Any:  # noqa: ARG001
-    """Most values hold no paths."""
+    """Return the value unchanged: most values hold no paths."""
     return value
 
 
 def every_value(value: Any, host: Host) -> None:
-    """Nothing can be said against most values as long as there is no source."""
+    """Accept every value: most can't be refused as long as there is no source."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class Knob:
 
 
 def combined(contributions: Iterable[Contribution]) -> Contribution:
-    """All contributions as one, in order. What two knobs give in the same words goes to the compiler or make once."""
+    """Return all contributions as one, in order. Arguments that two knobs share go to the compiler or make once."""
     parts = list(contributions)
     return Contribution(
         kcflags=tuple(word for words in dict.fromkeys(part.kcflags for part in parts) for word in words),

@@ -12,15 +12,15 @@ from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
 
 
 class BlockNeedsLocal(UserError):
-    message = "block: a kernel that is booted can't be told {name}, since no word of its command line says that"
+    message = "block: a kernel that is booted can't be told {name}, since no parameter of its command line sets it"
     hint = (
-        'take type = "local" in [machine]; in a guest the command of a workload may write it into '
+        'use type = "local" in [machine]; in a guest the command of a workload may write it into '
         "/sys/block/DEVICE/queue itself"
     )
 
 
 def check(value: Mapping[str, str | int], host: Host) -> None:  # noqa: ARG001
-    """Raises BlockNeedsLocal."""
+    """Raise BlockNeedsLocal."""
     for name in value:
         raise BlockNeedsLocal(name=name)
 

@@ -15,7 +15,9 @@ from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
 from kdyno.kernel.toolchain import Toolchain
 
 SANE = re.compile(r"-[A-Za-z0-9_=+.,:%-]+")
-"""What make and a shell pass on as it is. No slash: the content of a file would not be part of the image's key."""
+"""Characters that make and a shell pass on unchanged. No slash: the content of a file would not be part of the image's
+key.
+"""
 TAKEN = (
     (re.compile(r"-O.*"), "set `opt`"),
     (re.compile(r"-m(arch|cpu)=.*"), "set `march`"),
@@ -25,15 +27,15 @@ TAKEN = (
     (re.compile(r"-f(auto-|cs-)?profile.*|-fbranch-probabilities.*|-fbasic-block-sections.*"), "set `profile`"),
     (re.compile(r"-f(test-)?coverage.*"), "set `profile`"),
 )
-"""What a knob of its own is for: it does more than the word, or knows when it can't be had."""
+"""Words that have a knob of their own: it does more than the word, or knows when it isn't possible."""
 KINDS = re.compile(r"-[fmWDU].+|--param=.+")
 """Choices of code, warnings and macros. Other words name files, other outputs or other steps than compiling."""
 OTHER_STEPS = re.compile(r"-fplugin.*|-fdump.*|-fopt-info.*|-fsave-.*|-fsanitize-.*list=.*|-W[alp],.*")
 
 
 class WordUnfit(UserError):
-    message = 'cflags: "{word}" is none that kdyno can give to every compile: {why}'
-    hint = "it takes -f..., -m..., -W..., -D..., -U... and --param=NAME=VALUE, each one word, without a slash"
+    message = 'cflags: "{word}" cannot be passed to every compilation: {why}'
+    hint = "give -f..., -m..., -W..., -D..., -U... or --param=NAME=VALUE, each one word, without a slash"
 
 
 class KnobExists(UserError):
@@ -43,7 +45,7 @@ class KnobExists(UserError):
 
 class WordRefused(UserError):
     message = 'cflags: {name} {version} refuses "{word}": {complaint}'
-    hint = "`{name} --help=optimizers` (gcc) or its manual has what it knows"
+    hint = "run `{name} --help=optimizers` (gcc), or see its manual, for the words that it knows"
 
 
 def check(value: Iterable[str], host: Host) -> None:
@@ -58,7 +60,7 @@ def contribute(value: tuple[str, ...], context: Context) -> Contribution:  # noq
 
 
 def check_word(word: str) -> None:
-    """Raise unless it is a word that chooses code for every C file alike. Pure."""
+    """Raise an error unless it is a word that chooses code for every C file alike. Pure."""
     if not SANE.fullmatch(word):
         raise WordUnfit(word=word, why="it has a character that make or a shell would read, or names a file")
     for pattern, instead in TAKEN:

@@ -14,7 +14,9 @@ class CmdlineWordUnfit(UserError):
 
 
 def check(value: Sequence[str], host: Host) -> None:  # noqa: ARG001
-    """Each entry is one word; a quoted value may hold spaces, as the kernel's own parser has it."""
+    """Raise an error unless each entry is one word; a quoted value may hold spaces, as the kernel's own parser has
+    it.
+    """
     for word in value:
         if not word or not word.isprintable():
             raise CmdlineWordUnfit(word=word, why="it is empty or not printable")

@@ -15,26 +15,26 @@ from kdyno.kernel.lkd import BINARY
 
 
 def check(value: str | DelegationPlan | None, host: Host) -> None:  # noqa: ARG001
-    """Raises what reading a plan raises."""
+    """Raise the errors of reading a plan."""
     if value is not None:
         written(value)
 
 
 def contribute(value: str | DelegationPlan | None, context: Context) -> Contribution:  # noqa: ARG001
-    """The plan as written; `delegated` holds it against the host and the tree, together with profiles."""
+    """Return the plan as written; `delegated` checks it against the host and the tree, together with profiles."""
     if value is None:
         return Contribution()
     return Contribution(delegation=written(value))
 
 
 def written(value: str | DelegationPlan) -> DelegationPlan:
-    """The plan with what it extends. Raises PlanUnreadable, BadPlan and CyclicExtends."""
+    """Return the plan with those that it extends. Raise PlanUnreadable, BadPlan and CyclicExtends."""
     return load(Path(value)) if isinstance(value, str) else whole(value)
 
 
 def delegated(contribution: Contribution, context: Context) -> tuple[Contribution, Delegation | None]:
-    """The whole contribution with what ccd needs for its plan and its profiles, and what ccd is told; None where there
-    are neither. Rules may differ between images of one object directory; compilers and profiles not.
+    """Return the whole contribution with ccd's needs for its plan and its profiles, and ccd's input; None if there are
+    neither. Rules may differ between images of one object directory; compilers and profiles may not.
     """
     if contribution.delegation is None and not contribution.profiles:
         return contribution, None
@@ -49,7 +49,7 @@ def delegated(contribution: Contribution, context: Context) -> tuple[Contributio
 
 
 def located(value: str | DelegationPlan | None, base: Path) -> str | DelegationPlan | None:
-    """The plan's path, or the paths in it, made absolute; relative ones start from `base`. Raises NameUnfit."""
+    """Return the plan's path, or the paths in it, made absolute; relative ones start from `base`. Raise NameUnfit."""
     if isinstance(value, str):
         return absolute(value, base)
     return value and value.located(base)

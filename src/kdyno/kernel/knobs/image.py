@@ -1,6 +1,6 @@
-"""image = "/boot/vmlinuz-6.12": a kernel that is built already, in the place of a recipe; see docs/built-kernels.md.
+"""image = "/boot/vmlinuz-6.12": a kernel that is built already, instead of a recipe; see docs/built-kernels.md.
 
-It is looked at before all else (see kernel/built_kernels), and adds nothing to a build, since there is none.
+It is read before everything else (see kernel/built_kernels), and adds nothing to a build, since there is none.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from kdyno.base.names import absolute
 from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
 
 DEBIAN = "debian:"
-"""What the name of a package stands after."""
+"""The prefix of the name of a package."""
 
 
 class NothingToBuild(UserError):
     message = "{image} is a built kernel, and this needs one that kdyno builds"
-    hint = "take a variant without `image`"
+    hint = "use a variant without `image`"
 
 
 def check(value: str | None, host: Host) -> None:  # noqa: ARG001
-    """Raises NothingToBuild: who plans a build has no use for a kernel that is built."""
+    """Raise NothingToBuild: a plan of a build can't use a kernel that is built."""
     if value is not None:
         raise NothingToBuild(image=value)
 
@@ -31,7 +31,7 @@ def contribute(value: str | None, context: Context) -> Contribution:  # noqa: AR
 
 
 def located(value: str | None, base: Path) -> str | None:
-    """The path made absolute, unless it is a package. Raises NameUnfit."""
+    """Return the path made absolute, unless it is a package. Raise NameUnfit."""
     return value if value is None or value.startswith(DEBIAN) else absolute(value, base)
 
 

@@ -20,17 +20,18 @@ BARE = re.compile(r"[ymn]|0[xX][0-9A-Fa-f]+|-?[0-9]+")
 """Values that .config writes without quotes."""
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 COMMANDS = re.compile(r"[$`;&|<>\\\x00-\x1f\x7f]")
-"""What begins, ends or redirects a command. Make includes all values as they are, and puts some into commands."""
+"""Characters that begin, end or redirect a command. Make includes all values as they are, and puts some into commands.
+"""
 ARGUMENTS = ("INITRAMFS_SOURCE",)
 """Symbols whose words are arguments of a script of the kernel: that one takes `-o FILE`, to write to."""
 SHOWN = 80
 """Characters of a value, in messages."""
 MOST_BYTES = 10_000_000
-"""Of a configuration or a fragment; a .config with all options is 0.3 MB."""
+"""Bytes of a configuration or a fragment; a .config with all options is 0.3 MB."""
 
 
 class SymbolUnfit(UserError):
-    message = "`{symbol}` is no name of a Kconfig symbol"
+    message = "`{symbol}` is not a valid name of a Kconfig symbol"
     hint = "letters, digits and underscores, with or without CONFIG_"
 
 
@@ -49,18 +50,18 @@ class ValueRuns(UserError):
 
 class FragmentMissing(UserError):
     message = "can't read the Kconfig fragment {path}: {why}"
-    hint = "paths in an experiment are relative to its file"
+    hint = "check the path: those in an experiment are relative to its file"
 
 
 class FragmentUnfit(UserError):
-    """The line itself isn't shown: a file that is no fragment may be anything, such as a key."""
+    """A line of a fragment is not valid. The line itself isn't shown: such a file may be anything, such as a key."""
 
-    message = "{path}:{line}: line {line} is no line of Kconfig"
-    hint = "a line is CONFIG_SYMBOL=value, or `# CONFIG_SYMBOL is not set`, or a comment"
+    message = "{path}:{line}: line {line} is not a line of Kconfig"
+    hint = "write CONFIG_SYMBOL=value, or `# CONFIG_SYMBOL is not set`, or a comment"
 
 
 def check(value: Mapping[str, KconfigValue], host: Host) -> None:  # noqa: ARG001
-    """Raises SymbolUnfit, ValueUnfit and ValueRuns."""
+    """Raise SymbolUnfit, ValueUnfit and ValueRuns."""
     refuse_commands(_all_inline(value))
 
 
@@ -70,7 +71,7 @@ def contribute(value: Mapping[str, KconfigValue], context: Context) -> Contribut
 
 
 def check_fragments(value: Sequence[str], host: Host) -> None:  # noqa: ARG001
-    """Raises FragmentMissing, FragmentUnfit and ValueRuns."""
+    """Raise FragmentMissing, FragmentUnfit and ValueRuns."""
     read_fragments(value)
 
 
@@ -80,7 +81,7 @@ def contribute_fragments(value: Sequence[str], context: Context) -> Contribution
 
 
 def read_fragments(paths: Sequence[str]) -> tuple[KconfigRequest, ...]:
-    """The asks of all fragments that a recipe names. Raises ValueRuns."""
+    """Return the asks of all fragments that a recipe names. Raise ValueRuns."""
     asks = tuple(request for path in paths for request in read_fragment(Path(path)))
     refuse_commands(asks)
     return asks
@@ -98,7 +99,7 @@ def _inline(name: str, value: KconfigValue) -> KconfigRequest:
 
 
 def spelled(symbol: str, value: KconfigValue) -> str:
-    """The value as .config spells it."""
+    """Return the value as .config spells it."""
     if isinstance(value, bool):
         return "y" if value else "n"
     text = str(value)
@@ -117,7 +118,7 @@ def refuse_commands(asks: Iterable[KconfigRequest]) -> None:
 
 
 def why_runs(symbol: str, value: str) -> str:
-    """How a value, as .config spells it, could get at a command of the build; empty if it can't. Pure.
+    """Return how a value, as .config spells it, could get at a command of the build; empty if it can't. Pure.
 
     Kbuild writes it to include/config/auto.conf without quotes, and the top Makefile includes that.
     """
@@ -130,7 +131,7 @@ def why_runs(symbol: str, value: str) -> str:
 
 
 def read_fragment(path: Path) -> list[KconfigRequest]:
-    """The asks of a fragment file."""
+    """Return the asks of a fragment file."""
     try:
         text = read_whole(path, MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
@@ -139,7 +140,7 @@ def read_fragment(path: Path) -> list[KconfigRequest]:
 
 
 def parse_fragment(text: str, origin: str) -> list[KconfigRequest]:
-    """The asks of a fragment, each with its origin (`fragment small.config`) and line as the one who asked."""
+    """Return the asks of a fragment, each with its origin (`fragment small.config`) and line as the one who asked."""
     asks = []
     for number, raw in enumerate(text.split("\n"), start=1):
         line = raw.strip()

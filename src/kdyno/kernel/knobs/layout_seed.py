@@ -11,7 +11,9 @@ FULL_LTO = "LTO_CLANG_FULL"
 
 
 def contribute(value: int | None, context: Context) -> Contribution:
-    """The same objects whatever the seed is: it is only in the environment, which none but lkd reads."""
+    """Return the contribution; objects are the same whatever the seed is: it is only in the environment, which only lkd
+    reads.
+    """
     if value is None:
         return Contribution()
     environment = {**lkd.environment(context.toolchain), lkd.SEED: str(value)}
@@ -19,7 +21,9 @@ def contribute(value: int | None, context: Context) -> Contribution:
 
 
 def ordered(by: str) -> Contribution:
-    """What every knob adds that orders functions, and what `combined` takes once. Raises ProgramMissing."""
+    """Return the common contribution of every knob that orders functions, which `combined` takes once. Raise
+    ProgramMissing.
+    """
     lkd.find_lkd()
     return Contribution(
         kcflags=(FLAG,),

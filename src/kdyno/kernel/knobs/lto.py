@@ -14,7 +14,7 @@ class LtoNeedsClang(UserError):
 
 
 def check(value: str, host: Host) -> None:
-    """Raises LtoNeedsClang."""
+    """Raise LtoNeedsClang."""
     if value != "none" and not host.toolchain.is_clang:
         raise LtoNeedsClang(value=value, name=host.toolchain.identity.name)
 

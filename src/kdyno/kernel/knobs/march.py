@@ -30,18 +30,21 @@ AUTO = "auto"
 class NotInPatch(UserError):
     message = 'march = "{value}": the patch has no entry for {cpu}'
     hint = (
-        "`kdyno march list` prints the names that it has entries for; without `patch:` any name of the compiler will do"
+        "run `kdyno march list` to see the names that it has entries for; without `patch:` any name of the "
+        "compiler will do"
     )
 
 
 def check(value: str | None, host: Host) -> None:
-    """Raises what the compiler refuses; what `auto` stands for is one of the names that it knows."""
+    """Raise the compiler's refusal; the name that `auto` stands for is always one that it knows."""
     if value is not None and (cpu := value.removeprefix(PATCH)) != AUTO:
         check_cpu("march", cpu, host.toolchain)
 
 
 def contribute(value: str | None, context: Context) -> Contribution:
-    """What the CPU's name stands for here is part of the image's key, and what it needs of the target is on record."""
+    """Return the contribution; the name that the CPU's name stands for here is part of the image's key, and its needs
+    of the target are on record.
+    """
     if value is None:
         return Contribution(needs=used_in_kernel(None, context.toolchain))
     through_patch = value.startswith(PATCH)

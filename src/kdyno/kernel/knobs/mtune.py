@@ -7,7 +7,7 @@ from kdyno.kernel.march.compiler import check_cpu, native_facts
 
 
 def check(value: str | None, host: Host) -> None:
-    """Raises what the compiler refuses."""
+    """Raise the compiler's refusal."""
     if value is not None:
         check_cpu("mtune", value, host.toolchain)
 

@@ -14,25 +14,25 @@ from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
 from kdyno.kernel.knobs.layout_seed import ordered
 
 NAME = "order"
-"""Of the knob and of its input."""
+"""The name of the knob and of its input."""
 FUNCTION = re.compile(rb"[\w.$]+", re.ASCII)
 SHOWN = 60
 """Bytes of a line in a message."""
 
 
 class OrderUnfit(UserError):
-    message = "{path} is no order of functions: {why}"
-    hint = "one function a line, as `ld.lld --symbol-ordering-file` takes it; `#` starts a comment"
+    message = "{path} is not a valid function order: {why}"
+    hint = "write one function a line, as `ld.lld --symbol-ordering-file` takes it; `#` starts a comment"
 
 
 def check(value: str | None, host: Host) -> None:  # noqa: ARG001
-    """Raises what `check_file` raises."""
+    """Raise the errors of `check_file`."""
     if value is not None:
         check_file(Path(value))
 
 
 def contribute(value: str | None, context: Context) -> Contribution:
-    """The same objects whatever the order is: only lkd reads it."""
+    """Return the contribution; objects are the same whatever the order is: only lkd reads it."""
     if value is None:
         return Contribution()
     order = read_input(NAME, Path(value), context.state)
@@ -48,7 +48,7 @@ def check_file(path: Path) -> None:
         raise InputUnreadable(path=path, name=NAME, why=error.strerror) from error
     names = [line.partition(b"#")[0].strip() for line in text.splitlines()]
     if not any(names):
-        raise OrderUnfit(path=path, why="it names none")
+        raise OrderUnfit(path=path, why="it names no function")
     for number, name in enumerate(names, start=1):
         if name and not FUNCTION.fullmatch(name):
             shown = name[:SHOWN].decode(errors="backslashreplace")

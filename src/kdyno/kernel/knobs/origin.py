@@ -1,6 +1,6 @@
 """source = "git:linux#v6.6" and config = "file:.config": what a variant is built from, where not what the others are.
 
-They are the first things that a build looks up (see run/prepare.py), and add nothing to it later.
+They are the first things that a build looks up (see runs/prepare.py), and add nothing to it later.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ def contribute(value: str | None, context: Context) -> Contribution:  # noqa: AR
 
 
 def located_config(spec: str | None, base: Path) -> str | None:
-    """The spec with its path, if it has one, made absolute; relative ones start from `base`. Raises NameUnfit."""
+    """Return the spec with its path, if it has one, made absolute; relative ones start from `base`. Raise
+    NameUnfit.
+    """
     if spec is None:
         return None
     if spec.startswith("file:"):

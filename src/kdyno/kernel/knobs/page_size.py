@@ -12,13 +12,13 @@ from kdyno.kernel.own_patches import release_of
 from kdyno.kernel.recipe import PAGE_SIZES, page_size_words
 
 OLDEST = (6, 12)
-"""That takes thp_anon= on its command line."""
+"""The first version that accepts thp_anon= on its command line."""
 WORDS = ("always", "madvise")
 
 
 class UnknownSize(UserError):
     message = 'page_size can\'t be "{value}": there are {sizes}, "always" and "madvise"'
-    hint = "a size is a power of two; huge pages begin with four pages, and end with the 2M of one page table"
+    hint = "give a power of two; huge pages begin with four pages, and end with the 2M of one page table"
 
 
 class NoSuchSizes(UserError):
@@ -27,13 +27,13 @@ class NoSuchSizes(UserError):
 
 
 def check(value: str | None, host: Host) -> None:  # noqa: ARG001
-    """Raises UnknownSize."""
+    """Raise UnknownSize."""
     if value not in (None, *PAGE_SIZES, *WORDS):
         raise UnknownSize(value=value, sizes=", ".join(f'"{size}"' for size in PAGE_SIZES))
 
 
 def contribute(value: str | None, context: Context) -> Contribution:
-    """The same image for all sizes: only the command line differs."""
+    """Return the contribution; the image is the same for all sizes: only the command line differs."""
     if value is None:
         return Contribution()
     words = page_size_words(value, context.patches)

@@ -16,14 +16,14 @@ from kdyno.kernel.patches import read_patches
 
 
 def check(value: Sequence[str], host: Host) -> None:  # noqa: ARG001
-    """Raises UnknownPatch for a name of none of kdyno's own, and what reading the others raises."""
+    """Raise UnknownPatch for a name that is not one of kdyno's own, and the errors of reading the others."""
     read_patches(given_files(value))
 
 
 def contribute(value: Sequence[str], context: Context) -> Contribution:
-    """What they hold is checked; whether they apply comes out when they are applied.
+    """Return the contribution. The content of patches is checked; only applying them shows whether they apply.
 
-    Raises UnknownPatch, and NotForVersion for a patch of kdyno's own that isn't for this source.
+    Raise UnknownPatch, and NotForVersion for a patch of kdyno's own that isn't for this source.
     """
     paths = [str(file_of(entry, context.source.identity)) if is_name(entry) else entry for entry in value]
     asks = (
@@ -35,7 +35,7 @@ def contribute(value: Sequence[str], context: Context) -> Contribution:
 
 
 def located(value: Sequence[str], base: Path) -> tuple[str, ...]:
-    """Files absolute, relative ones from `base`; the names of kdyno's own patches stay. Raises NameUnfit."""
+    """Files absolute, relative ones from `base`; the names of kdyno's own patches stay. Raise NameUnfit."""
     return tuple(entry if is_name(entry) else absolute(entry, base) for entry in value)
 
 

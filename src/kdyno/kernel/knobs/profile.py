@@ -20,10 +20,11 @@ from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob, combined
 from kdyno.kernel.knobs.layout_seed import ordered
 from kdyno.kernel.recipe import USES, Profile, ProfileSettings, ProfileSpec, ProfileUse, Recipe, Training
 from kdyno.kernel.toolchain import Toolchain
+from kdyno.measure.workload.definition import is_file
 
 NAME = "profile"
 OLDEST_CLANG = {"autofdo": 17, "propeller": 19}
-"""What the kernel's own makefiles ask for (Kconfig's AUTOFDO_CLANG and PROPELLER_CLANG, since 6.13)."""
+"""The versions that the kernel's own makefiles require (Kconfig's AUTOFDO_CLANG and PROPELLER_CLANG, since 6.13)."""
 BLOCK_MAP = "-fbasic-block-address-map"
 """The blocks of each function, with the numbers that clusters name them by (clang 19)."""
 
@@ -39,14 +40,18 @@ class ClangTooOld(UserError):
 
 
 WHY_NOT_GCC = {
-    "autofdo": "what gcc reads of sampled profiles names static functions without their file, and kernels have many of "
-    "one name",
+    "autofdo": (
+        "the sampled profiles that gcc reads name static functions without their file, and kernels have many of one "
+        "name"
+    ),
     "propeller": "gcc can't place the blocks of a function",
 }
 
 
 def check(value: Profile | None, host: Host) -> None:
-    """Raises NeedsClang, ClangTooOld or NotCounting for what the compiler can't do, and what a file given refuses."""
+    """Raise NeedsClang, ClangTooOld or NotCounting for uses that the compiler doesn't support, and the refusal of a
+    given file.
+    """
     if value is None:
         return
     for use in (*value.use, value.trained_for):
@@ -57,7 +62,9 @@ def check(value: Profile | None, host: Host) -> None:
 
 
 def contribute(value: Profile | None, context: Context) -> Contribution:
-    """What all uses add. The inputs that are made of boots are planned here, with all that has to come before them."""
+    """Return the contribution of all uses. The inputs that are made from boots are planned here, with all that has to
+    come before them.
+    """
     if value is None:
         return Contribution()
     makers = {"pgo": _pgo, "autofdo": _autofdo, "propeller": _propeller, "order": _order}
@@ -122,7 +129,7 @@ def _propeller(_: Profile, profile: Input, __: Context) -> Contribution:
 
 
 def _compiled_by(profile: Input, option: str, add: tuple[str, ...], linked: str) -> Contribution:
-    """A profile that ccd cuts for each source, and that the link is told of where that compiles."""
+    """Return the contribution of a profile that ccd cuts for each source; the link is told of it if that compiles."""
     use = resolved.ProfileUse(name=profile.name, file=f"../{DIRECTORY}/{profile.file_name}", option=option, add=add)
     return Contribution(
         inputs=(profile,),
@@ -154,14 +161,14 @@ def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
 
 
 def _exporter(use: ProfileUse, context: Context) -> str:
-    """The name of what makes it, in run/exporters.py: compilers count each in their own way."""
+    """Return the name of what makes it, in runs/exporters.py: compilers count each in their own way."""
     if use != "pgo":
         return use
     return "pgo-clang" if context.toolchain.is_clang else "pgo-gcc"
 
 
 def _booted(value: Profile, use: ProfileUse, trainee: Recipe) -> Recipe:
-    """The kernel that a use is trained on: the recipe with the uses that come before it.
+    """Return the kernel that a use is trained on: the recipe with the uses that come before it.
 
     The code of the next round's sample profile is that of the last round's, without its layout: what llvm-profgen makes
     of functions in pieces is less.
@@ -183,7 +190,7 @@ def _booted(value: Profile, use: ProfileUse, trainee: Recipe) -> Recipe:
 def located(value: ProfileSpec | None, base: Path) -> ProfileSpec | None:
     if value is None:
         return None
-    train = value.train and tuple(absolute(name, base) if name.endswith(".toml") else name for name in value.train)
+    train = value.train and tuple(absolute(name, base) if is_file(name) else name for name in value.train)
     from_ = None if value.from_ is None else absolute(value.from_, base)
     families = tuple(_located_family(name, base) for name in value.families)
     return value.model_copy(update={"train": train, "from_": from_, "families": families})

@@ -40,18 +40,18 @@ NO_KERNEL = ("Documentation", "samples", "scripts", "tools", "usr", ".git")
 
 
 class ProfileOfOtherCode(UserError):
-    message = "{path} is no profile of this kernel: the source has none of its {count} functions, such as {name}"
-    hint = "name a profile that was made of this kernel; `kdyno profile stale PROFILE VMLINUX` compares one"
+    message = "{path} is not a profile of this kernel: the source has none of its {count} functions, such as {name}"
+    hint = "name a profile that was made from this kernel; `kdyno profile stale PROFILE VMLINUX` compares one"
 
 
 class ProfileUnfit(UserError):
-    message = "{path} is no {kind}: {why}"
+    message = "{path} is not a {kind}: {why}"
     hint = "{way_out}"
 
 
 class ProfileOfOtherGcc(UserError):
     message = "{path} was counted by code of gcc {counted}, and {name} is version {version}"
-    hint = "gcc reads the counters of its own release only: compile with that one, or train again"
+    hint = "use that release, since gcc reads only the counters of its own, or train again"
 
 
 def check(use: ProfileUse, path: Path, toolchain: Toolchain) -> None:
@@ -65,7 +65,9 @@ def check(use: ProfileUse, path: Path, toolchain: Toolchain) -> None:
         case "propeller":
             _check_clusters(path)
         case "autofdo":
-            way_out = "`kdyno profile cover RECORD --vmlinux FILE -o PROFILE` makes one; was it cut short, or edited?"
+            way_out = (
+                "if it was cut short or edited, make it again: `kdyno profile cover RECORD --vmlinux FILE -o PROFILE`"
+            )
             _listing(path, use, "sample profile of clang", ["--sample"], way_out)
         case "pgo" if toolchain.is_clang:
             _check_ir_profile(path)
@@ -82,7 +84,7 @@ def require_known(path: Path, tree: Path) -> None:
 
 
 def _occurs(names: Sequence[str], tree: Path) -> bool:
-    """Whether one of the names is somewhere in the source: the first place ends the search."""
+    """Return whether one of the names is somewhere in the source: the first place ends the search."""
     left_out = [f"--exclude-dir={name}" for name in NO_KERNEL]
     kinds = ["--include=*.c", "--include=*.h", "--include=*.S"]
     done = attempt(
@@ -95,7 +97,7 @@ def _occurs(names: Sequence[str], tree: Path) -> bool:
 
 def _check_ir_profile(path: Path) -> None:
     kind = "profile of a kernel that clang instrumented"
-    way_out = "clang -fprofile-generate and llvm-profdata merge make one; was it cut short, or edited?"
+    way_out = "if it was cut short or edited, make it again with clang -fprofile-generate and llvm-profdata merge"
     listing = _listing(path, "pgo", kind, [], way_out)
     level = LEVEL.search(listing)
     if level is None or level[1] != "IR":
@@ -110,19 +112,19 @@ def _check_ir_profile(path: Path) -> None:
 
 
 def _listing(path: Path, use: ProfileUse, kind: str, words: list[str], way_out: str) -> str:
-    """What `llvm-profdata show` prints of it. Raises InputUnreadable and ProfileUnfit."""
+    """Return the output of `llvm-profdata show` for it. Raise InputUnreadable and ProfileUnfit."""
     first = _first_bytes(path, use)
     if first.isascii() and not _ends_a_line(path):
-        raise ProfileUnfit(path=path, kind=kind, why="it ends amid a line", way_out=way_out)
+        raise ProfileUnfit(path=path, kind=kind, why="it ends within a line", way_out=way_out)
     done = attempt([find_tool("llvm-profdata"), "show", *words, str(path)], guarded=True)
     if done.returncode != 0:
-        why = (done.stderr.strip().splitlines() or ["llvm-profdata doesn't read it"])[-1]
+        why = (done.stderr.strip().splitlines() or ["llvm-profdata can't read it"])[-1]
         raise ProfileUnfit(path=path, kind=kind, why=why, way_out=way_out)
     return done.stdout
 
 
 def _ends_a_line(path: Path) -> bool:
-    """Of a file that isn't empty; llvm-profdata says itself that an empty one is none."""
+    """Return whether a file that isn't empty ends with a line end; llvm-profdata itself refuses an empty one."""
     with path.open("rb") as file:
         end = file.seek(0, 2)
         file.seek(max(end - 1, 0))
@@ -132,7 +134,7 @@ def _ends_a_line(path: Path) -> bool:
 def _check_clusters(path: Path) -> None:
     first = _first_bytes(path, "propeller").partition(b"\n")[0]
     if first.strip() not in (b"v1", b"v0") and not first.startswith(b"!"):
-        way_out = "`kdyno profile export --format propeller` writes one"
+        way_out = "make one with `kdyno profile export --format propeller`"
         raise ProfileUnfit(path=path, kind="list of clusters", why="its first line isn't `v1`", way_out=way_out)
 
 
@@ -148,7 +150,7 @@ def _check_counters(path: Path, toolchain: Toolchain) -> None:
     bad = next((number for number, pair in enumerate(pairs) if not _is_counted(*pair)), None)
     if bad is not None or not pairs or lines[-1]:
         why = f"line {1 + 2 * (len(pairs) if bad is None else bad)} doesn't begin the counters of an object"
-        way_out = "`kdyno profile pull HOST -o DIR` writes one; was it cut short, or edited?"
+        way_out = "if it was cut short or edited, make it again: `kdyno profile pull HOST -o DIR`"
         raise ProfileUnfit(path=path, kind="profile of gcc", why=why, way_out=way_out)
     _, minor, ones, tens = bytes.fromhex(pairs[0][1][8:16].decode("ascii"))
     counted = f"{(tens - ord('A')) * 10 + ones - ord('0')}.{chr(minor)}"

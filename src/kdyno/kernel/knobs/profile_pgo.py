@@ -17,7 +17,7 @@ BY = 'profile, use = ["pgo"]'
 CLANG_COUNTS = "CFLAGS_GCOV=-fprofile-generate -mllvm -disable-vp=true"
 """clang's counters without its runtime: profiles of values need one."""
 CLANG_SECTIONS = "__llvm_prf_cnts __llvm_prf_data __llvm_prf_names"
-"""Of its counters. The linker, left alone, puts them among what the kernel frees after boot."""
+"""The section of its counters. The linker by itself would put them into memory that the kernel frees after boot."""
 NEEDED = {
     "gcc": ("DEBUG_FS", "GCOV_KERNEL", "GCOV_PROFILE_ALL"),
     "clang": ("DEBUG_FS", "GCOV_KERNEL", "GCOV_PROFILE_ALL", "PROC_KCORE"),
@@ -39,8 +39,8 @@ RELEASES = {"gcc": range(12, 17), "clang": range(19, 21)}
 
 
 class NotCounting(UserError):
-    message = 'use = ["pgo"] can be had with gcc 12 to 16 and clang 19 and 20, and {name} is version {version}'
-    hint = "kdyno reads the counters of these releases only: set `toolchain` to one of them in the same variant"
+    message = 'use = ["pgo"] requires gcc 12 to 16 or clang 19 or 20, and {name} is version {version}'
+    hint = "set `toolchain` to one of these releases in the same variant: kdyno reads the counters of no others"
 
 
 def require(toolchain: Toolchain) -> None:
@@ -51,7 +51,7 @@ def require(toolchain: Toolchain) -> None:
 
 
 def counting(toolchain: Toolchain) -> Contribution:
-    """What the kernel that is booted for training adds."""
+    """Return the contribution for the kernel that is booted for training."""
     family = "clang" if toolchain.is_clang else "gcc"
     return Contribution(
         asks=tuple(KconfigRequest(symbol=symbol, value="y", by=BY) for symbol in NEEDED[family]),
@@ -61,7 +61,9 @@ def counting(toolchain: Toolchain) -> Contribution:
 
 
 def compiled_by(profile: Input, toolchain: Toolchain, thresholds: tuple[str, ...]) -> Contribution:
-    """What the tuned kernel adds. `thresholds` are LLVM's words for hot and cold; gcc reads them in the profile."""
+    """Return the contribution for the tuned kernel. `thresholds` are LLVM's words for hot and cold; gcc reads them in
+    the profile.
+    """
     words = tuple(word for threshold in thresholds for word in ("-mllvm", threshold))
     use = ProfileUse(
         name=profile.name,

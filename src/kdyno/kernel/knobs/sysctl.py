@@ -13,11 +13,14 @@ from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest,
 
 class SysctlUnfit(UserError):
     message = "sysctl: {name} can't be {value!r} on a kernel command line"
-    hint = "a value is a number or a word; one with blanks, such as net.ipv4.tcp_rmem's, goes only where nothing boots"
+    hint = (
+        "give a number or a word; a value with blanks, such as net.ipv4.tcp_rmem's, is possible only where nothing "
+        "boots"
+    )
 
 
 def check(value: Mapping[str, str | int], host: Host) -> None:  # noqa: ARG001
-    """Raises SysctlUnfit."""
+    """Raise SysctlUnfit."""
     for name, setting in value.items():
         text = str(setting)
         if not text or not text.isprintable() or " " in text or '"' in text:

@@ -6,7 +6,7 @@ from kdyno.kernel.knobs.base import Context, Contribution, Knob
 
 
 def contribute(value: str, context: Context) -> Contribution:
-    """The toolchain itself was found before; a recipe that names another one is a bug."""
+    """Return no contribution: the toolchain itself was found before; a recipe that names another one is a bug."""
     assert value == context.toolchain.identity.name
     return Contribution(make=context.toolchain.make)
 

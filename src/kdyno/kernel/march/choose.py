@@ -23,7 +23,7 @@ class Choice:
 
 
 def choose(cpu: Cpu, toolchain: Toolchain) -> Choice:
-    """The CPU's family if the compiler knows it and the CPU really has what it would use; else the next best.
+    """Return the CPU's family if the compiler knows it and the CPU really has what it would use; else the next best.
 
     That is an older family all of whose instructions this one has, or in the end an ISA level that the CPU has.
     """
@@ -41,7 +41,7 @@ def choose(cpu: Cpu, toolchain: Toolchain) -> Choice:
 
 
 def _candidates(family: March | None, level: int) -> Iterator[March]:
-    """The family and those before it, newest first; then the ISA levels that the CPU has, highest first."""
+    """Yield the family and those before it, newest first; then the ISA levels that the CPU has, highest first."""
     while family and not family.is_level:
         yield family
         family = table().get(family.after or "")

@@ -1,4 +1,4 @@
-"""What a compiler makes of a CPU's name: whether it takes it, and what it then uses in kernel code.
+"""A compiler's treatment of a CPU's name: whether it accepts it, and the features that it then uses in kernel code.
 
 It is always the compiler that is asked; the table only says which version would know a name that this one refuses.
 """
@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 
 from kdyno.base import process
-from kdyno.base.cpu_families import find, spelled, table
+from kdyno.base.cpu_families import compiler_names, find, table
 from kdyno.base.errors import UserError
 from kdyno.kernel.toolchain import Toolchain, installed
 
@@ -65,7 +65,7 @@ def check_cpu(flag: str, cpu: str, toolchain: Toolchain) -> None:
     }
     if row := find(cpu):
         raise CpuTooNew(needed=row.needed, others=_compilers_for(flag, cpu), **facts)
-    if names := spelled(cpu):
+    if names := compiler_names(cpu):
         row = find(names[0])
         known = row is None or refusal(flag, names[0], toolchain) is None
         more = "" if known or row is None else f"; {facts['name']} {facts['version']} lacks it: it needs {row.needed}; "
@@ -80,7 +80,7 @@ def check_cpu(flag: str, cpu: str, toolchain: Toolchain) -> None:
 
 
 def _compilers_for(flag: str, cpu: str) -> str:
-    """Which compiler to take for a CPU: one that is here and knows it, if there is one."""
+    """Return which compiler to take for a CPU: one that is here and knows it, if there is one."""
     here = [name for name in installed() if _refusal(flag, cpu, name) is None]
     if here:
         return f'{here[-1]} is here and knows it: toolchain = "{here[-1]}"'
@@ -88,32 +88,34 @@ def _compilers_for(flag: str, cpu: str) -> str:
 
 
 def refusal(flag: str, cpu: str, toolchain: Toolchain) -> str | None:
-    """What the compiler says against -march=CPU for 64-bit code; None: it takes it."""
+    """Return the compiler's message against -march=CPU for 64-bit code; None: it accepts it."""
     return _refusal(flag, cpu, toolchain.command)
 
 
 def _refusal(flag: str, cpu: str, compiler: str) -> str | None:
     if not SANE.fullmatch(cpu):
-        return "that is no name of a CPU"
+        return "that is not a valid name of a CPU"
     command = [compiler, "-m64", f"-{flag}={cpu}", "-E", "-x", "c", "/dev/null"]
     done = process.attempt(command, env={"LC_ALL": "C"})
     return None if done.returncode == 0 else done.stderr.strip()
 
 
 def known_cpus(complaint: str) -> list[str]:
-    """The names that gcc (`valid arguments ... are: a b;`) or clang (`valid target CPU values are: a, b`) offers."""
+    """Return the names that gcc (`valid arguments ... are: a b;`) or clang (`valid target CPU values are: a, b`)
+    offers.
+    """
     offered = re.search(r"^(?>.*?valid (?:arguments|target CPU values)).* are: ([^;\n]*)", complaint, re.MULTILINE)
     return re.findall(r"[^\s,]+", offered[1]) if offered else []
 
 
 def nearest(cpu: str, known: list[str]) -> str:
-    """The known names that look most like it, for a hint."""
+    """Return the known names that look most like it, for a hint."""
     names = difflib.get_close_matches(cpu, known or list(table()), n=3, cutoff=0.5)
     return ", ".join(names or (known or list(table()))[-4:])
 
 
 def flags(march: str, toolchain: Toolchain) -> tuple[str, ...]:
-    """The words for a compiler that takes the name.
+    """Return the words for a compiler that takes the name.
 
     -mtune goes with a family: -march alone would leave the -mtune=generic of arch/x86/Makefile in force. And the
     kernel neither saves nor enables the registers that APX adds.
@@ -123,7 +125,7 @@ def flags(march: str, toolchain: Toolchain) -> tuple[str, ...]:
 
 
 def used_in_kernel(march: str | None, toolchain: Toolchain) -> tuple[str, ...]:
-    """The flags of /proc/cpuinfo without which kernel code for this -march meets an illegal instruction."""
+    """Return the flags of /proc/cpuinfo without which kernel code for this -march meets an illegal instruction."""
     defined = macros(march or "x86-64", toolchain)
     row = find(march or "x86-64")
     # Before gcc 10.3 and clang 12 not every instruction that may be used had a macro.
@@ -133,24 +135,28 @@ def used_in_kernel(march: str | None, toolchain: Toolchain) -> tuple[str, ...]:
 
 @cache
 def macros(march: str, toolchain: Toolchain, how: tuple[str, ...] = KERNEL_CODE) -> frozenset[str]:
-    """The macros that the compiler defines, for kernel code unless told otherwise: how it says what it may use."""
+    """Return the macros that the compiler defines, for kernel code unless told otherwise: how it says what it may
+    use.
+    """
     command = [toolchain.command, f"-march={march}", *how, "-dM", "-E", "-x", "c", "/dev/null"]
     listing = process.output(command, env={"LC_ALL": "C"})
     return frozenset(line.split(" ")[1] for line in listing.splitlines() if line.startswith("#define "))
 
 
 def native_facts(flag: str, toolchain: Toolchain) -> tuple[str, ...]:
-    """What `native` stands for on this host, as the compiler's driver expands it."""
+    """Return the meaning of `native` on this host, as the compiler's driver expands it."""
     return (f"{flag}=native: " + " ".join(_expanded(flag, toolchain)),)
 
 
 def native_of(toolchain: Toolchain) -> str:
-    """The name that this compiler gives to this host's CPU: `znver3`."""
+    """Return the name that this compiler gives to this host's CPU: `znver3`."""
     return _expanded("march", toolchain)[0].removeprefix("-march=")
 
 
 def native_against(name: str, toolchain: Toolchain) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What `native` has beyond this name on this host, and what it leaves out, as the compiler calls it: `avx512f`."""
+    """Return the features that `native` has beyond this name on this host, and those that it leaves out, as the
+    compiler calls them: `avx512f`.
+    """
     native, named = (macros(march, toolchain, ("-m64",)) for march in ("native", name))
     return _features(native - named), _features(named - native)
 
@@ -161,7 +167,9 @@ def _features(defined: Iterable[str]) -> tuple[str, ...]:
 
 
 def _expanded(flag: str, toolchain: Toolchain) -> list[str]:
-    """The options about the CPU that the driver gives to the compiler proper, without paths; the CPU's name first."""
+    """Return the options about the CPU that the driver gives to the compiler proper, without paths; the CPU's name
+    first.
+    """
     command = [toolchain.command, f"-{flag}=native", "-###", "-c", "-x", "c", "/dev/null", "-o", "/dev/null"]
     commands = process.attempt(command, env={"LC_ALL": "C"}).stderr
     words = [word.strip('"') for line in commands.splitlines() if "cc1" in line for word in line.split()]

@@ -1,7 +1,7 @@
-"""What the patch changes in a kernel tree: the text of three files, old to new. Pure.
+"""The changes of the patch in a kernel tree: the text of three files, old to new. Pure.
 
-Each change is hung on one line that all series from 4.19 on have. A tree in which such a line is missing or there
-twice is one whose structure is not known: better no patch than one that looks right.
+Each change is attached to one line that all series from 4.19 on have. A tree in which such a line is missing or occurs
+twice has an unknown structure: better no patch than one that looks right.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KCONFIG = "arch/x86/Kconfig.cpu"
 MAKEFILE = "arch/x86/Makefile"
 MACROS = "scripts/Kconfig.include"
 VERMAGIC = ("arch/x86/include/asm/vermagic.h", "arch/x86/include/asm/module.h")
-"""Where MODULE_ARCH_VERMAGIC is: since 5.8 and before."""
+"""The file of MODULE_ARCH_VERMAGIC: since 5.8 and before."""
 
 STRING = "X86_64_MARCH"
 ANY, NATIVE = "MARCH_ANY", "MARCH_NATIVE"
@@ -33,7 +33,7 @@ class UnknownStructure(UserError):
 
 class AlreadyPatched(UserError):
     message = "{tree} has a choice of CPU families already: {file} defines {symbol}, {whose}"
-    hint = "take the tree without that patch, or choose the family in its own menuconfig"
+    hint = "use the tree without that patch, or choose the family in its own menuconfig"
 
 
 def edited(files: dict[str, str], rows: Iterable[March], tree: str) -> dict[str, str]:
@@ -69,7 +69,7 @@ def with_choice(text: str, rows: list[March], tree: str, *, has_rust: bool) -> s
 
 
 def native_symbol(kconfig: str) -> str:
-    """The symbol for the CPU of the machine that compiles: the tree's own, since 6.16, or the patch's."""
+    """Return the symbol for the CPU of the machine that compiles: the tree's own, since 6.16, or the patch's."""
     return "X86_NATIVE_CPU" if re.search(r"^config X86_NATIVE_CPU$", kconfig, re.M) else NATIVE
 
 
@@ -81,14 +81,16 @@ def with_flags(text: str, tree: str) -> str:
 
 
 def with_vermagic(text: str, file: str, tree: str) -> str:
-    """The header with the CPU in the version magic of modules: one for another CPU is refused when it is loaded."""
+    """Return the header with the CPU in the version magic of modules: one for another CPU is refused when it is
+    loaded.
+    """
     _, end = _only("#define MODULE_ARCH_VERMAGIC MODULE_PROC_FAMILY", text, file, tree)
     block = f'#elif defined(CONFIG_{STRING})\n# define MODULE_ARCH_VERMAGIC "march=" CONFIG_{STRING} " "\n'
     return text[:end] + block + text[end:]
 
 
 def _only(line: str, text: str, file: str, tree: str) -> tuple[int, int]:
-    """Where the only line that reads so is, white space aside: its start, and the start of the next."""
+    """Return where the only line that reads so is, white space aside: its start, and the start of the next."""
     matches, start = list[tuple[int, int]](), 0
     for candidate in text.splitlines(keepends=True):
         end = start + len(candidate)
@@ -109,7 +111,7 @@ def _refuse_patched(kconfig: str, tree: str) -> None:
 
 
 def _help(row: March) -> str:
-    """The help of an entry, as Kconfig has it: a tab, two spaces, 70 columns of text."""
+    """Return the help of an entry, as Kconfig has it: a tab, two spaces, 70 columns of text."""
     machines = f"CPUs of the level {row.name} of the x86-64 psABI, of any vendor"
     if not row.is_level:
         machines = f"{row.whole_title}, and later CPUs that have its instructions"

@@ -27,7 +27,7 @@ class NotARepository(UserError):
 
 class CommitterUnknown(UserError):
     message = "git doesn't know who commits in {tree}"
-    hint = "say it: git config --global user.name NAME; git config --global user.email ADDRESS; or leave --git out"
+    hint = "set them: git config --global user.name NAME; git config --global user.email ADDRESS; or leave --git out"
 
 
 class GitRefused(UserError):
@@ -36,13 +36,17 @@ class GitRefused(UserError):
 
 
 def patch_of(tree: Path) -> str:
-    """The patch for the files as they are in this tree. Raises UserError if the tree is not one that it can be for."""
+    """Return the patch for the files as they are in this tree. Raise UserError if the tree is not one that it can be
+    for.
+    """
     version = kernel_version(tree, str(tree))
     return as_mail(_read(tree), str(tree), version)
 
 
 def symbol_in(tree: Path, cpu: str) -> str | None:
-    """The Kconfig symbol, without CONFIG_, that stands for a name of -march once the patch is in; None: none does."""
+    """Return the Kconfig symbol, without CONFIG_, that stands for a name of -march once the patch is in; None: none
+    does.
+    """
     if cpu == "native":
         return native_symbol(_read(tree).get(KCONFIG, ""))
     row = find(cpu)
@@ -50,19 +54,19 @@ def symbol_in(tree: Path, cpu: str) -> str | None:
 
 
 def write(patch: str, path: Path) -> None:
-    """Keep the patch in a file, in the bytes that the tree's files have. Raises NotWritable."""
+    """Keep the patch in a file, in the bytes that the tree's files have. Raise NotWritable."""
     write_whole(path, patch.encode(errors="surrogateescape"))
 
 
 def commit(tree: Path, patch: str) -> str:
-    """Commit the patch to a repository; return short name and subject. Raises GitRefused, with all as it was."""
+    """Commit the patch to a repository; return short name and subject. Raise GitRefused, with all as it was."""
     here = git.attempt(tree, "rev-parse", "--show-toplevel")
     if here.returncode != 0 or Path(here.stdout.strip()).resolve() != tree.resolve():
         raise NotARepository(tree=tree)
     under_way = git.output(tree, "rev-parse", "--git-path", "rebase-apply").strip()
     if (tree / under_way).exists():  # to abort it would throw away what is not ours
         raise GitRefused(tree=tree, complaint="a `git am` or `git rebase` is under way there")
-    filters = git.without_filters(tree)
+    filters = git.filter_overrides(tree)
     done = git.attempt(tree, *filters, "am", "--keep-cr", stdin=patch, guarded=True)
     if done.returncode != 0:
         git.attempt(tree, *filters, "am", "--abort")
@@ -73,7 +77,7 @@ def commit(tree: Path, patch: str) -> str:
 
 
 def as_mail(files: dict[str, str], tree: str, version: str) -> str:
-    """The patch as a mail, from the texts of the tree's files. Pure."""
+    """Return the patch as a mail, from the texts of the tree's files. Pure."""
     rows = [row for name, row in table().items() if name != BASE]
     changed = edited(files, rows, tree)
     diffs = [_diff(path, files[path], new) for path, new in changed.items()]
@@ -118,6 +122,8 @@ def _diff(path: str, old: str, new: str) -> str:
 
 
 def _blob(text: str) -> str:
-    """The name that git gives to a file of this content; with it `git am -3` finds what the patch was made from."""
+    """Return the name that git gives to a file of this content; with it `git am -3` finds what the patch was made
+    from.
+    """
     content = text.encode(errors="surrogateescape")
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

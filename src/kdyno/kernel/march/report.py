@@ -1,8 +1,8 @@
-"""What `kdyno march` has to say: a CPU, its family and level, what each compiler makes of it, and what to build."""
+"""The report of `kdyno march`: a CPU, its family and level, each compiler's view of it, and the kernel to build."""
 
 from __future__ import annotations
 
-from kdyno.base.cpu import Cpu, Identity, identify, level_of, numbered
+from kdyno.base.cpu import Cpu, Identity, find_by_number, identify, level_of
 from kdyno.base.cpu_families import March, level_name, levels
 from kdyno.base.errors import KdynoError
 from kdyno.base.frozen import Frozen
@@ -14,7 +14,7 @@ from kdyno.kernel.toolchain import Toolchain
 
 
 class CompilerView(Frozen):
-    """What one compiler makes of the CPU."""
+    """One compiler's view of the CPU."""
 
     name: str
     version: str
@@ -22,12 +22,12 @@ class CompilerView(Frozen):
     family_needs: str
     """Which compilers know the family: `gcc 12.3 or clang 16`; empty if there is no family."""
     native: str | None
-    """What it takes for `native`; None if the CPU is not this host's."""
+    """Its choice for `native`; None if the CPU is not this host's."""
     native_adds: tuple[str, ...]
-    """What it finds on this host beyond what that name stands for, as the compiler calls it: `avx512f`."""
+    """The features that it finds on this host beyond those of that name, as the compiler calls them: `avx512f`."""
     native_leaves_out: tuple[str, ...]
     choice: str
-    """What march = "auto" becomes with it."""
+    """The meaning of march = "auto" with it."""
     why: str
     uses: tuple[str, ...]
     """Flags of /proc/cpuinfo: the instructions of that choice that it uses in kernel code."""
@@ -39,7 +39,7 @@ class MarchReport(Frozen):
     cpu: Cpu
     family: March | None
     identified: str
-    """What tells the family, or why there is none."""
+    """The reason for the family, or for having none."""
     level: int
     """N of x86-64-vN; 0: less than x86-64, or no 64-bit CPU."""
     hidden: tuple[str, ...]
@@ -68,7 +68,7 @@ def look(cpu: Cpu, state: State, *, is_host: bool) -> MarchReport:
 
 
 def lines(report: MarchReport) -> list[str]:
-    """The report as text."""
+    """Return the report as text."""
     cpu = report.cpu
     guest = ", under a hypervisor" if cpu.is_guest else ""
     rows = [f"CPU        {cpu.name}: {cpu.vendor}, family {cpu.family}, model {cpu.model}{guest}"]
@@ -76,7 +76,7 @@ def lines(report: MarchReport) -> list[str]:
         return [*rows, f"ISA level  none: {report.identified}"]
     if report.family:
         rows.append(f"family     {report.family.name}: {report.family.title}; known by {report.family.needed}")
-        if report.family != numbered(cpu):
+        if report.family != find_by_number(cpu):
             rows.append(f"           {report.identified}")
     else:
         rows.append(f"family     unknown: {report.identified}")
@@ -89,7 +89,7 @@ def lines(report: MarchReport) -> list[str]:
 
 
 def _installed(state: State) -> list[Toolchain]:
-    """Those that are complete, each version once: gcc and gcc-12 are often the same."""
+    """Return those that are complete, each version once: gcc and gcc-12 are often the same."""
     complete: dict[str, Toolchain] = {}
     for name in toolchain.installed():
         try:
@@ -119,7 +119,7 @@ def _view(compiler: Toolchain, cpu: Cpu, family: March | None, *, is_host: bool)
 
 
 def _without_long_mode(cpu: Cpu) -> str:
-    """What to say of a CPU that shows no `lm`."""
+    """Return the sentence on a CPU that shows no `lm`."""
     shown = "no lm" if "syscall" in cpu.flags else "neither lm nor syscall"
     answer = f"it shows {shown}; a CPU without lm runs no 64-bit kernel, and kdyno builds no others"
     if "cx16" not in cpu.flags:

@@ -1,1 +1,1 @@
-"""The cycle model: a weighted sum of the emulated PMU's events, by CPU family, and how far it can be believed."""
+"""The cycle model: a weighted sum of the emulated PMU's events, by CPU family, and its known errors."""

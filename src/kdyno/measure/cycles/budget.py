@@ -1,9 +1,9 @@
 """Where modelled cycles go: the model's sum, taken apart by what the cycles are spent on. Pure.
 
-The parts of a weighted sum add up by construction. How stall cycles come to have one cause each is the plugin's matter:
-see crates/pmu/src/pipeline.rs (after Eyerman et al.: A performance counter architecture for computing accurate CPI
-components, ASPLOS 2006). What would be left without some of them is their difference, to first order: that another
-wait would then show, which until now hid behind them, is ignored.
+The parts of a weighted sum add up by construction. The plugin attributes each stall cycle to one cause: see
+crates/pmu/src/pipeline.rs (after Eyerman et al.: A performance counter architecture for computing accurate CPI
+components, ASPLOS 2006). The cycles that would be left without some of them are the difference, to first order: another
+wait that was hidden behind them would then show, and is ignored.
 """
 
 from __future__ import annotations
@@ -25,33 +25,34 @@ class Spent(Frozen):
     category: Category
     cycles: float
     share: float
-    """Of the budget's cycles, as a fraction."""
+    """Share of the budget's cycles, as a fraction."""
     events: dict[str, float]
-    """What each of its events adds, in cycles; the largest first."""
+    """The cycles that each of its events adds; the largest first."""
 
 
 class Budget(Frozen):
-    """Where the modelled cycles of one benchmark go, in the median iteration of one boot; per unit of work."""
+    """The modelled cycles of one benchmark by category, in the median iteration of one boot; per unit of work."""
 
     benchmark: str
     variant: str
     unit: Unit
     cycles: float
-    """In task and exception context, with user code."""
+    """Cycles in task and exception context, with user code."""
     interrupt_cycles: float
-    """Of the kernel's interrupts meanwhile; in no other figure here."""
+    """Cycles of the kernel's interrupts meanwhile; no other figure here includes them."""
     categories: tuple[Spent, ...]
-    """All of them, in the order of CATEGORIES; their cycles add up to `cycles`."""
+    """All categories, in the order of CATEGORIES; their cycles add up to `cycles`."""
     fixed: float
     """Cycles that no compiler of the kernel can change."""
     perfect_fetch: float
-    """Cycles that are left if every instruction is there when it is needed: all but the category fetch."""
+    """Cycles that are left if every instruction is there when it is needed: all but those of the category fetch."""
     best_layout: float
-    """Cycles that no layout of the same code goes below: also without taken branches, jumps, and the misses that
-    code and data have in common."""
+    """The lower bound for any layout of the same code: without taken branches, jumps, and the misses that code and data
+    share.
+    """
 
     def share(self, cycles: float) -> float:
-        """Cycles as a fraction of the budget's."""
+        """Return cycles as a fraction of the budget's."""
         return cycles / self.cycles if self.cycles else 0.0
 
 
@@ -61,19 +62,19 @@ class Budgets(Frozen):
     run: str
     family: str
     modelled: str
-    """What must be said with every modelled figure."""
+    """The caption that must go with every modelled figure."""
     boots: str
-    """Which boots they are from."""
+    """The boots that they are from."""
     budgets: tuple[Budget, ...]
-    """By benchmark, and within it by variant, the baseline first."""
+    """Budgets by benchmark, and within it by variant, the baseline first."""
     missing: tuple[str, ...]
-    """Why a benchmark of a variant has none, in a sentence each."""
+    """Why a benchmark of a variant has no budget, in a sentence each."""
 
 
 def budget(
     benchmark: str, variant: str, unit: Unit, parts: Mapping[str, float], interrupt_parts: Mapping[str, float]
 ) -> Budget:
-    """A budget from what each event adds to the cycles of one unit of work, see `predict.parts`."""
+    """Return a budget from the cycles that each event adds to one unit of work, see `predict.parts`."""
     spent = {category: _events(category, parts) for category in CATEGORIES}
     by_category = {category: math.fsum(events.values()) for category, events in spent.items()}
     cycles = math.fsum(by_category.values())
@@ -99,12 +100,13 @@ def _events(category: Category, parts: Mapping[str, float]) -> dict[str, float]:
 
 
 def percentages(shares: Sequence[float]) -> list[float]:
-    """Shares in percent with one decimal, rounded so that they still add up to what the shares add up to.
+    """Return shares in percent with one decimal, rounded so that their sum is kept.
 
-    Those that lose most by being cut are rounded up (the method of largest remainders): each is off by less than 0.1.
+    The shares that lose most by being cut are rounded up (the method of largest remainders): each is off by less than
+    0.1.
     """
     tenths = [1000 * share for share in shares]
     cut = [math.floor(value) for value in tenths]
-    left = round(math.fsum(tenths)) - sum(cut)
-    up = sorted(range(len(tenths)), key=lambda place: cut[place] - tenths[place])[:left]
+    remaining = round(math.fsum(tenths)) - sum(cut)
+    up = sorted(range(len(tenths)), key=lambda place: cut[place] - tenths[place])[:remaining]
     return [(value + (place in up)) / 10 for place, value in enumerate(cut)]

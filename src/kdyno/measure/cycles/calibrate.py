@@ -1,4 +1,4 @@
-"""A family whose weights are fitted to measurements, and how good it is. Pure."""
+"""Fitting a family's weights to measurements, and judging the result. Pure."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import numpy as np
 from kdyno.base.frozen import Frozen
 from kdyno.measure.cycles.evaluate import Judged, Quality, quality
 from kdyno.measure.cycles.family import Family, FamilyFile, Model
-from kdyno.measure.cycles.fit import fit, held_back
+from kdyno.measure.cycles.fit import find_fixed_events, fit
 from kdyno.measure.cycles.measure import Measured
 from kdyno.measure.cycles.predict import weigh
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The outcome."""
+    """The result of a calibration."""
 
     family: Family
     """The family whose weights the fit started from."""
     weights: dict[str, float]
     kept: tuple[str, ...]
-    """Weighed events that no program shows: their weights are as they were."""
+    """Weighed events that no program shows: their weights are unchanged."""
     judged: tuple[Judged, ...]
     """Every program, in the probe's order."""
     held_out: Quality
@@ -49,38 +49,40 @@ class CalibrationReport(Frozen):
     spread: tuple[float, ...]
 
     @classmethod
-    def of(cls, calibration: Calibration) -> CalibrationReport:
+    def from_calibration(cls, calibration: Calibration) -> CalibrationReport:
         return cls(**{**vars(calibration), "family": calibration.family.name})
 
 
 def calibrate(measured: Measured, family: Family) -> Calibration:
-    """Fit to the programs for fitting, judge by the others."""
+    """Fit to the programs for fitting, and judge by the others."""
     is_fit = np.array([program.role == "fit" for program in measured.programs])
     counts, names = measured.counts, measured.names
     weights = fit(counts[is_fit], measured.native[is_fit], names, family.model.weights)
-    judged = _judged(measured, weights)
+    judged = _judge_programs(measured, weights)
     held_out = [program for program in judged if program.role == "held-out"]
     return Calibration(
         family=family,
         weights=weights,
-        kept=held_back(family.model.weights, counts[is_fit], names),
+        kept=find_fixed_events(family.model.weights, counts[is_fit], names),
         judged=judged,
         held_out=quality(held_out),
         fitted=quality([program for program in judged if program.role == "fit"]),
-        before=quality([program for program in _judged(measured, family.model.weights) if program.role == "held-out"]),
+        before=quality(
+            [program for program in _judge_programs(measured, family.model.weights) if program.role == "held-out"]
+        ),
         spread=tuple(measured.spread.tolist()),
     )
 
 
-def _judged(measured: Measured, weights: Mapping[str, float]) -> tuple[Judged, ...]:
+def _judge_programs(measured: Measured, weights: Mapping[str, float]) -> tuple[Judged, ...]:
     modelled = weigh(measured.counts, measured.names, weights)
     instructions = measured.counts[:, measured.names.index("instructions")]
     rows = zip(measured.programs, measured.native.tolist(), modelled.tolist(), instructions.tolist(), strict=True)
     return tuple(Judged(program.name, program.kind, program.role, *cycles) for program, *cycles in rows)
 
 
-def calibrated(calibration: Calibration, name: str, cpu: str, date: str | None) -> FamilyFile:
-    """The family with its new weights, and what is known of them."""
+def calibrated_family(calibration: Calibration, name: str, cpu: str, date: str | None) -> FamilyFile:
+    """Return the family with its new weights and their known errors."""
     old = calibration.family
     fitted = sum(program.role == "fit" for program in calibration.judged)
     model = Model(
@@ -99,7 +101,7 @@ def calibrated(calibration: Calibration, name: str, cpu: str, date: str | None) 
 
 
 def as_toml(family: FamilyFile) -> str:
-    """The family's file; what is not set is left out."""
+    """Return the family's file; settings without a value are left out."""
     written = family.model_dump(mode="json", include=set(FamilyFile.model_fields))
     plain = {key: value for key, value in written.items() if value not in (None, [], {})}
     tables = {key: value for key, value in plain.items() if isinstance(value, dict)}
@@ -112,5 +114,5 @@ def as_toml(family: FamilyFile) -> str:
 
 
 def _value(value: Any) -> str:
-    """TOML's strings, numbers and lists of strings are JSON's."""
+    """Return a value of TOML; its strings, numbers and lists of strings are written as in JSON."""
     return json.dumps(value, ensure_ascii=False)

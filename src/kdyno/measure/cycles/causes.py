@@ -1,4 +1,4 @@
-"""What each event's cycles are spent on: one row for each event that a model may weigh."""
+"""The causes of each event's cycles: one row for each event that a model may weigh."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Category = Literal[
     "mispredictions",
     "branches",
 ]
-"""In the order of tables and bars: first what is mostly beyond a compiler of the kernel."""
+"""In the order of tables and bars: first those that are mostly beyond a compiler of the kernel."""
 
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
@@ -38,17 +38,17 @@ USER = "user code is not compiled with the kernel"
 HARDWARE = "user code, the hardware or a mitigation asks for it, and the kernel writes it in assembly"
 ORDER = "the source demands this order of accesses"
 COPIED = "the source copies, clears or compares so many bytes, whatever instructions do it"
-PAGES = "which pages of data are touched, and when translations are flushed, is not the code's choice"
-DEVICE = "the source accesses a device there"
+PAGES = "the code doesn't choose which pages of data are touched, and when translations are flushed"
+DEVICE = "the source accesses a device here"
 
 
 @dataclass(frozen=True)
 class Cause:
-    """What an event's cycles are spent on, and who could save them."""
+    """The cause of an event's cycles, and who could save them."""
 
     category: Category
     fixed: str = ""
-    """Why no compiler of the kernel, and no layout, can change it; empty where one might."""
+    """Why no compiler of the kernel, and no layout, can change it; empty if one might."""
     is_layout: bool = False
     """Whether it depends on where code lies: all of it might go in another layout of the same code."""
 
@@ -90,7 +90,7 @@ CAUSES: dict[str, Cause] = {
     "loads": Cause("data"),
     "stores": Cause("data"),
     "l1d_misses": Cause("data"),
-    # Code and data share these: nobody counts whose misses they are, so that a bound must count all as code's.
+    # Code and data share these: nobody counts which of them a miss belongs to, so a bound must count all as code's.
     "l2_misses": Cause("data", is_layout=True),
     "llc_misses": Cause("data", is_layout=True),
     "stlb_misses": Cause("data", is_layout=True),
@@ -114,4 +114,4 @@ CAUSES: dict[str, Cause] = {
     "not_taken_branches": Cause("branches"),
     "indirect_branches": Cause("branches"),
 }
-"""By event; a test holds it against measure/cycles/events.py."""
+"""Causes by event; a test compares them with measure/cycles/events.py."""

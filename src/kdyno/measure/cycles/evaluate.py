@@ -1,4 +1,4 @@
-"""How far a model can be believed: modelled against native cycles of programs that it was not fitted to. Pure."""
+"""The accuracy of a model: modelled against native cycles of programs that it was not fitted to. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Role = Literal["fit", "held-out"]
 
 @dataclass(frozen=True)
 class Judged:
-    """One program."""
+    """A program with its modelled and native cycles."""
 
     program: str
     kind: str
@@ -25,12 +25,12 @@ class Judged:
 
     @property
     def error(self) -> float:
-        """modelled / native - 1."""
+        """Modelled / native - 1."""
         return self.modelled / self.native - 1
 
     @property
-    def off_by(self) -> float:
-        """How many times too much or too little: 1 is exact, 2 is twice or half."""
+    def error_factor(self) -> float:
+        """The factor by which it is too high or too low: 1 is exact, 2 is twice or half."""
         return max(self.modelled / self.native, self.native / max(self.modelled, 1e-9))
 
 
@@ -42,17 +42,17 @@ class Quality:
     spearman: float
     """Rank correlation of modelled and native cycles."""
     spearman_per_instruction: float
-    """The same of cycles per instruction: a long program is no merit of the model here."""
+    """Rank correlation of cycles per instruction: here a long program gives the model no advantage."""
     spearman_of_instructions: float
-    """Of the number of instructions and native cycles: what there is without a model."""
+    """Rank correlation of the number of instructions and native cycles: the accuracy without a model."""
     median_error: float
     """Median of |modelled / native - 1|."""
     most_error: float
-    """What 90 % of the programs don't exceed."""
+    """The limit that 90 % of the programs don't exceed."""
 
 
 def quality(judged: Sequence[Judged]) -> Quality:
-    """How well these programs were predicted; there must be at least two."""
+    """Return how well these programs were predicted; there must be at least two."""
     from scipy.stats import spearmanr
 
     native = np.array([program.native for program in judged])
@@ -70,12 +70,12 @@ def quality(judged: Sequence[Judged]) -> Quality:
 
 
 def worst(judged: Sequence[Judged], count: int = 5) -> list[Judged]:
-    """The programs that the model is furthest from."""
-    return sorted(judged, key=lambda program: -program.off_by)[:count]
+    """Return the programs that the model is furthest off."""
+    return sorted(judged, key=lambda program: -program.error_factor)[:count]
 
 
-def by_kind(judged: Sequence[Judged]) -> dict[str, float]:
-    """Median of |error| for each kind, the worst kind first."""
+def errors_by_kind(judged: Sequence[Judged]) -> dict[str, float]:
+    """Return the median of |error| for each kind, the worst kind first."""
     errors: dict[str, list[float]] = {}
     for program in judged:
         errors.setdefault(program.kind, []).append(abs(program.error))

@@ -81,7 +81,7 @@ WITH_USER_CODE = (
     "user_dtlb_misses_2m",
     "user_stlb_misses_2m",
 )
-"""What the plugin counts behind them with scope = "all"; no model weighs these."""
+"""Events that the plugin also counts with scope = "all"; no model weighs them."""
 
 UNSEEN = (
     "io_exits",
@@ -98,11 +98,13 @@ UNSEEN = (
     "ibpbs",
     "serializing",
 )
-"""Only kernels cause them, or none of the probe's programs does: a fit to programs keeps their weights as they were."""
+"""Events that only kernels cause, or that none of the probe's programs causes: a fit to programs keeps their
+weights.
+"""
 
 
 def counted_events(events: str, scope: str) -> tuple[str, ...]:
-    """What a plugin with these options counts, in its order."""
+    """Return the events that a plugin with these options counts, in its order."""
     if events == "edges":
         return EVENTS[: EVENTS.index("rep_bytes")]
     return EVENTS + WITH_USER_CODE if scope == "all" else EVENTS

@@ -1,6 +1,6 @@
-"""CPU families: the hardware that the plugin emulates, and the weights that make cycles of its events.
+"""CPU families: the hardware that the plugin emulates, and the weights that turn its events into cycles.
 
-A family is one TOML file, of kdyno's own (`data/families/NAME.toml`) or of a user's (`file:PATH`, as `kdyno calibrate`
+A family is one TOML file, either kdyno's own (`data/families/NAME.toml`) or a user's (`file:PATH`, as `kdyno calibrate`
 writes it).
 """
 
@@ -75,11 +75,11 @@ class SecondTlb(Frozen):
 
 
 OPS_OF_LINE = 16
-"""The op cache has room for so many of each line's ops; crates/pmu/src/frontend.rs."""
+"""The op cache has room for so many of each line's ops; crates/pmu/src/frontend.rs has the same number."""
 
 
 class Frontend(Frozen):
-    """What is between the first cache of instructions and dispatch."""
+    """The part between the first cache of instructions and dispatch."""
 
     queue: Annotated[int, Field(ge=1, le=1024, strict=True)]
     """Blocks that the predictor can be ahead."""
@@ -88,14 +88,14 @@ class Frontend(Frozen):
     decoders: Annotated[int, Field(ge=1, le=16, strict=True)]
     """Instructions that are decoded in a cycle."""
     bytes: Annotated[int, Field(ge=8, le=128, strict=True)]
-    """Bytes of them."""
+    """Bytes of instructions that are decoded in a cycle."""
     ops: Annotated[int, Field(ge=0, le=1024, strict=True)]
-    """Ops that wait for their dispatch, at most."""
+    """The most ops that wait for their dispatch."""
     op_cache: Annotated[int, Field(ge=0, le=1 << 17, strict=True)]
-    """Ops that the op cache has; 0: there is none."""
+    """Ops that the op cache holds; 0: there is no op cache."""
     op_cache_ways: Annotated[int, Field(ge=0, le=64, strict=True)]
     op_cache_width: Annotated[int, Field(ge=0, le=16, strict=True)]
-    """Ops that it gives in a cycle."""
+    """Ops that the op cache delivers in a cycle."""
     btb: Count
     """Branches whose targets are known."""
     btb_ways: Count
@@ -121,7 +121,7 @@ class Predictor(Frozen):
 
 
 class Prefetcher(Frozen):
-    """Follows that many sequences of lines at once."""
+    """A prefetcher that follows that many sequences of lines at once."""
 
     streams: Annotated[int, Field(ge=0, le=64, strict=True)]
 
@@ -130,27 +130,27 @@ class Latency(Frozen):
     """Cycles, of the emulated processor."""
 
     l1: SomeCycles
-    """From an address to its data, by the level that has them."""
+    """From an address to its data, by the level that holds them."""
     l2: Cycles
     llc: Cycles
     memory: SomeCycles
     forward: Cycles
     """From stored data to a load of them."""
     stlb: Cycles
-    """Added where only the second TLB has the translation."""
+    """Added if only the second TLB has the translation."""
     walk: Cycles
-    """Added where only the page tables have it."""
+    """Added if only the page tables have it."""
     decode: Cycles
     """From a line's bytes to its first instruction; the op cache saves it."""
     resteer: Cycles
-    """From decoding a taken branch that wasn't known to the block behind it."""
+    """From decoding a taken branch that wasn't known to the block at its target."""
     mispredicted: Cycles
-    """From knowing that a branch was mispredicted to what follows it."""
+    """From detecting a mispredicted branch to the next instruction."""
     divide: Cycles
     locked: Cycles
     """From one locked instruction to the next."""
     fence: Cycles
-    """From an lfence to what follows it."""
+    """From an lfence to the next instruction."""
 
     @model_validator(mode="after")
     def _grows(self) -> Latency:
@@ -160,41 +160,43 @@ class Latency(Frozen):
 
 
 class GuestCpu(Frozen):
-    """The CPU that a guest is given, so that its kernel takes the paths that it takes on the family's CPUs."""
+    """The CPU that a guest is given, so that its kernel takes the same paths as on the family's CPUs."""
 
     qemu: Annotated[str, Field(min_length=1)]
-    """What QEMU's -cpu says: a model that QEMU 7.2 emulates, less what newer ones would add to it."""
+    """The value of QEMU's -cpu: a model that QEMU 7.2 emulates, without the features that newer versions would add to
+    it.
+    """
     vendor: Literal["AuthenticAMD", "GenuineIntel"]
     smap: bool
-    """The kernel is kept from user memory but where it means to read or write it."""
+    """Whether the CPU keeps the kernel from user memory except where it means to read or write it (SMAP)."""
     pti: bool
-    """They need isolated page tables (CVE-2017-5754, Meltdown)."""
+    """Whether these CPUs need isolated page tables (CVE-2017-5754, Meltdown)."""
     cmdline: tuple[str, ...] = ()
-    """Kernel parameters for what QEMU can't show a kernel under TCG, such as that a CPU needs no mitigation."""
+    """Kernel parameters for facts that QEMU can't show a kernel under TCG, such as that a CPU needs no mitigation."""
 
 
 class Model(Frozen):
-    """Cycles per event, and what is known of how good they are."""
+    """Cycles per event, and their known errors."""
 
     version: Annotated[int, Field(ge=1, strict=True)]
     basis: Literal["calibrated", "default"]
     """`calibrated`: fitted to times of a real CPU; `default`: from published latencies."""
     source: str
     cpu: str | None = None
-    """Calibrated: the CPU that was timed, in its own words."""
+    """Calibrated: the CPU that was timed, by the name that it gives itself."""
     date: str | None = None
     programs: int | None = None
-    """Calibrated: how many programs the weights were not fitted to. The next two are about these programs."""
+    """Calibrated: the number of programs that the weights were not fitted to. The next two are about these programs."""
     spearman: float | None = None
     """Calibrated: rank correlation of modelled and native cycles."""
     median_error: float | None = None
     """Calibrated: median of |modelled / native - 1|."""
     kernel_benchmarks: int | None = None
-    """Validated on kernel code: on how many benchmarks that no weight was fitted to. The next two are about these."""
+    """Validated on kernel code: the number of benchmarks that no weight was fitted to. The next two are about these."""
     kernel_spearman: float | None = None
     kernel_median_error: float | None = None
     kernel_source: str | None = None
-    """Validated on kernel code: which kernel stood for which, and the CPU that was timed."""
+    """Validated on kernel code: the built kernel, the running kernel that it stood for, and the CPU that was timed."""
     weights: dict[str, Weight]
 
     @field_validator("weights")
@@ -203,7 +205,7 @@ class Model(Frozen):
         for name in weights:
             if name not in EVENTS:
                 near = difflib.get_close_matches(name, EVENTS, n=1, cutoff=0)
-                raise ValueError(f"there is no event {name}; did you mean {near[0]}?")
+                raise ValueError(f"unknown event {name}; did you mean {near[0]}?")
         return weights
 
     @model_validator(mode="after")
@@ -217,26 +219,26 @@ class Model(Frozen):
 
 
 class FamilyFile(Frozen):
-    """What a family's TOML says."""
+    """The content of a family's TOML file."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=60)]
     title: str
     march: tuple[str, ...]
-    """The names for -march of the CPUs that are like it; see data/march.toml, which has their CPUID."""
+    """The -march names of the CPUs that are like it; see data/march.toml, which has their CPUID."""
     source: str
     """Where to look the geometry up."""
     sources: dict[str, str] = {}
-    """By key: where its figures are from, or `not found`."""
+    """By key: the source of its figures, or `not found`."""
     width: Annotated[int, Field(ge=1, le=8, strict=True)]
-    """Instructions per cycle at best."""
+    """The most instructions per cycle."""
     alus: Annotated[int, Field(ge=1, le=16, strict=True)]
     """Units for integer arithmetic."""
     scheduler: Annotated[int, Field(ge=1, le=1024, strict=True)]
-    """Instructions that wait for what they read, at most."""
+    """The most instructions that wait for their operands."""
     window: Annotated[int, Field(ge=8, le=4096, strict=True)]
-    """Instructions in flight at most."""
+    """The most instructions in flight."""
     pcid: bool
-    """The TLBs hold translations of several address spaces, told apart by a number."""
+    """Whether the TLBs hold translations of several address spaces, distinguished by a number (PCID)."""
     cpu: GuestCpu
     l1i: Cache
     l1d: Cache
@@ -246,7 +248,7 @@ class FamilyFile(Frozen):
     dtlb: Tlb
     stlb: SecondTlb
     l2_itlb: SecondTlb | None = None
-    """Second-level translations of instructions, where `stlb` has those of data only."""
+    """Second-level translations of instructions, if `stlb` holds those of data only."""
     frontend: Frontend
     predictor: Predictor
     prefetcher: Prefetcher
@@ -261,9 +263,10 @@ class Family(FamilyFile):
 
     @property
     def weights(self) -> dict[str, float]:
-        """Cycles per event; an event that isn't there weighs nothing.
+        """Return cycles per event; an event that isn't there weighs nothing.
 
-        Of user code only instructions are counted, and they weigh what the kernel's do unless the file says otherwise.
+        Of user code only instructions are counted, and they weigh the same as the kernel's unless the file says
+        otherwise.
         """
         return {"user_instructions": self.model.weights.get("instructions", 0.0), **self.model.weights}
 
@@ -272,29 +275,31 @@ class Family(FamilyFile):
         return f"{self.name}-{self.model.version}"
 
     def caption(self) -> str:
-        """The words that go with every modelled figure."""
+        """The caption that goes with every modelled figure."""
         model = self.model
         if model.basis == "default" or model.median_error is None:
             known = "default weights, not calibrated"
         else:
             known = _error(model.median_error, model.programs, "held-out programs", model.spearman)
         if model.kernel_median_error is not None:
-            about = _error(model.kernel_median_error, model.kernel_benchmarks, "benchmarks", model.kernel_spearman)
-            known += f"; of kernel code {about}"
+            kernel_error = _error(
+                model.kernel_median_error, model.kernel_benchmarks, "benchmarks", model.kernel_spearman
+            )
+            known += f"; of kernel code {kernel_error}"
         return f"modelled, {self.model_name}: {known}"
 
 
-def _error(median: float, count: int | None, of: str, spearman: float | None) -> str:
-    return f"median error {100 * median:.0f} % on {count} {of}, Spearman {spearman:.2f}"
+def _error(median: float, count: int | None, noun: str, spearman: float | None) -> str:
+    return f"median error {100 * median:.0f} % on {count} {noun}, Spearman {spearman:.2f}"
 
 
 def families() -> tuple[str, ...]:
-    """Names of kdyno's own families."""
+    """Return the names of kdyno's own families."""
     return tuple(sorted(path.stem for path in _directory().glob("*.toml")))
 
 
 def load_family(name: str) -> Family:
-    """The family of that name, or of the file `file:PATH`. Raises UnknownFamily and BadFamily."""
+    """Return the family of that name, or of the file `file:PATH`. Raise UnknownFamily and BadFamily."""
     if name.startswith(FILE):
         return read_family(Path(name.removeprefix(FILE)))
     known = families()
@@ -305,7 +310,7 @@ def load_family(name: str) -> Family:
 
 
 def read_family(path: Path) -> Family:
-    """The family in a file. Raises BadFamily, with the key that is wrong."""
+    """Return the family in a file. Raise BadFamily, which names the wrong key."""
     try:
         written = toml.parse(read_whole(path, MOST_BYTES).decode())
     except OSError as error:

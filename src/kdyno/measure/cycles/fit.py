@@ -1,9 +1,9 @@
-"""Weights from measurements: how many cycles an event takes, given programs whose events and native cycles are known.
+"""Weights from measurements: the cycles of an event, from programs whose events and native cycles are known.
 
 Non-negative least squares on the relative error. Each program is a row, divided by the geometric mean of its native and
-its modelled cycles, so that twice and half as much weigh the same, and long programs no more than short ones; programs
-that are off by more than a third count less (Huber). Both need the modelled cycles, which are those of the round
-before. Further rows hold the weights to their defaults (ridge). Pure.
+its modelled cycles, so that twice and half as much weigh the same, and long programs weigh no more than short ones;
+programs that are off by more than a third count less (Huber). Both need the modelled cycles, which come from the
+previous round. Further rows tie the weights to their defaults (ridge). Pure.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from kdyno.measure.cycles.events import UNSEEN
 Array = NDArray[Any]
 
 PULL = 0.3
-"""How strongly weights are held to their defaults. Chosen by cross-validation within the programs that are fitted to:
-from 0.1 to 1 they are predicted equally well, below that worse."""
+"""How strongly weights are tied to their defaults. Chosen by cross-validation within the programs that are fitted to:
+from 0.1 to 1 they are predicted equally well, below that worse.
+"""
 STRAY = 0.3
-"""Of the logarithm of modelled / native: a program that is further off counts less."""
+"""A limit for the logarithm of modelled / native: a program that is further off counts less."""
 ROUNDS = 60
 LEAST = 0.05
-"""Of native cycles: a model that gives less in a round counts as giving so much."""
+"""A share of the native cycles: a model that gives less in a round counts as giving that much."""
 NOT_FITTED = (*UNSEEN, "user_instructions", "user_rep_iterations")
 
 
@@ -37,15 +38,15 @@ def fit(
     pull: float = PULL,
     fitted: Collection[str] | None = None,
 ) -> dict[str, float]:
-    """Cycles per event, from counts[P, E] with columns `names` and native cycles[P].
+    """Return cycles per event, from counts[P, E] with columns `names` and native cycles[P].
 
-    Of the events in `defaults` those in `fitted` are sought, or, if that isn't said, those that a program shows; others
-    keep their defaults. Events that are not in `defaults` weigh nothing, as before.
+    Weights of the events in `fitted`, or else of those that a program shows, are sought among the events in `defaults`;
+    others keep their defaults. Events that are not in `defaults` still weigh nothing.
     """
     from scipy.optimize import nnls
 
     counts, native = np.asarray(counts, np.float64), np.asarray(native, np.float64)
-    wanted = shown(counts, names) if fitted is None else fitted
+    wanted = find_shown_events(counts, names) if fitted is None else fitted
     fitted = [name for name in wanted if defaults.get(name)]
     if not fitted:
         return dict(defaults)
@@ -58,8 +59,8 @@ def fit(
     multiples = np.ones(len(fitted))
     for _ in range(ROUNDS):
         modelled = np.maximum(rows @ multiples + rest, LEAST * native)
-        off = np.maximum(np.abs(np.log(modelled / native)), 1e-9)
-        scale = np.sqrt(np.minimum(1, STRAY / off) / (modelled * native))
+        distances = np.maximum(np.abs(np.log(modelled / native)), 1e-9)
+        scale = np.sqrt(np.minimum(1, STRAY / distances) / (modelled * native))
         before = multiples
         multiples, _residual = nnls(
             np.vstack([rows * scale[:, None], ridge]), np.concatenate([(native - rest) * scale, ridge.diagonal()])
@@ -70,12 +71,12 @@ def fit(
     return {name: weights[name] for name in defaults}
 
 
-def shown(counts: Array, names: Sequence[str]) -> list[str]:
-    """The events that a fit can find weights for: those that some program causes."""
+def find_shown_events(counts: Array, names: Sequence[str]) -> list[str]:
+    """Return the events whose weights a fit can find: those that some program causes."""
     return [name for column, name in enumerate(names) if name not in NOT_FITTED and counts[:, column].any()]
 
 
-def held_back(defaults: Collection[str], counts: Array, names: Sequence[str]) -> tuple[str, ...]:
-    """The weighed events whose weights stay as they were, because no program shows them."""
-    fitted = shown(counts, names)
+def find_fixed_events(defaults: Collection[str], counts: Array, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the weighed events whose weights are unchanged, because no program shows them."""
+    fitted = find_shown_events(counts, names)
     return tuple(name for name in defaults if name not in fitted)

@@ -1,4 +1,4 @@
-"""Which family a CPU is of, among those that have a cycle model."""
+"""The family of a CPU, among those that have a cycle model."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kdyno.measure.cycles.family import Family, families, load_family
 
 class UnknownCpu(UserError):
     message = "there is no cycle model for this CPU: {cpu}"
-    hint = "name the family that is most like it: --family NAME; families: {known}"
+    hint = "name the most similar family: --family NAME; families: {known}"
 
 
 def family_of(cpu: Cpu, known: Iterable[Family] | None = None) -> Family:
-    """The family that has the CPU's name for -march; raises UnknownCpu."""
+    """Return the family that has the CPU's name for -march. Raise UnknownCpu."""
     families_ = [load_family(name) for name in families()] if known is None else list(known)
     row = cpus.family_of(cpu)
     for family in families_:

@@ -1,4 +1,6 @@
-"""Weights of what no program of the probe shows, fitted to one half of the benchmarks and judged on the other. Pure."""
+"""Weights of the events that no program of the probe shows, fitted to one half of the benchmarks and judged on the
+other. Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +14,21 @@ from kdyno.measure.cycles.evaluate import Judged, Quality, quality
 from kdyno.measure.cycles.events import UNSEEN
 from kdyno.measure.cycles.family import Family, FamilyFile
 from kdyno.measure.cycles.fit import Array, fit
-from kdyno.measure.cycles.kernel_measured import KernelMeasurement, of_role
+from kdyno.measure.cycles.kernel_measured import KernelMeasurement, select_role
 from kdyno.measure.cycles.predict import weigh
 
 PULLS = (0.01, 0.03, 0.1, 0.3, 1.0)
-"""How strongly weights may be held to those that the family had: fewer weights are sought here than among programs, and
-from fewer rows, so that strength has to be found anew."""
+"""How strongly weights may be tied to those that the family had: fewer weights are sought here than among programs, and
+from fewer rows, so the strength has to be chosen anew.
+"""
 
 SOUGHT = frozenset({*UNSEEN, "user_instructions"})
-"""Where a kernel is counted, instructions are all that is known of user code: they stand for what it waits for, too."""
+"""Where a kernel is counted, only instructions are known of user code: they stand for its waits, too."""
 
 
 @dataclass(frozen=True)
 class KernelCalibration:
-    """The outcome."""
+    """The result of a calibration on kernel code."""
 
     family: Family
     """The family whose weights the fit started from."""
@@ -33,17 +36,17 @@ class KernelCalibration:
     fitted: tuple[str, ...]
     """The events whose weights were sought."""
     pull: float
-    """How strongly they were held to those before; chosen among the benchmarks for fitting alone."""
+    """How strongly they were tied to the weights before; chosen among the benchmarks for fitting alone."""
     weights: dict[str, float]
     judged: tuple[Judged, ...]
     held_out: Quality
     on_fitted: Quality
     before: Quality
-    """On the held-out benchmarks with the weights that the fit started from."""
+    """The quality on the held-out benchmarks with the weights that the fit started from."""
 
 
 class KernelCalibrationReport(Frozen):
-    """The outcome as `kdyno calibrate --kernel --json` prints it."""
+    """A calibration on kernel code as `kdyno calibrate --kernel --json` prints it."""
 
     family: str
     fitted: tuple[str, ...]
@@ -55,13 +58,13 @@ class KernelCalibrationReport(Frozen):
     before: Quality
 
     @classmethod
-    def of(cls, calibration: KernelCalibration) -> KernelCalibrationReport:
+    def from_calibration(cls, calibration: KernelCalibration) -> KernelCalibrationReport:
         known = {name: getattr(calibration, name) for name in cls.model_fields}
         return cls(**{**known, "family": calibration.family.name})
 
 
 def calibrate_kernel(measured: KernelMeasurement, family: Family) -> KernelCalibration:
-    """Seek the weights in SOUGHT of events that the benchmarks for fitting show; all others keep theirs."""
+    """Find the weights in SOUGHT of events that the benchmarks for fitting show; all others keep theirs."""
     is_fit = np.array([benchmark.role == "fit" for benchmark in measured.benchmarks])
     counts, names = measured.counts[is_fit], measured.events
     shown = {name for column, name in enumerate(names) if counts[:, column].any()}
@@ -69,7 +72,7 @@ def calibrate_kernel(measured: KernelMeasurement, family: Family) -> KernelCalib
     native = measured.native[is_fit]
     pull = chosen_pull(counts, native, names, family.weights, fitted)
     weights = fit(counts, native, names, family.weights, pull, fitted)
-    judged = measured.judged(weights)
+    judged = measured.judge(weights)
     return KernelCalibration(
         family=family,
         measured=measured,
@@ -77,16 +80,18 @@ def calibrate_kernel(measured: KernelMeasurement, family: Family) -> KernelCalib
         pull=pull,
         weights={name: weights[name] for name in family.weights if name in family.model.weights or name in fitted},
         judged=judged,
-        held_out=quality(of_role(judged, "held-out")),
-        on_fitted=quality(of_role(judged, "fit")),
-        before=quality(of_role(measured.judged(family.weights), "held-out")),
+        held_out=quality(select_role(judged, "held-out")),
+        on_fitted=quality(select_role(judged, "fit")),
+        before=quality(select_role(measured.judge(family.weights), "held-out")),
     )
 
 
 def chosen_pull(
     counts: Array, native: Array, names: Sequence[str], weights: Mapping[str, float], fitted: Sequence[str]
 ) -> float:
-    """The strength with which each row of counts[B, E] is best predicted from the others; if two are, the stronger."""
+    """Return the strength with which each row of counts[B, E] is best predicted from the others; if two are equal, the
+    stronger.
+    """
     rows = np.arange(len(native))
 
     def error(pull: float) -> float:
@@ -101,7 +106,7 @@ def chosen_pull(
 
 
 def with_kernel_weights(calibration: KernelCalibration, name: str, date: str | None) -> FamilyFile:
-    """The family with its new weights, and the error on kernel code that was found with them."""
+    """Return the family with its new weights, and the error on kernel code that was found with them."""
     old = calibration.family
     held_out, kernels = calibration.held_out, calibration.measured.kernels
     model = old.model.model_copy(

@@ -1,6 +1,6 @@
-"""What kernel code takes on a real CPU, beside what the emulated PMU counts of it: the file that `validate -o` writes.
+"""The cycles of kernel code on a real CPU, with the emulated PMU's counts of it: the file that `validate -o` writes.
 
-The counts are in the file, so that other weights can be tried without another boot.
+The file holds the counts, so that other weights can be tried without another boot.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError, model_validator
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen, digest
+from kdyno.base.mistakes import first_fault
 from kdyno.measure.cycles.evaluate import Judged, Quality, Role, quality
 from kdyno.measure.cycles.family import Family, FamilyFile
 from kdyno.measure.cycles.predict import weigh
@@ -32,7 +33,7 @@ class NoMeasurement(UserError):
 
 
 class OtherGeometry(UserError):
-    message = "{path} was counted with another emulated CPU than {family} describes"
+    message = "{path} was counted with another emulated CPU than the one that {family} describes"
     hint = "measure again with that family: kdyno validate --family {family} -o FILE"
 
 
@@ -43,7 +44,7 @@ class KernelBenchmark(Frozen):
     kind: str
     role: Role
     unit: Literal["op", "KiB"]
-    """What cycles and counts are per."""
+    """The unit that cycles and counts are given per."""
     passes: Annotated[tuple[Positive, ...], Field(min_length=1)]
     """Native cycles of the core, one figure for each pass."""
     counts: tuple[NotNegative, ...]
@@ -56,7 +57,7 @@ class KernelBenchmark(Frozen):
 
     @property
     def spread(self) -> float:
-        """By how much the slowest pass was longer than the fastest: 0 is not at all."""
+        """The ratio of the slowest pass to the fastest, less 1: 0 means no spread."""
         return max(self.passes) / min(self.passes) - 1
 
 
@@ -68,40 +69,42 @@ class Mitigation(Frozen):
     guest: str
 
     @property
-    def matched(self) -> bool:
+    def is_matched(self) -> bool:
         """Whether the two kernels do the same about it."""
         return what_is_done(self.host) == what_is_done(self.guest)
 
 
 def what_is_done(status: str) -> str:
-    """`Mitigation: PTI` -> `PTI`; nothing is done for a CPU that isn't affected, and for one that is vulnerable."""
+    """Return the mitigation: `Mitigation: PTI` -> `PTI`; empty for a CPU that isn't affected, and for one that is
+    vulnerable.
+    """
     first = status.partition(";")[0].strip()
     return first.removeprefix("Mitigation:").strip() if first.startswith("Mitigation:") else ""
 
 
 class Kernels(Frozen):
-    """The kernel that runs here, and the one that was built to stand for it."""
+    """The running kernel, and the one that was built to stand for it."""
 
     running: str
     """`uname -r`."""
     compiler: str
-    """What the running kernel's configuration says it was built with."""
+    """The compiler that the running kernel's configuration names."""
     source: str
-    """The source of the other one, as it was named."""
+    """The source of the built kernel, as it was named."""
     version: str
     origin: str
     built_with: str
     additions: dict[str, str]
-    """Options that were asked for on top of the running kernel's configuration, and why."""
+    """Options that were requested on top of the running kernel's configuration, and why."""
     dropped: tuple[str, ...]
-    """Options that the running kernel has built in, and this source with this compiler has not."""
+    """Options that the running kernel has built in, and that this source with this compiler lacks."""
     words: tuple[str, ...]
-    """Of the guest's command line, to match what is active here."""
+    """Parameters of the guest's command line, to match the mitigations that are active here."""
     mitigations: tuple[Mitigation, ...]
 
 
 class KernelMeasurement(Frozen):
-    """All that a validation on kernel code measured."""
+    """All measurements of a validation on kernel code."""
 
     v: Literal[1] = 1
     family: str
@@ -125,12 +128,12 @@ class KernelMeasurement(Frozen):
 
     @property
     def counts(self) -> NDArray[np.float64]:
-        """Events of each benchmark, [B, E]."""
+        """Return the events of each benchmark, [B, E]."""
         return np.array([benchmark.counts for benchmark in self.benchmarks], np.float64)
 
     @property
     def native(self) -> NDArray[np.float64]:
-        """Cycles[B]."""
+        """Return native cycles[B]."""
         return np.array([benchmark.native for benchmark in self.benchmarks], np.float64)
 
     def require_geometry(self, family: FamilyFile, path: Path) -> None:
@@ -138,8 +141,8 @@ class KernelMeasurement(Frozen):
         if geometry_of(family) != self.geometry:
             raise OtherGeometry(path=path, family=family.name)
 
-    def judged(self, weights: Mapping[str, float]) -> tuple[Judged, ...]:
-        """Every benchmark with what these weights make of its counts."""
+    def judge(self, weights: Mapping[str, float]) -> tuple[Judged, ...]:
+        """Return every benchmark with the cycles that these weights give for its counts."""
         modelled = weigh(self.counts, self.events, weights).tolist()
         instructions = weigh(self.counts, self.events, {"instructions": 1.0, "user_instructions": 1.0}).tolist()
         rows = zip(self.benchmarks, modelled, instructions, strict=True)
@@ -150,49 +153,47 @@ class KernelMeasurement(Frozen):
 
 
 class Validation(Frozen):
-    """A measurement and what a model makes of it: what `kdyno validate --json` prints, and -o writes."""
+    """A measurement and a model's prediction of it: `kdyno validate --json` prints it, and -o writes it."""
 
     model: str
-    """The model's caption: its name and what was known of its error before."""
+    """The model's caption: its name and its errors known before."""
     measured: KernelMeasurement
     judged: tuple[Judged, ...]
     quality: Quality
-    """On all benchmarks."""
+    """The quality on all benchmarks."""
     held_out: Quality
-    """On those that no fit may use."""
+    """The quality on those that no fit may use."""
 
     @classmethod
-    def of(cls, measured: KernelMeasurement, family: Family) -> Validation:
-        judged = measured.judged(family.weights)
+    def from_measurement(cls, measured: KernelMeasurement, family: Family) -> Validation:
+        judged = measured.judge(family.weights)
         return cls(
             model=family.caption(),
             measured=measured,
             judged=judged,
             quality=quality(judged),
-            held_out=quality(of_role(judged, "held-out")),
+            held_out=quality(select_role(judged, "held-out")),
         )
 
 
-def of_role(judged: Sequence[Judged], role: Role) -> list[Judged]:
+def select_role(judged: Sequence[Judged], role: Role) -> list[Judged]:
     return [benchmark for benchmark in judged if benchmark.role == role]
 
 
 def geometry_of(family: FamilyFile) -> str:
-    """Digest of the hardware that a family describes: of all but its names and weights."""
+    """Return the digest of the hardware that a family describes, without its names and weights."""
     names = {"name", "title", "march", "source", "model", "path"}
     return digest(family.model_dump(mode="json", exclude=names))
 
 
 def read_measurement(path: Path) -> KernelMeasurement:
-    """The measurement in a file that `kdyno validate` wrote; what it says of a model is not needed.
+    """Return the measurement in a file that `kdyno validate` wrote, without its statements about a model.
 
-    Raises NoMeasurement.
+    Raise NoMeasurement.
     """
     try:
         return Validation.model_validate_json(read_whole(path, MOST_BYTES)).measured
     except OSError as error:
         raise NoMeasurement(path=path, why=error.strerror) from error
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise NoMeasurement(path=path, why=f"{place}: {first['msg']}") from None
+        raise NoMeasurement(path=path, why=first_fault(error, "the file")) from None

@@ -1,4 +1,4 @@
-"""The benchmarks that a model is fitted to and judged on when it comes to kernel code; which is which never moves."""
+"""The benchmarks that a model is fitted to, and those that it is judged on, for kernel code; the roles never change."""
 
 from __future__ import annotations
 
@@ -52,29 +52,31 @@ ROLES: Mapping[str, Mapping[str, Role]] = {
         "lat_pagefault": "held-out",
     },
 }
-"""By kind, then by name. Names are in alphabetical order, and every other one is held out, counted through all kinds:
-the rule was fixed before any of them was timed. A benchmark is never moved to improve a figure."""
+"""Benchmarks by kind, then by name. Names are in alphabetical order, and every other one is held out, counted through
+all kinds: the rule was fixed before any of them was timed. A benchmark is never moved to improve a figure.
+"""
 
 UNLIKE: Mapping[str, str] = {
     "lat_proc.shell": "/bin/sh is busybox in the guest, and another program here",
 }
-"""Benchmarks that aren't the same natively and in a guest, and why."""
+"""Benchmarks that differ between the host and a guest, and why."""
 
 UNLIKE_IN_TIME: Mapping[str, str] = {
-    "lat_connect": "in the wall lane its client resets connections, which would use up the ports otherwise",
+    "lat_connect": "in the wall lane its client resets connections, which would otherwise use up the ports",
 }
-"""Benchmarks that the lanes measure differently. They keep their role, so that no other's changed."""
+"""Benchmarks that the lanes measure differently. They keep their role, so that those of others stay."""
 
 UNLIKE_ON_A_GUEST: Mapping[str, str] = {
     "lat_proc.exec": "this host is itself a guest: a C library's start executes CPUID, which exits to the hypervisor",
 }
-"""The same for hosts that are guests. Where it was tried a CPUID took 8 us, and executing a program that does nothing
-720 us with glibc, 52 us without any library."""
+"""Benchmarks that can't be compared on hosts that are guests. On one such host a CPUID took 8 us, and executing a
+program that does nothing 720 us with glibc, 52 us without any library.
+"""
 
 KINDS: Mapping[str, str] = {name: kind for kind, roles in ROLES.items() for name in roles}
-"""By benchmark."""
+"""The role of each benchmark."""
 
 
 def role_of(benchmark: str) -> Role:
-    """Raises KeyError for a benchmark that isn't in the table."""
+    """Return the role of a benchmark. Raise KeyError if it isn't in the table."""
     return ROLES[KINDS[benchmark]][benchmark]

@@ -1,4 +1,4 @@
-"""The programs of kdyno-probe: how long each takes on this host, and what the emulated PMU counts of it."""
+"""The programs of kdyno-probe: their times on this host, and the emulated PMU's counts of them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from pydantic import ValidationError
 
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.installed import find_program
+from kdyno.base.mistakes import first_fault
 from kdyno.base.packages import way_to_install
-from kdyno.base.process import ToolFailed, failure, output, spawned
+from kdyno.base.process import ToolFailed, failure, output, spawn
 from kdyno.base.talk import Advance, Talk
 from kdyno.measure.cycles.evaluate import Role
 from kdyno.measure.cycles.family import Family
@@ -30,7 +31,8 @@ Row = TypeVar("Row", bound=ProbeProgram)
 class NoUserPlugins(InfrastructureError):
     message = "{tool} of this host was built without plugins: nothing counts what programs do under it"
     hint = (
-        "Debian 12's qemu-user has plugins, Debian 13's has not; or build QEMU with --enable-plugins, without --static"
+        "Debian 12's qemu-user supports plugins, Debian 13's does not; or build QEMU with --enable-plugins, "
+        "without --static"
     )
 
 
@@ -50,7 +52,7 @@ class Program:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What a fit starts from: P programs, E events."""
+    """The data that a fit starts from: P programs, E events."""
 
     programs: tuple[Program, ...]
     names: tuple[str, ...]
@@ -62,17 +64,17 @@ class Measured:
 
     @property
     def native(self) -> NDArray[np.float64]:
-        """Cycles[P]: the least of all passes."""
+        """Return cycles[P]: the least of all passes."""
         return np.asarray(self.passes.min(axis=0))
 
     @property
     def spread(self) -> NDArray[np.float64]:
-        """By how much the slowest pass was longer than the fastest, [P]: 0 is not at all."""
+        """Return the ratio of the slowest pass to the fastest, less 1, [P]: 0 means no spread."""
         return np.asarray(self.passes.max(axis=0) / self.native - 1)
 
 
 def find_probe() -> Path:
-    """The probe's binary; raises ProgramMissing."""
+    """Return the probe's binary. Raise ProgramMissing."""
     return find_program("kdyno-probe", "a calibration")
 
 
@@ -82,9 +84,9 @@ def measure(family: Family, *, times: int, passes: int, talk: Talk) -> Measured:
     find_program(QEMU_USER, "a calibration", way_to_install("qemu-user"))
     programs = _programs(probe)
     with talk.working("counting under QEMU") as advance, tempfile.TemporaryDirectory(prefix="kdyno-") as directory:
-        record = _counted(probe, plugin, programs, family, Path(directory) / "pmu.kpmu", advance)
+        record = _count_programs(probe, plugin, programs, family, Path(directory) / "pmu.kpmu", advance)
     with talk.working("timing on this CPU") as advance:
-        rounds = [_timed(probe, programs, times, number, passes, advance) for number in range(passes)]
+        rounds = [_time_programs(probe, programs, times, number, passes, advance) for number in range(passes)]
     return Measured(programs, record.names, last_iterations(record, programs), np.array(rounds, np.float64))
 
 
@@ -92,30 +94,25 @@ def _programs(probe: Path) -> tuple[Program, ...]:
     try:
         listed = ProgramList.model_validate_json(output([probe, "list", "--json"]))
     except ValidationError as error:
-        raise ProbeBroken(why=f"its list has no programs ({_first_fault(error)})") from None
+        raise ProbeBroken(why=f"its list has no programs ({first_fault(error)})") from None
     return tuple(Program(entry.program, entry.kind, entry.role) for entry in listed.programs)
 
 
-def _first_fault(error: ValidationError) -> str:
-    fault = error.errors(include_url=False, include_context=False)[0]
-    return ": ".join(filter(None, [".".join(map(str, fault["loc"])), fault["msg"]]))
-
-
-def _timed(
+def _time_programs(
     probe: Path, programs: Sequence[Program], times: int, number: int, passes: int, advance: Advance
 ) -> list[float]:
-    """Native cycles of each program, in one pass."""
+    """Return native cycles of each program, in one pass."""
     cycles = {}
     for row in _rows([probe, "run", "all", "--times", str(times)], TimedProgram):
         cycles[row.program] = row.cycles
         advance(number * len(programs) + len(cycles), passes * len(programs), row.program)
     lacking = [program.name for program in programs if cycles.get(program.name, 0) <= 0]
     if lacking:
-        raise ProbeBroken(why=f"it has no time for {lacking[0]}")
+        raise ProbeBroken(why=f"there is no time for {lacking[0]}")
     return [cycles[program.name] for program in programs]
 
 
-def _counted(
+def _count_programs(
     probe: Path, plugin: Path, programs: Sequence[Program], family: Family, out: Path, advance: Advance
 ) -> PmuRecord:
     options = (plugin, f"out={out}", "scope=user", "events=all", f"geometry={family.path}")
@@ -133,15 +130,15 @@ def _counted(
 
 
 def _rows(command: Sequence[str | Path], row: type[Row]) -> Iterator[Row]:
-    """Run the probe and yield each line of JSON as it comes; raise ToolFailed if the run fails."""
+    """Run the probe and yield each line of JSON as it comes. Raise ToolFailed if the run fails."""
     with tempfile.TemporaryFile() as errors:
-        with spawned(command, stdout=-1, stderr=errors) as child:
+        with spawn(command, stdout=-1, stderr=errors) as child:
             assert child.stdout is not None
             for line in child.stdout:
                 try:
                     yield row.model_validate_json(line)
                 except ValidationError as error:
-                    raise ProbeBroken(why=f"it says {line[:80]!r} ({_first_fault(error)})") from None
+                    raise ProbeBroken(why=f"it says {line[:80]!r} ({first_fault(error)})") from None
             status = child.wait()
         if status != 0:
             errors.seek(0)
@@ -149,7 +146,7 @@ def _rows(command: Sequence[str | Path], row: type[Row]) -> Iterator[Row]:
 
 
 def last_iterations(record: PmuRecord, programs: Sequence[Program]) -> NDArray[np.uint64]:
-    """Counts[P, E] of each program's last iteration, which the earlier ones warmed up. Pure."""
+    """Return counts[P, E] of each program's last iteration, which the earlier ones warmed up. Pure."""
     rows = []
     for index, program in enumerate(programs):
         region = record.regions.get(index)

@@ -12,20 +12,20 @@ from kdyno.measure.cycles.family import Family
 
 
 def cycles(events: NDArray[Any], names: Sequence[str], family: Family) -> NDArray[np.float64]:
-    """Modelled cycles, f64[...], of counts events[..., E] whose columns are `names`.
+    """Return modelled cycles, f64[...], of counts events[..., E] whose columns are `names`.
 
-    An event that wasn't counted adds nothing: counts of events=edges make a lower bound.
+    An event that wasn't counted adds nothing: counts of events=edges give a lower bound.
     """
     return weigh(events, names, family.weights)
 
 
 def weigh(events: NDArray[Any], names: Sequence[str], weights: Mapping[str, float]) -> NDArray[np.float64]:
-    """The weighted sum over the last axis of events[..., E]."""
+    """Return the weighted sum over the last axis of events[..., E]."""
     column = np.array([weights.get(name, 0.0) for name in names], np.float64)
     return np.asarray(np.asarray(events, np.float64) @ column, np.float64)
 
 
 def parts(events: NDArray[Any], names: Sequence[str], family: Family) -> dict[str, float]:
-    """What each event adds to the cycles of one vector of counts, events[E]; the largest first."""
+    """Return the cycles that each event adds to one vector of counts, events[E]; the largest first."""
     added = {name: float(count) * family.weights.get(name, 0.0) for name, count in zip(names, events, strict=True)}
     return dict(sorted(((k, v) for k, v in added.items() if v > 0), key=lambda item: -item[1]))

@@ -1,4 +1,4 @@
-"""What kdyno-probe prints, line by line. The Rust side is crates/probe/src/cli.rs."""
+"""The output of kdyno-probe, line by line. The Rust side is crates/probe/src/cli.rs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ListedProgram(ProbeProgram):
 
 
 class ProgramList(Frozen):
-    """`kdyno-probe list --json`"""
+    """The output of `kdyno-probe list --json`."""
 
     programs: tuple[ListedProgram, ...]
 
@@ -44,3 +44,7 @@ class MarkedProgram(ProbeProgram):
 
     benchmark: int
     times: int
+
+
+ProgramLine = TimedProgram | MarkedProgram
+"""A line of `kdyno-probe run`."""

@@ -1,4 +1,4 @@
-"""What the emulated PMU counted, as samples: instructions, or modelled cycles. Pure."""
+"""The emulated PMU's counts as samples: instructions, or modelled cycles. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kdyno.base.errors import InfrastructureError
-from kdyno.base.lanes import LANES, PMU_CLOCKS
+from kdyno.base.lanes import COUNTED_LANE, PMU_CLOCKS
 from kdyno.base.measurement import INT64_MAX, Benchmark, Sample
 from kdyno.measure.guest.pmu import Clock
 
@@ -20,22 +20,21 @@ class RegionMissing(InfrastructureError):
     hint = "agent, plugin and kdyno must be of one release: pip install ."
 
 
-def in_units(benchmarks: Sequence[Benchmark], clock: Clock) -> tuple[Benchmark, ...]:
+def convert_units(benchmarks: Sequence[Benchmark], clock: Clock) -> tuple[Benchmark, ...]:
     """Benchmarks as the clock's samples have them; failed boots name theirs in these units too."""
-    own = LANES["model"].clock  # the PMU counts in no other lane
-    units = [PMU_CLOCKS[clock].unit_for(benchmark.unit, own) for benchmark in benchmarks]
+    units = [PMU_CLOCKS[clock].unit_for(benchmark.unit, COUNTED_LANE.clock) for benchmark in benchmarks]
     return tuple(benchmark.model_copy(update={"unit": unit}) for benchmark, unit in zip(benchmarks, units, strict=True))
 
 
-def in_clock(
+def convert_samples(
     samples: Sequence[Sample], benchmarks: Sequence[Benchmark], record: PmuRecord, family: Family, clock: Clock
 ) -> tuple[Sample, ...]:
-    """The samples of a boot, each with what the PMU counted in its region in the place of elapsed guest time. Pure.
+    """Return the samples of a boot, with the PMU's counts of each region instead of elapsed guest time. Pure.
 
-    `benchmarks` are in the order of the agent stream, which numbers the regions. A sample is its region's contexts task
-    and exception; what interrupts did is left out. `cycles` are modelled by the family's weights;
-    `instructions` count a REP string instruction once. Samples that are values of their own have no region, and stay as
-    they are. Raises RegionMissing.
+    `benchmarks` are in the order of the agent stream, which numbers the regions. A sample covers its region's contexts
+    task and exception; the work of interrupts is left out. `cycles` are modelled by the family's weights;
+    `instructions` count a REP string instruction once. Samples that are values of their own have no region, and are
+    unchanged. Raise RegionMissing.
     """
     import numpy as np
 

@@ -1,1 +1,1 @@
-"""What rides along in a boot: the agent, its job, and the stream of records that it sends back."""
+"""The guest's side of a boot: the agent, its job, and the stream of records that it sends back."""

@@ -1,4 +1,4 @@
-"""The agent that was installed with this kdyno, and what it can do."""
+"""The agent that was installed with this kdyno, and its abilities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kdyno.measure.guest.job import Job, TestOrder
 from kdyno.measure.guest.stream import Asked
 
 ALL = "all"
-"""Stands for every test in a workload, as the name of a suite (`lmbench`) does for the tests of that suite."""
+"""A name in a workload for every test, as the name of a suite (`lmbench`) is one for the tests of that suite."""
 
 
 class UnknownTest(UserError):
@@ -29,50 +29,50 @@ class UnknownParameter(UserError):
 
 
 def find_agent() -> Path:
-    """The agent's binary; raises ProgramMissing."""
+    """Return the agent's binary. Raise ProgramMissing."""
     return find_program("kdyno-agent", "a boot")
 
 
 def catalogue() -> Catalogue:
-    """What this agent can do. Raises ProgramMissing and OtherAgent."""
+    """Return this agent's catalogue. Raise ProgramMissing and OtherAgent."""
     agent = find_agent()
     return _catalogue_of(agent, agent.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=1)
 def _catalogue_of(agent: Path, changed_ns: int) -> Catalogue:  # noqa: ARG001
-    """Every boot needs it: an agent is asked once, as long as its file isn't changed."""
+    """Ask an agent for its catalogue, once for as long as its file isn't changed, since every boot needs it."""
     return parse_catalogue(output([agent, "list", "--json"]))
 
 
 def native_command(agent: Path, order: TestOrder, iterations: int) -> list[str]:
-    """What runs a test on this host; its stream goes to standard output."""
+    """Return the command that runs a test on this host; its stream goes to standard output."""
     params = [word for name, value in order.params.items() for word in ("--param", f"{name}={value}")]
     return [str(agent), "run", order.name, "--iterations", str(iterations), "--json", *params]
 
 
-def asked_of(job: Job) -> Asked:
-    """What the agent may say in a boot with this job."""
+def expected_records(job: Job) -> Asked:
+    """Return the records that the agent may send in a boot with this job."""
     tests = [test.name for test in job.tests]
     benchmarks = catalogue().benchmarks(tests, job.lane) if tests else ()
     return Asked(job.lane, job.iterations, benchmarks, job.programs, job.soak)
 
 
 def benchmark_names(tests: Iterable[TestOrder]) -> tuple[str, ...]:
-    """The benchmarks that these tests yield."""
+    """Return the benchmarks that these tests yield."""
     known = {test.name: test.benchmarks for test in catalogue().tests}
     return tuple(benchmark.name for test in tests for benchmark in known[test.name])
 
 
 def tsc_khz() -> int:
-    """How fast this host's time stamp counter runs, in kHz."""
+    """Return how fast this host's time stamp counter runs, in kHz."""
     return int(output([find_agent(), "tsc"]))
 
 
 def test_orders(tests: Sequence[str], params: Mapping[str, Mapping[str, int]]) -> tuple[TestOrder, ...]:
-    """The tests that a workload means, each once, in the agent's order.
+    """Return the tests that a workload selects, each once, in the agent's order.
 
-    `tests` are names of tests and of suites, and `all`. Raises UnknownTest and UnknownParameter.
+    `tests` are names of tests and of suites, and `all`. Raise UnknownTest and UnknownParameter.
     """
     known = {test.name: test for test in catalogue().tests}
     suites = sorted({test.suite for test in known.values() if test.suite})

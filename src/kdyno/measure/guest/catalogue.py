@@ -1,4 +1,4 @@
-"""What the agent can be asked to do: `kdyno-agent list --json`. The Rust side is crates/proto/src/catalogue.rs."""
+"""The agent's abilities: `kdyno-agent list --json`. The Rust side is crates/proto/src/catalogue.rs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pydantic import ValidationError
 
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LaneName
 from kdyno.base.measurement import Benchmark, Direction
+from kdyno.base.mistakes import first_fault
 
 Kind = Literal["latency", "bandwidth"]
 BETTER: dict[Kind, Direction] = {"latency": "lower", "bandwidth": "higher"}
@@ -18,20 +19,20 @@ BETTER: dict[Kind, Direction] = {"latency": "lower", "bandwidth": "higher"}
 
 
 class OtherAgent(InfrastructureError):
-    message = "kdyno can't read what kdyno-agent says of itself: {why}"
+    message = "kdyno can't read the catalogue of kdyno-agent: {why}"
     hint = "agent and kdyno must be of one release: `pip install .` in a kdyno checkout installs both"
 
 
 class CatalogueLane(Frozen):
     """The agent's half of a lane's row; kdyno's is in kdyno.base.lanes."""
 
-    name: Lane
+    name: LaneName
     cost_unit: str
     bandwidth_unit: str
     iterations: int
-    """Samples per benchmark when nobody says how many."""
+    """Samples per benchmark, unless an experiment sets the number."""
     icount: bool
-    """A job must say the shift of QEMU's -icount."""
+    """Whether a job must give the shift of QEMU's -icount."""
 
 
 class CatalogueBenchmark(Frozen):
@@ -47,36 +48,36 @@ class CatalogueParam(Frozen):
 
     name: str
     description: str
-    defaults: dict[Lane, int]
+    defaults: dict[LaneName, int]
     min: int
     max: int
 
 
 class CatalogueTest(Frozen):
-    """A test."""
+    """A test that the agent can run."""
 
     name: str
     suite: str | None
-    """A word that stands for this test and others: `lmbench`."""
+    """A name for this test and others: `lmbench`."""
     description: str
     benchmarks: tuple[CatalogueBenchmark, ...]
     params: tuple[CatalogueParam, ...]
 
 
 class Catalogue(Frozen):
-    """All that this agent can do."""
+    """Everything that this agent can do."""
 
     v: Literal[1]
     agent: str
-    """Its version."""
+    """The agent's version."""
     port: str
     """The virtio port on which its records leave a guest."""
     job: str
-    """Where it finds its job in a guest."""
+    """The path of its job in a guest."""
     lanes: tuple[CatalogueLane, ...]
     tests: tuple[CatalogueTest, ...]
 
-    def benchmarks(self, tests: Iterable[str], lane: Lane) -> tuple[Benchmark, ...]:
+    def benchmarks(self, tests: Iterable[str], lane: LaneName) -> tuple[Benchmark, ...]:
         """What these tests measure in this lane, in the order in which the agent does."""
         known = {test.name: test for test in self.tests}
         (row,) = (row for row in self.lanes if row.name == lane)
@@ -95,10 +96,8 @@ class Catalogue(Frozen):
 
 
 def parse_catalogue(text: str) -> Catalogue:
-    """Raises OtherAgent."""
+    """Return the catalogue in a text. Raise OtherAgent."""
     try:
         return Catalogue.model_validate_json(text)
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(map(str, wrong["loc"])) or "its list"
-        raise OtherAgent(why=f"{place}: {wrong['msg']}") from None
+        raise OtherAgent(why=first_fault(error, "its list")) from None

@@ -1,8 +1,8 @@
-"""What an instrumented kernel counted: snapshots that the agent took before the tests of a boot and after each.
+"""The counts of an instrumented kernel: snapshots that the agent took before the tests of a boot and after each.
 
-The file comes from a guest: a line of JSON before the bytes of each item, and one at the end. An item is there again
-only where it differs from the snapshot before. The first two snapshots are taken one right after the other, so that
-their difference is what taking one adds.
+The file comes from a guest: a line of JSON before the bytes of each item, and one at the end. An item is repeated only
+if it differs from the snapshot before. The first two snapshots are taken one right after the other, so that their
+difference is what taking one adds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kdyno.measure.guest.job import PROTOCOL
 COUNTERS = "counters.bin"
 """Name of the file in the directory of a boot."""
 MOST_BYTES = 1 << 28
-"""Of the file."""
+"""Bytes of the file."""
 MOST_ITEMS, MOST_SNAPSHOTS = 20_000, 200
 """An item has a place in each snapshot, however little the file says of it."""
 LONGEST_LINE = 4096
@@ -30,7 +30,7 @@ BEFORE = 2
 
 
 class CountersUnsound(InfrastructureError):
-    message = "{path} isn't what a guest's counters look like: {why}"
+    message = "{path} is not a valid file of a guest's counters: {why}"
     hint = "a kernel that damages its own counters can't be trained; train another use, such as autofdo"
 
 
@@ -55,11 +55,11 @@ class Snapshots:
     """The counters of one boot."""
 
     items: dict[str, tuple[bytes, ...]]
-    """By name: the content in each snapshot. The first two are before the first test, the others after one each."""
+    """The content in each snapshot, by name. The first two are before the first test, the others after one each."""
 
 
 def read_snapshots(path: Path) -> Snapshots:
-    """Raises CountersUnsound."""
+    """Return the snapshots in a file. Raise CountersUnsound."""
     try:
         data = read_whole(path, MOST_BYTES)
     except OSError as error:
@@ -89,7 +89,7 @@ def read_snapshots(path: Path) -> Snapshots:
         history += history[-1:] * (snapshot - len(history))
         history.append(content)
     if place < len(data) or snapshot >= line.snapshots or not contents:
-        raise CountersUnsound(path=path, why="its end isn't the end of what it says")
+        raise CountersUnsound(path=path, why="its last line doesn't match its content")
     whole = {name: (*history, *history[-1:] * (line.snapshots - len(history))) for name, history in contents.items()}
     return Snapshots(whole)
 

@@ -1,4 +1,4 @@
-"""Following an agent stream while it grows, to show what a command in the guest says as it says it."""
+"""Following an agent stream while it grows, to show a command's output in the guest as it comes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POLL_SECONDS = 0.05
 def follow_output(stream: Path, ended: Event, stdout: BinaryIO, stderr: BinaryIO) -> None:
     """Copy the command's output to `stdout` and `stderr` until `ended` is set and the stream is used up.
 
-    Stops at the first unsound record: what is wrong with it is said by whoever reads the stream as a whole.
+    Stop at the first unsound record: the reader of the whole stream reports what is wrong with it.
     """
     reader: RecordReader | None = None
     with ExitStack() as opened:
@@ -40,5 +40,5 @@ def follow_output(stream: Path, ended: Event, stdout: BinaryIO, stderr: BinaryIO
 
 
 def is_interactive() -> bool:
-    """Whether a person is there to talk to a guest's console."""
+    """Return whether a person is there to talk to a guest's console."""
     return os.isatty(0) and os.isatty(1)

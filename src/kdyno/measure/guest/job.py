@@ -1,4 +1,4 @@
-"""The job: what the agent is asked to do in one boot. It travels in the initramfs as /kdyno/job.json."""
+"""The job: the agent's orders for one boot. It travels in the initramfs as /kdyno/job.json."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import DEFAULT_LANE, LaneName
 
 PROTOCOL: Final = 1
 """Version of the job and of the agent stream; crates/proto has the same number."""
@@ -44,7 +44,7 @@ class FileChannel(Frozen):
 
 
 Channel = Annotated[VirtioPort | TcpChannel | FileChannel, Field(discriminator="kind")]
-"""How the agent's records leave the guest; the machine decides."""
+"""The way by which the agent's records leave the guest; the machine decides."""
 
 
 class GcovCounters(Frozen):
@@ -54,7 +54,7 @@ class GcovCounters(Frozen):
 
 
 class ClangCounters(Frozen):
-    """The counters of a kernel that clang instrumented. Where they lie its vmlinux tells, before it boots."""
+    """The counters of a kernel that clang instrumented. Its vmlinux tells their addresses, before it boots."""
 
     kind: Literal["clang"] = "clang"
 
@@ -68,7 +68,7 @@ class MemoryCounters(Frozen):
 
 
 Counters = Annotated[GcovCounters | ClangCounters | MemoryCounters, Field(discriminator="kind")]
-"""What is read of the counters of an instrumented kernel, before the tests and after each."""
+"""The counters of an instrumented kernel that are read before the tests and after each."""
 
 
 Words = Annotated[tuple[Annotated[str, Field(pattern=r"^[^\x00]*$")], ...], Field(min_length=1)]
@@ -76,78 +76,55 @@ Words = Annotated[tuple[Annotated[str, Field(pattern=r"^[^\x00]*$")], ...], Fiel
 
 
 class Measured(Frozen):
-    """A benchmark whose samples are runs of a command. Each is a region of the emulated PMU, as a test's loop is."""
+    """A benchmark whose samples are runs of a command. Each run is a region of the emulated PMU, like a test's loop."""
 
     benchmark: Annotated[str, Field(pattern=r"^[a-z0-9_-]+\.[a-z0-9_]+$", max_length=80)]
     description: str
     operations: Annotated[int, Field(ge=1, lt=2**63)]
-    """What one run does."""
+    """The work of one run."""
 
 
 class Program(Frozen):
-    """A command with what comes before and after it. Each step that fails ends the program, after its tear-down."""
+    """A command with its preparation and its clean-up. Each step that fails ends the program, after its tear-down."""
 
     name: str
     in_root: bool = False
     """Whether its steps see the guest's root file system as `/`."""
     environment: dict[str, str] = {}
     set_up: Words | None = None
-    """Before the first run."""
+    """Steps before the first run."""
     command: Words
     report: Words | None = None
-    """After each run that went well: what it writes belongs to that run, and what it does is not measured."""
+    """Steps after each run that succeeded: their output belongs to that run, and their work is not measured."""
     tear_down: Words | None = None
-    """After the last run, however the other steps ended."""
+    """Steps after the last run, however the other steps ended."""
     runs: Annotated[int, Field(ge=1)] = 1
-    """How often the command is run."""
+    """The number of runs of the command."""
     seconds: Annotated[int, Field(ge=1)] | None = None
-    """How long a step may take."""
+    """The most seconds of a step."""
     measured: Measured | None = None
-    """What a run of the command is measured as, if it is: its time, and all kernel code that is executed meanwhile."""
+    """The benchmark of a run of the command, if it is one: its time, and all kernel code that is executed meanwhile."""
 
     @property
     def steps(self) -> tuple[Words, ...]:
-        """What it runs."""
+        """Return the commands that it runs."""
         return tuple(step for step in (self.set_up, self.command, self.report, self.tear_down) if step)
-
-
-class Load(Frozen):
-    """What is carried out in a boot that is made to be counted, and what it needs of the machine."""
-
-    tests: tuple[str, ...] = ()
-    """Names of tests and suites, as the agent knows them."""
-    params: dict[str, dict[str, int]] = {}
-    """By test: parameters that differ from the test's defaults."""
-    programs: tuple[Program, ...] = ()
-    packages: tuple[str, ...] = ()
-    """Debian packages with the programs."""
-    unpack: dict[str, str] = {}
-    """Archives in them, and the pattern of the members that the guest finds unpacked."""
-    memory_mb: int = 0
-    """The least that the guest has."""
-    kconfig: dict[str, bool | str | int] = {}
-    """What the kernel must have."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the tests and programs, for people."""
-        return (*self.tests, *(program.name for program in self.programs))
 
 
 class Soak(Frozen):
     """All programs run side by side, each again and again: set-up, commands, after a failure tear-down and set-up."""
 
     seconds: Annotated[int, Field(ge=1)]
-    """From the first set-up on. What runs then is ended, and every program torn down."""
+    """Seconds from the first set-up on. Then the running steps are ended, and every program is torn down."""
     every: Annotated[int, Field(ge=1)]
     """Seconds from one look at memory and programs to the next."""
 
 
 class Job(Frozen):
-    """What the agent does: run tests, then programs, or give a person a shell."""
+    """The agent's orders: run tests, then programs, or give a person a shell."""
 
     v: Literal[1] = PROTOCOL
-    lane: Lane
+    lane: LaneName
     icount_shift: int | None = None
     """Model lane: one instruction is 2**icount_shift nanoseconds of the guest's clock."""
     iterations: int
@@ -158,12 +135,14 @@ class Job(Frozen):
     channel: Channel = Field(default_factory=VirtioPort)
     counters: Counters | None = None
     soak: Soak | None = None
-    """Programs run so, in place of one after the other; their `runs` then don't count."""
+    """If given, programs run in this way instead of one after the other; their `runs` are then ignored."""
 
-    def encoded(self) -> bytes:
-        """As the agent reads it. The usual channel isn't named: each byte of an initramfs moves pages of the guest."""
+    def encode(self) -> bytes:
+        """Return the job in the agent's format. The usual channel isn't named: each byte of an initramfs moves pages of
+        the guest.
+        """
         usual = {name for name in ("channel", "programs") if getattr(self, name) == getattr(USUAL, name)}
         return self.model_dump_json(exclude_none=True, exclude=usual).encode()
 
 
-USUAL = Job(lane="wall", iterations=1)
+USUAL = Job(lane=DEFAULT_LANE.name, iterations=1)

@@ -1,4 +1,4 @@
-"""kdyno-loads, the program with the loads of published accounts: which commands run it, and where it is."""
+"""kdyno-loads, the program with the loads of published accounts: its path, and the commands that run it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ LOADS = "kdyno-loads"
 
 
 def find_loads() -> Path:
-    """Raises ProgramMissing."""
+    """Return its path. Raise ProgramMissing."""
     return find_program(LOADS, "a load")
 
 
 def names_loads(command: Sequence[str]) -> bool:
-    """Whether a command runs it, by itself or by a shell."""
+    """Return whether a command runs it, directly or by a shell."""
     return any(LOADS in word for word in command)
 
 
 def uses_loads(programs: Iterable[Program]) -> bool:
-    """Whether a step of one of the programs runs it."""
+    """Return whether a step of one of the programs runs it."""
     return any(names_loads(step) for program in programs for step in program.steps)
 
 
 def digest_of_loads(programs: Iterable[Program]) -> dict[str, str]:
-    """`loads` and the SHA-256 of the program, where a step of one of these runs it. Raises ProgramMissing."""
+    """Return `loads` and the SHA-256 of the program, if a step of one of these runs it. Raise ProgramMissing."""
     if not uses_loads(programs):
         return {}
     path = find_loads()
@@ -38,5 +38,5 @@ def digest_of_loads(programs: Iterable[Program]) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _digest(path: Path, changed_ns: int) -> str:  # noqa: ARG001
-    """Every boot's key needs it: a file is read once, as long as it isn't changed."""
+    """Return the digest of a file, which is read once as long as it isn't changed: every boot's key needs it."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""The emulated PMU: what an experiment may say of it, the plugin that QEMU loads, and its counts as samples."""
+"""The emulated PMU: its settings in an experiment, the plugin that QEMU loads, and its counts as samples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Events = Literal["edges", "all", "trace"]
 Clock = Literal["cycles", "instructions"]
 Scope = Literal["kernel", "all"]
 DEFAULT_FAMILY = "sapphirerapids"
-"""The CPU family of the lane model: whose CPU guests have, and what is emulated and modelled, where nothing is said."""
+"""The default CPU family of the lane model: the CPU of guests, and the hardware that is emulated and modelled."""
 
 RECORD = "pmu.kpmu"
 """Name of the PMU record in the directory of a boot, and in a recording."""
@@ -25,18 +25,21 @@ class PmuConfig(Frozen):
 
     events: Events = "all"
     """`edges`: blocks and branches, cheap; `all`: caches, TLBs and predictor too, which cycles are modelled from;
-    `trace`: all, and the sequence of blocks of an iteration of each benchmark, which layouts are tried on."""
+    `trace`: all, and the sequence of blocks of an iteration of each benchmark, for trying out layouts.
+    """
     scope: Scope = "kernel"
     """Whose accesses to memory go through the modelled caches and TLBs: `kernel`: the kernel's alone; `all`: user
-    code's too, counted apart, which takes longer and needs events = "all"."""
+    code's too, counted separately, which takes longer and needs events = "all".
+    """
     family: str = DEFAULT_FAMILY
-    """The CPU family whose caches are emulated and whose weights make cycles of events: a name, or `file:PATH`."""
+    """The CPU family whose caches are emulated and whose weights turn events into cycles: a name, or `file:PATH`."""
     clock: Clock = "cycles"
-    """What a sample is read in: modelled cycles, or instructions of kernel and user code, REP counted once."""
+    """The unit of a sample: modelled cycles, or instructions of kernel and user code, REP counted once."""
 
 
 def find_plugin() -> Path:
-    """The shared object that QEMU loads: $KDYNO_PMU_PLUGIN, else the one installed in kdyno. Raises ProgramMissing.
+    """Return the shared object that QEMU loads: $KDYNO_PMU_PLUGIN, else the one installed in kdyno. Raise
+    ProgramMissing.
 
     A wheel has it as kdyno_pmu.abi3.so; an editable install gives it the suffix of the Python that made it, so that a
     checkout may hold several. The newest is that of the last installation.
@@ -67,7 +70,7 @@ def plugin_words(
     geometry: Path | None,
     scope: Scope = "kernel",
 ) -> tuple[str, ...]:
-    """Words of QEMU's command line that load the plugin for a kernel; `image` is the SHA-256 of its vmlinux."""
+    """Return the arguments of QEMU that load the plugin for a kernel; `image` is the SHA-256 of its vmlinux."""
     options = [f"out={out}", f"scope={scope}", f"events={events}", f"symbols={symbols}", f"image={image}"]
     if geometry:
         options.append(f"geometry={geometry}")

@@ -1,7 +1,6 @@
 """The body of a PMU record, read number by number into its parts.
 
-The guest decides what is counted: lists are bounded before anything is made of them, and what doesn't fit together is
-Unsound.
+The guest decides what is counted: lists are bounded before anything is made of them, and inconsistent data is Unsound.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from kdyno.measure.guest.pmu_values import Counts, Unsound, Values, unzigzag
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """All that a body holds."""
+    """The content of a body."""
 
     functions: tuple[Function, ...]
     regions: dict[int, Region]
@@ -36,7 +35,7 @@ class Body:
 
 
 def read_body(numbers: bytes, events: int, *, is_traced: bool, has_unmeasured: bool) -> Body:
-    """Read an inflated body whose vectors have so many events; raises Unsound."""
+    """Read an inflated body whose vectors have so many events. Raise Unsound."""
     values, room = Values(numbers), Room()
     functions = _functions(values, room)
     regions: dict[int, Region] = {}
@@ -62,7 +61,7 @@ def _functions(values: Values, room: Room) -> tuple[Function, ...]:
 
 
 def _table(values: Values, room: Room, things: str, columns: int) -> Counts:
-    """A number of rows, and the rows."""
+    """Read a number of rows, then the rows."""
     return values.rows(room.take(things, values.count(columns)), columns)
 
 
@@ -86,12 +85,12 @@ def _trace(values: Values, room: Room) -> Trace:
     blocks = np.empty(len(rows), TRACE_BLOCK)
     blocks["start"] = np.cumsum(unzigzag(rows[:, 0]), dtype=np.uint64)
     for column, name in enumerate(("last", "length"), start=1):
-        blocks[name] = _below(1 << 32, rows[:, column], name)
-    blocks["ops"] = _below(1 << 32, rows[:, 3] >> np.uint64(1), "ops")
+        blocks[name] = _check_range(1 << 32, rows[:, column], name)
+    blocks["ops"] = _check_range(1 << 32, rows[:, 3] >> np.uint64(1), "ops")
     blocks["is_branch"] = rows[:, 3] & np.uint64(1)
-    blocks["time"] = _below(1 << 32, rows[:, 4], "time")
+    blocks["time"] = _check_range(1 << 32, rows[:, 4], "time")
     steps = _table(values, room, "trace_steps", 1)[:, 0]
-    _below(len(blocks), steps >> np.uint64(2), "block of a trace")
+    _check_range(len(blocks), steps >> np.uint64(2), "block of a trace")
     return Trace(blocks, steps, values.number())
 
 
@@ -100,7 +99,7 @@ def _blocks(values: Values, room: Room) -> Array:
     blocks = np.empty(len(rows), BLOCK)
     blocks["start"] = np.cumsum(unzigzag(rows[:, 0]), dtype=np.uint64)
     for column, name in enumerate(("instructions", "last", "length"), start=1):
-        blocks[name] = _below(1 << 32, rows[:, column], name)
+        blocks[name] = _check_range(1 << 32, rows[:, column], name)
     blocks["count"] = rows[:, 4]
     return blocks
 
@@ -111,11 +110,11 @@ def _context(values: Values, room: Room, events: int, functions: int) -> Context
     branches = np.empty(len(rows), BRANCH)
     branches["source"] = np.cumsum(unzigzag(rows[:, 0]), dtype=np.uint64)
     branches["target"] = branches["source"] + unzigzag(rows[:, 1])
-    branches["kind"] = _below(6, rows[:, 2], "kind of branch")
+    branches["kind"] = _check_range(6, rows[:, 2], "kind of branch")
     branches["count"] = rows[:, 3]
     rows = _table(values, room, "executed_functions", 1 + events)
-    indices = np.cumsum(_below(max(functions, 1), rows[:, 0], "function"), dtype=np.uint64)
-    _below(functions, indices, "function")
+    indices = np.cumsum(_check_range(max(functions, 1), rows[:, 0], "function"), dtype=np.uint64)
+    _check_range(functions, indices, "function")
     if np.any(rows[1:, 0] == 0):
         raise Unsound("a function comes twice")
     return Context(blocks, branches, {int(index): row[1:] for index, row in zip(indices, rows, strict=True)})
@@ -124,8 +123,8 @@ def _context(values: Values, room: Room, events: int, functions: int) -> Context
 def _stacks(rows: Counts, functions: int) -> tuple[StackNode, ...]:
     if np.any(rows[:, 0] > np.arange(len(rows), dtype=np.uint64)):
         raise Unsound("a stack node comes before its parent")
-    _below(functions, rows[:, 1], "function")
-    _below(4, rows[:, 2], "kind of stack node")
+    _check_range(functions, rows[:, 1], "function")
+    _check_range(4, rows[:, 2], "kind of stack node")
     depths = [0]
     for parent in rows[:, 0].tolist():
         depths.append(depths[parent] + 1)
@@ -134,7 +133,7 @@ def _stacks(rows: Counts, functions: int) -> tuple[StackNode, ...]:
     return tuple(StackNode(*row) for row in rows.tolist())
 
 
-def _below(limit: int, column: Counts, what: str) -> Counts:
+def _check_range(limit: int, column: Counts, what: str) -> Counts:
     if column.size and int(column.max()) >= limit:
         raise Unsound(f"{what} {int(column.max())} is out of range")
     return column

@@ -1,6 +1,6 @@
-"""How much a PMU record may hold: more than any sound one does, and no more than memory takes.
+"""The limits of a PMU record: more than any valid one holds, and no more than memory takes.
 
-The plugin writes no record with more; it gives up and says so. The numbers are those of crates/pmu/src/limits.rs, which
+The plugin writes no larger record; it gives up and says so. The numbers are those of crates/pmu/src/limits.rs, which
 also says how many of each real records have.
 """
 
@@ -23,25 +23,25 @@ MOST: Final = {
     "trace_blocks": 1 << 21,
     "trace_steps": 1 << 21,
 }
-"""Iterations, what was executed, nodes and traces are those of all regions together."""
+"""The limits on iterations, executed code, nodes and traces are for all regions together."""
 
 LONGEST_NAME: Final = 1024
-"""Bytes of a function's name; the kernel's own tools have no place for one of more than 512."""
+"""Bytes of a function's name; the kernel's own tools allow at most 512."""
 
 
 class Room:
-    """What a record may still hold while it is read."""
+    """The room that is left in a record while it is read."""
 
     def __init__(self) -> None:
         self._left = dict(MOST)
 
     def take(self, thing: str, number: int) -> int:
-        """The number; raises Unsound if that is more than there may be, before anything is made of it."""
+        """Return the number. Raise Unsound if it exceeds the limit, before anything is made of it."""
         self._left[thing] -= number
         if self._left[thing] < 0:
-            raise Unsound(f"it has more than {MOST[thing]:,} {in_words(thing)}")
+            raise Unsound(f"it has more than {MOST[thing]:,} {limit_name(thing)}")
         return number
 
 
-def in_words(thing: str) -> str:
+def limit_name(thing: str) -> str:
     return thing.replace("_", " ")

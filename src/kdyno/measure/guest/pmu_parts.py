@@ -1,4 +1,4 @@
-"""The parts of a PMU record: functions, and what was counted in a region by context, call stack and trace."""
+"""The parts of a PMU record: functions, and the counts of a region by context, call stack and trace."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ TRACE_BLOCK = np.dtype(
     [("start", "<u8"), ("last", "<u4"), ("length", "<u4"), ("ops", "<u4"), ("is_branch", "?"), ("time", "<u4")]
 )
 """`last` is the offset of the last instruction, `length` its bytes; `is_branch`: the last instruction is a branch;
-`time`: from when the block was there until all of it was dispatched, in TIME_PARTS of a cycle; a mean."""
+`time`: from the arrival of the block until all of it was dispatched, in TIME_PARTS of a cycle; a mean.
+"""
 TIME_PARTS = 16
 THROUGH, TAKEN, UNEXPECTED, ENTERED = range(4)
-"""How a block came after another: it lies behind it; by a taken branch; by either, mispredicted; otherwise."""
+"""How a block follows another: it lies behind it; by a taken branch; by either, mispredicted; otherwise."""
 CONDITIONAL, JUMP, CALL, RETURN, INDIRECT_JUMP, INDIRECT_CALL = range(6)
 """Kinds of branches."""
 STACK_CALL, STACK_EXCEPTION, STACK_INTERRUPT, STACK_ENTRY = range(4)
 """Kinds of stack nodes: how its function was entered."""
 UNKNOWN = "[unknown]"
-"""The function, at address 0, of code that is in no function of the vmlinux."""
+"""The function, at address 0, that stands for code in no function of the vmlinux."""
 
 Array = NDArray[Any]
 
@@ -42,12 +43,12 @@ class Function:
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What one context did in one region, summed over its iterations."""
+    """The counts of one context in one region, summed over its iterations."""
 
     blocks: Array
-    """Of dtype BLOCK."""
+    """An array of dtype BLOCK."""
     branches: Array
-    """Of dtype BRANCH."""
+    """An array of dtype BRANCH."""
     functions: dict[int, Counts]
     """Index of the function -> events[E] of the code inside it."""
 
@@ -59,7 +60,7 @@ class StackNode:
     function: int
     kind: int
     instructions: int
-    """Those of the node itself, without its callees'."""
+    """The events of the node itself, without its callees'."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ class Trace:
     """The blocks that one iteration of a region fetched, in their order."""
 
     blocks: Array
-    """Of dtype TRACE_BLOCK, by start."""
+    """An array of dtype TRACE_BLOCK, by start."""
     steps: Counts
     """u64[n]: 4 x the index of the block + how it came after the one before (THROUGH ... ENTERED)."""
     left_out: int
@@ -84,4 +85,4 @@ class Region:
     contexts: tuple[Context, Context, Context]
     stacks: tuple[StackNode, ...]
     trace: Trace | None = None
-    """Of the last iteration, if the plugin was asked for one."""
+    """The trace of the last iteration, if the plugin was asked for one."""

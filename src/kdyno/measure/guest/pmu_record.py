@@ -1,4 +1,4 @@
-"""The PMU record: what the emulated PMU counted in one boot, read as the hostile input that it is.
+"""The PMU record: the counts of the emulated PMU in one boot, read as the hostile input that it is.
 
 A line `kdyno-pmu 1`, a line of JSON (the header), and a zlib stream of LEB128 numbers (the body); docs/profiles.md
 describes all of it. The guest decides what is counted, so every number and length is checked before it is used: the
@@ -19,9 +19,10 @@ from pydantic import ConfigDict, Field, ValidationError
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import read_whole, write_whole
 from kdyno.base.frozen import Frozen
+from kdyno.base.mistakes import first_fault
 from kdyno.base.profile_files import refuse_other_tools
 from kdyno.measure.guest.pmu_body import Body, read_body
-from kdyno.measure.guest.pmu_limits import MOST, in_words
+from kdyno.measure.guest.pmu_limits import MOST, limit_name
 from kdyno.measure.guest.pmu_parts import Array, Function, Region
 from kdyno.measure.guest.pmu_values import Unsound
 
@@ -29,7 +30,7 @@ MAGIC = b"kdyno-pmu "
 VERSION = b"1"
 LONGEST_HEADER = 1 << 20
 LARGEST_FILE = MOST["body_bytes"] + 2 * LONGEST_HEADER
-"""Bytes: what can't be compressed takes a little more room than it has bytes."""
+"""Bytes: incompressible data takes a little more room than it has bytes."""
 
 
 class NoSuchRecord(UserError):
@@ -54,17 +55,17 @@ class OtherPmuRecordVersion(PmuRecordDamaged):
 
 class PmuRecordCutShort(PmuRecordDamaged):
     message = "the PMU record {path} is cut short after {size} bytes"
-    hint = "record it again; was the disk full, or QEMU killed?"
+    hint = "record it again; check whether the disk was full, or QEMU was killed"
 
 
 class NoRegions(InfrastructureError):
     message = "{path} has no regions: the guest executed no markers"
-    hint = "agent and plugin must be of one release; did the boot come as far as its first benchmark?"
+    hint = "check that agent and plugin are of one release, and that the boot came as far as its first benchmark"
 
 
 class PluginGaveUp(InfrastructureError):
     message = "{path}: the PMU plugin gave up: more than {most:,} {things}"
-    hint = "no sound kernel or program makes so many, so that its counts can't be used"
+    hint = "no valid kernel or program makes so many, so its counts can't be used"
 
 
 class MarkersNeverClosed(InfrastructureError):
@@ -80,23 +81,23 @@ class PmuRecord:
     scope: str
     events: str
     image: str | None
-    """SHA-256 of the vmlinux that ran."""
+    """The SHA-256 of the vmlinux that ran."""
     family: str | None
     names: tuple[str, ...]
-    """Of the events, in the order of every vector of counts."""
+    """The names of the events, in the order of every vector of counts."""
     opened: int
     unclosed: tuple[int, int] | None
-    """Benchmark and iteration."""
+    """Regions by benchmark and iteration."""
     functions: tuple[Function, ...]
     regions: dict[int, Region]
     benchmarks: tuple[str, ...] = ()
     """Names by index; empty if nobody wrote them into the file."""
     merged: int = 1
-    """Of how many boots it is."""
+    """The number of boots that it was made from."""
     qemu_api: int = 0
-    """Version of QEMU's plugin interface."""
+    """The version of QEMU's plugin interface."""
     unmeasured: Array | None = None
-    """What was executed outside of all regions, of dtype BLOCK; None: the plugin that wrote it didn't look."""
+    """The code executed outside of all regions, of dtype BLOCK; None: the plugin that wrote it didn't count it."""
 
     def benchmark_name(self, benchmark: int) -> str:
         return self.benchmarks[benchmark] if benchmark < len(self.benchmarks) else f"#{benchmark}"
@@ -138,9 +139,10 @@ class _Header(Frozen):
 
 
 def read_pmu_record(path: Path, *, needs_regions: bool = True) -> PmuRecord:
-    """Read a record; raises PmuRecordDamaged or one of its kinds, PluginGaveUp, NoRegions, MarkersNeverClosed.
+    """Read a record. Raise PmuRecordDamaged or one of its kinds, PluginGaveUp, NoRegions, MarkersNeverClosed.
 
-    Without `needs_regions` a record of a boot that marked nothing will do: it has what ran outside of regions.
+    Without `needs_regions`, the record of a boot that marked no region is accepted: it has the code that ran outside of
+    regions.
     """
     data = _bytes_of(path)
     header, compressed = _split(data, path)
@@ -150,11 +152,11 @@ def read_pmu_record(path: Path, *, needs_regions: bool = True) -> PmuRecord:
     except zlib.error as error:
         raise PmuRecordDamaged(path=path, why=f"its body doesn't inflate ({error})") from None
     if len(numbers) > header.bytes or inflater.unused_data:
-        raise PmuRecordDamaged(path=path, why="it holds more than its header says")
+        raise PmuRecordDamaged(path=path, why="it continues after the end that its header gives")
     if not inflater.eof or len(numbers) < header.bytes:
         raise PmuRecordCutShort(path=path, size=len(data))
     if header.gave_up:
-        raise PluginGaveUp(path=path, most=header.gave_up.most, things=in_words(header.gave_up.of))
+        raise PluginGaveUp(path=path, most=header.gave_up.most, things=limit_name(header.gave_up.of))
     if header.opened == 0 and needs_regions:
         raise NoRegions(path=path)
     if header.unclosed:
@@ -172,7 +174,7 @@ def read_pmu_record(path: Path, *, needs_regions: bool = True) -> PmuRecord:
 def with_benchmarks(path: Path, names: Sequence[str], out: Path) -> None:
     """Write the record `path` to `out` (which may be the same) with the names of its benchmarks, by index.
 
-    Raises NotWritable and DiskFull, and what read_pmu_record raises of a file that is no record.
+    Raise NotWritable and DiskFull, and the errors of read_pmu_record for an invalid file.
     """
     header, body = _split(_bytes_of(path), path)
     named = json.dumps(header.model_dump() | {"benchmarks": list(names)}, separators=(",", ":"))
@@ -187,7 +189,7 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def _split(data: bytes, path: Path) -> tuple[_Header, bytes]:
-    """Header and compressed body; raises all that can be wrong with the first two lines."""
+    """Return the header and the compressed body. Raise the errors of the first two lines."""
     first = MAGIC + VERSION + b"\n"
     if not data.startswith(first):
         if first.startswith(data):
@@ -203,10 +205,7 @@ def _split(data: bytes, path: Path) -> tuple[_Header, bytes]:
     try:
         header = _Header.model_validate_json(data[len(first) : end])
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in wrong["loc"]) or "the header"
-        problem = "".join(c for c in f"{place}: {wrong['msg']}" if c.isprintable())[:200]
-        raise PmuRecordDamaged(path=path, why=problem) from None
+        raise PmuRecordDamaged(path=path, why=first_fault(error, "the header")) from None
     if len(set(header.event_names)) != len(header.event_names) or "instructions" not in header.event_names:
         raise PmuRecordDamaged(path=path, why="event_names: instructions must be there, and no name twice")
     return header, data[end + 1 :]

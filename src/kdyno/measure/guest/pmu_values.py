@@ -1,4 +1,4 @@
-"""The numbers of a PMU record's body: LEB128, taken from front to back, never believed."""
+"""The numbers of a PMU record's body: LEB128, taken from front to back, never trusted."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Counts = NDArray[np.uint64]
 
 
 class Unsound(ValueError):
-    """What is wrong with a body."""
+    """A body is invalid; the text says why."""
 
 
 class Values:
-    """The numbers and names of a body, taken from front to back. Only what is asked for is decoded."""
+    """The numbers and names of a body, taken from front to back. Only requested numbers are decoded."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
@@ -38,18 +38,18 @@ class Values:
         raise Unsound("its numbers end too early" if shift < 7 * LONGEST else "a number exceeds 64 bits")
 
     def text(self, most: int) -> str:
-        """The length of a text, and the text."""
+        """Take the length of a text, and return the text."""
         length = self.number()
         if length > most:
             raise Unsound(f"a name is longer than {most} bytes")
         encoded = self.body[self.place : self.place + length]
         if len(encoded) < length:
-            raise Unsound("it ends amid a name")
+            raise Unsound("it ends within a name")
         self.place += length
         return encoded.decode(errors="replace")
 
     def count(self, columns: int) -> int:
-        """How many rows follow; never more than there are bytes for."""
+        """Take and return the number of rows that follow; never more than there are bytes for."""
         rows = self.number()
         if rows * columns > len(self.body) - self.place:
             raise Unsound("a list is longer than the body")
@@ -73,9 +73,9 @@ class Values:
 
 
 def decode_varints(data: bytes, most: int) -> tuple[Counts, int]:
-    """The unsigned LEB128 numbers that `data` begins with, at least one, and how many bytes they take.
+    """Return the unsigned LEB128 numbers that `data` begins with, at least one, and the number of bytes that they take.
 
-    Raises Unsound if the first one is cut, or if one exceeds 64 bits.
+    Raise Unsound if the first one is cut, or if one exceeds 64 bits.
     """
     raw = np.frombuffer(data, np.uint8)
     last = np.flatnonzero(raw < 0x80)[:most]
@@ -97,7 +97,7 @@ def decode_varints(data: bytes, most: int) -> tuple[Counts, int]:
 
 
 def encode_varints(values: Counts) -> bytes:
-    """Numbers as unsigned LEB128, which `decode_varints` takes apart."""
+    """Return numbers as unsigned LEB128, which `decode_varints` decodes."""
     lengths = np.ones(len(values), np.int64)
     for byte in range(1, LONGEST):
         lengths += values >= np.uint64(1 << 7 * byte)
@@ -112,11 +112,11 @@ def encode_varints(values: Counts) -> bytes:
 
 
 def zigzag(differences: Counts) -> Counts:
-    """Signed numbers modulo 2^64 as 0, -1, 1, -2, ...: what `unzigzag` takes back."""
+    """Return signed numbers modulo 2^64 as 0, -1, 1, -2, ...: `unzigzag` is the inverse."""
     negative = np.uint64(0) - (differences >> np.uint64(63))
     return (differences << np.uint64(1)) ^ negative
 
 
 def unzigzag(values: Counts) -> Counts:
-    """Signed numbers from 0, -1, 1, -2, ... as numbers modulo 2^64, ready to be added."""
+    """Return numbers modulo 2^64, ready to be added, from signed numbers as 0, -1, 1, -2, ..."""
     return (values >> np.uint64(1)) ^ (np.uint64(0) - (values & np.uint64(1)))

@@ -1,4 +1,4 @@
-"""Writing a PMU record that kdyno itself has made of others; docs/profiles.md describes the format."""
+"""Writing a PMU record that kdyno itself has made from others; docs/profiles.md describes the format."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from kdyno.measure.guest.pmu_values import Counts, encode_varints, zigzag
 
 
 def write_pmu_record(record: PmuRecord, out: Path) -> None:
-    """Write it so that `read_pmu_record` finds the same again. Raises NotWritable and DiskFull.
+    """Write a record that `read_pmu_record` reads back unchanged. Raise NotWritable and DiskFull.
 
-    It doesn't look whether the record holds more than a reader takes (pmu_limits.py).
+    It doesn't check whether the record holds more than a reader accepts (pmu_limits.py).
     """
     write_whole(out, encode(record))
 
 
 def encode(record: PmuRecord) -> bytes:
-    """The record as the bytes of a file, the same on every host."""
+    """Return the record as the bytes of a file, equal on every host."""
     body = encode_body(record)
     header = {
         "plugin": record.plugin,
@@ -99,7 +99,7 @@ def _context(context: Context, events: int) -> list[bytes]:
 
 
 def _differences(values: Counts) -> Counts:
-    """Each number less the one before it, the first one less 0, modulo 2^64."""
+    """Return each number less the one before it, the first one less 0, modulo 2^64."""
     return np.diff(values, prepend=np.zeros(1, np.uint64))
 
 
@@ -112,7 +112,7 @@ def _rows(rows: Sequence[Counts], columns: int) -> Counts:
 
 
 def _table(rows: Counts) -> bytes:
-    """A number of rows, and the rows."""
+    """Return a number of rows, and the rows."""
     return _numbers([len(rows)]) + encode_varints(rows.ravel())
 
 

@@ -1,4 +1,4 @@
-"""What a stream says of a job's programs, step by step: only what the job asked for, in the order that it asked for."""
+"""The records of a job's programs in a stream, step by step: only those that the job requested, in its order."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from kdyno.base.text import clean
 from kdyno.measure.guest.job import Program
 
 MOST_STDOUT = 1 << 20
-"""Bytes that are kept of what a step writes to its standard output."""
+"""Bytes that are kept of a step's standard output."""
 MOST_STDERR = 2000
-"""Bytes that are kept of the end of what it writes to standard error."""
+"""Bytes that are kept of the end of its standard error."""
 
 Phase = Literal["set-up", "command", "report", "tear-down"]
-"""What a step of a program is for."""
+"""The purpose of a step of a program."""
 
 
 class Unasked(ValueError):
-    """What a stream says of programs that no job asked for, or out of order."""
+    """A record of programs that no job requested, or that is out of order; the text says why."""
 
 
 @dataclass(frozen=True)
 class StepReport:
-    """One step of a program: what it wrote, and how it ended."""
+    """One step of a program: its output, and how it ended."""
 
     program: str
     phase: Phase
     run: int = 0
-    """Of the command, or of the run that is reported on, from 0; 0 for the other phases."""
+    """The number of the command's run, or of the run that is reported on, from 0; 0 for the other phases."""
     status: int | None = None
-    """Exit status, 128 + signal if a signal ended it; 124: it took too long, 126 and 127: it could not be run."""
+    """Exit status; 128 + signal if a signal ended it; 124: it took too long; 126 and 127: it could not be run."""
     elapsed: float = 0.0
     """Seconds from its start to its end."""
     user: float = 0.0
     """Seconds of processor time in user code, of all processes that ended meanwhile."""
     system: float = 0.0
-    """The same in kernel code."""
+    """Seconds of processor time in kernel code, of all processes that ended meanwhile."""
     busy_user: float = 0.0
     """Seconds of all processors in user code, whoever ran it; 0 if nobody says."""
     busy_system: float = 0.0
-    """The same in kernel code, interrupts included."""
+    """Seconds of all processors in kernel code, interrupts included; 0 if nobody says."""
     stdout: bytes = b""
     """The first MOST_STDOUT bytes of its standard output."""
     stdout_is_cut: bool = False
@@ -50,7 +50,7 @@ class StepReport:
 
 
 def next_step(program: Program, last: StepReport | None) -> tuple[Phase, int] | None:
-    """Phase and run of the step that comes after `last`; None if that was the program's last. Pure."""
+    """Return phase and run of the step that follows `last`; None if that was the program's last. Pure."""
     tear_down: tuple[Phase, int] | None = ("tear-down", 0) if program.tear_down else None
     if last is None:
         return ("set-up", 0) if program.set_up else ("command", 0)
@@ -66,7 +66,7 @@ def next_step(program: Program, last: StepReport | None) -> tuple[Phase, int] | 
 
 
 def failure(steps: Sequence[StepReport]) -> str | None:
-    """How the first of a program's steps that failed ended; None if all went well."""
+    """Return how the first failed step of a program ended; None if all succeeded."""
     for step in steps:
         if step.status:
             return f"its {step.phase} ended with status {step.status}{last_words(step.stderr)}"
@@ -74,39 +74,39 @@ def failure(steps: Sequence[StepReport]) -> str | None:
 
 
 def last_words(stderr: bytes) -> str:
-    """The last line of a step's standard error, as the end of a sentence."""
+    """Return the last line of a step's standard error, as the end of a sentence."""
     lines = [clean(line) for line in stderr.decode(errors="replace").splitlines()]
     return next((f": {line[-200:]}" for line in reversed(lines) if line), "")
 
 
 class Steps:
-    """Collects the steps of the programs that were asked for; every method raises Unasked for another one."""
+    """The collected steps of the requested programs; every method raises Unasked for another step."""
 
     def __init__(self, programs: Sequence[Program]) -> None:
         self.programs = programs
         self.left: dict[str, int] = {}
-        """By program that is over: how many processes it left behind, which were killed."""
+        """The number of processes that each ended program left behind, which were killed."""
         self._ended: list[StepReport] = []
         self._running: StepReport | None = None
         self._stdout = bytearray()
         self._of_program = 0
-        """How many of the steps that ended are of programs that are over."""
+        """The number of ended steps that belong to ended programs."""
 
     @property
     def reports(self) -> tuple[StepReport, ...]:
-        """A step that was cut off is there without a status."""
+        """Return all steps; one that was cut off has no status."""
         if self._running is None:
             return tuple(self._ended)
         return (*self._ended, replace(self._running, stdout=bytes(self._stdout)))
 
     def due(self) -> Program | None:
-        """The program that isn't over yet."""
+        """Return the program that isn't over yet."""
         return self.programs[len(self.left)] if len(self.left) < len(self.programs) else None
 
     def begin(self, program: str, phase: Phase, run: int) -> None:
         due = self.due()
         if due is None or self._running or (program, (phase, run)) != (due.name, self._next(due)):
-            raise Unasked(f"it begins {program}, {phase} {run}, which is not what comes next")
+            raise Unasked(f"it begins {program}, {phase} {run}, which is not the next step")
         self._running, self._stdout = StepReport(program, phase, run), bytearray()
 
     def hear(self, stream: Literal["stdout", "stderr"], written: bytes) -> None:
@@ -120,7 +120,7 @@ class Steps:
             self._running = replace(step, stdout_is_cut=True)
 
     def end(self, status: int, **nanoseconds: int) -> None:
-        """The step has ended; by its name, each time of a StepReport."""
+        """End the step, with each time of a StepReport by its name."""
         seconds: dict[str, Any] = {name: time / 1e9 for name, time in nanoseconds.items()}
         self._ended.append(replace(self._step(), status=status, stdout=bytes(self._stdout), **seconds))
         self._running = None
@@ -128,7 +128,7 @@ class Steps:
     def over(self, program: str, processes: int) -> None:
         due = self.due()
         if due is None or self._running or (due.name, self._next(due)) != (program, None):
-            raise Unasked(f"it says that {program} is over, which has more to do")
+            raise Unasked(f"it says that {program} is over, which still has steps")
         self.left[program] = processes
         self._of_program = len(self._ended)
 
@@ -138,5 +138,5 @@ class Steps:
 
     def _step(self) -> StepReport:
         if self._running is None:
-            raise Unasked("it speaks of a step, and none is being carried out")
+            raise Unasked("it reports on a step, but none is running")
         return self._running

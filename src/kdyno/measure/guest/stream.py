@@ -1,9 +1,10 @@
-"""The agent stream, read as the hostile input that it is: records that a job asked for, in their order, up to the end.
+"""The agent stream, read as the hostile input that it is: the records that a job requested, in their order, up to the
+end.
 
-Nothing of a stream is trusted beyond what validates. A record that is unsound ends the reading with a StreamFault, and
-so does one that the job didn't ask for: a benchmark, an iteration, a step of a program. What benchmarks are comes from
-the agent's catalogue, and a stream may only agree with it; so a stream can't fill the memory either. The record `end`
-says how many came before it, so that a stream that was cut short is never taken for a whole one.
+Nothing of a stream is trusted that isn't validated. A malformed record ends the reading with a StreamFault, and so does
+one that the job didn't request: a benchmark, an iteration, a step of a program. The agent's catalogue defines the
+benchmarks, and a stream may only agree with it; so a stream can't fill the memory either. The record `end` says how
+many came before it, so that a truncated stream is never taken for a whole one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.measurement import Benchmark, Sample
 from kdyno.measure.guest.job import Program, Soak
 from kdyno.measure.guest.soak import SoakReader, SoakReport
@@ -43,21 +44,24 @@ from kdyno.measure.guest.stream_records import (
 
 @dataclass(frozen=True)
 class Asked:
-    """What a job asks of the agent, and so all that a stream may say."""
+    """The requests of a job, and so all records that a stream may hold."""
 
-    lane: Lane
+    lane: LaneName
     iterations: int
     """Samples of each benchmark."""
     benchmarks: tuple[Benchmark, ...] = ()
-    """Those of the tests, in the order in which the agent runs them, which is how the emulated PMU numbers them."""
+    """The benchmarks of the tests, in the order in which the agent runs them: the emulated PMU numbers them in this
+    order.
+    """
     programs: tuple[Program, ...] = ()
-    """In the order in which they are run, after the benchmarks. Those that are measured are benchmarks, too, with the
-    numbers that come next."""
+    """The programs in the order in which they run, after the benchmarks. Measured programs are benchmarks, too, with
+    the numbers that follow.
+    """
     soak: Soak | None = None
-    """The programs are run side by side instead, and none is measured."""
+    """If given, the programs run side by side instead, and none is measured."""
 
-    def of_programs(self) -> dict[str, tuple[Benchmark, int]]:
-        """By name: the benchmarks that programs are measured as, and how many samples each has."""
+    def program_benchmarks(self) -> dict[str, tuple[Benchmark, int]]:
+        """Return the benchmark of each measured program, by its name, and the number of its samples."""
         unit = LANES[self.lane].clock.cost_unit
         return {
             measured.benchmark: (
@@ -76,7 +80,7 @@ class Asked:
 
 
 class AgentReport(Frozen):
-    """A stream, read: as much of it as is sound, and what is wrong with the rest."""
+    """A stream that was read: its valid part, and the fault that ended it."""
 
     hello: HelloRecord | None = None
     benchmarks: tuple[Benchmark, ...] = ()
@@ -84,20 +88,20 @@ class AgentReport(Frozen):
     unsupported: dict[str, str] = {}
     broken: dict[str, str] = {}
     steps: tuple[StepReport, ...] = ()
-    """Of the programs, in order."""
+    """The steps of the programs, in order."""
     left: dict[str, int] = {}
-    """By program that is over: how many processes it left behind, which were killed."""
+    """The number of processes that each ended program left behind, which were killed."""
     soak: SoakReport | None = None
-    """None unless the job asked for one."""
+    """None unless the job requested a soak."""
     complete: bool = False
     fault: str | None = None
 
 
-def read_stream(path: Path, asked: Asked) -> AgentReport:
-    """Read a stream file to its end or to its first fault; never raises for what a guest wrote."""
+def read_stream(path: Path, expected: Asked) -> AgentReport:
+    """Read a stream file to its end or to its first fault; no content of it raises an error."""
     try:
         with path.open("rb") as file:
-            return _Reader(asked).read(_records(file))
+            return _Reader(expected).read(_records(file))
     except FileNotFoundError:
         return AgentReport(fault="no stream")
 
@@ -109,14 +113,14 @@ def _records(file: BinaryIO) -> Iterator[Any]:
 
 
 class _Reader:
-    """Collects records and checks what one line alone can't show: that it was asked for, order, counts."""
+    """Collects records and checks what one line alone can't show: that each was requested, their order and counts."""
 
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
-        of_programs = asked.of_programs()
+        of_programs = asked.program_benchmarks()
         self.expected = (*asked.benchmarks, *(benchmark for benchmark, _ in of_programs.values()))
         self.samples_of = {name: runs for name, (_, runs) in of_programs.items()}
-        """By benchmark that is a program: how many were asked for."""
+        """The number of requested samples of each benchmark that is a program."""
         self.hello: HelloRecord | None = None
         self.benchmarks: dict[str, Benchmark] = {}
         self.samples: dict[tuple[str, int], Sample] = {}
@@ -147,85 +151,85 @@ class _Reader:
         )
 
     def _take(self, number: int, record: Any) -> None:
-        where = f"agent record {number}"
+        place = f"agent record {number}"
         if self.complete:
-            raise StreamFault(f"{where} comes after the end")
+            raise StreamFault(f"{place} comes after the end")
         if (self.hello is None) != isinstance(record, HelloRecord):
-            raise StreamFault(f"{where}: the stream must start with one hello")
+            raise StreamFault(f"{place}: the stream must start with one hello")
         match record:
             case HelloRecord():
                 self.hello = record
                 if record.lane != self.asked.lane:
-                    raise StreamFault(f"{where}: it measures in lane {record.lane}, the job says {self.asked.lane}")
+                    raise StreamFault(f"{place}: it measures in lane {record.lane}, the job says {self.asked.lane}")
             case BenchmarkRecord():
-                self._begin(where, record)
+                self._begin(place, record)
             case SampleRecord():
-                self._sample(where, record)
+                self._sample(place, record)
             case UnsupportedRecord():
-                self._give_up(where, record, self.unsupported)
+                self._give_up(place, record, self.unsupported)
             case BrokenRecord():
-                self._give_up(where, record, self.broken)
+                self._give_up(place, record, self.broken)
             case EndRecord():
-                self._end(where, number, record)
+                self._end(place, number, record)
             case _:
                 try:
                     self._hear(record)
                 except Unasked as error:
-                    raise StreamFault(f"{where}: {error}") from None
+                    raise StreamFault(f"{place}: {error}") from None
 
-    def _end(self, where: str, number: int, record: EndRecord) -> None:
+    def _end(self, place: str, number: int, record: EndRecord) -> None:
         if record.records != number:
-            raise StreamFault(f"{where}: the agent counted {record.records} records, {number} came")
+            raise StreamFault(f"{place}: the agent counted {record.records} records, {number} came")
         if due := self._due():
-            raise StreamFault(f"{where}: the end, where {due.name} was asked for")
+            raise StreamFault(f"{place}: the end, where {due.name} was expected")
         if program := self.steps.due():
-            raise StreamFault(f"{where}: the end, where the program {program.name} was asked for")
+            raise StreamFault(f"{place}: the end, where the program {program.name} was expected")
         if running := self.soak.due():
-            raise StreamFault(f"{where}: the end, where the program {running} still runs")
+            raise StreamFault(f"{place}: the end, where the program {running} still runs")
         self.complete = True
 
     def _due(self) -> Benchmark | None:
-        """The benchmark that comes next."""
+        """Return the benchmark that comes next."""
         done = len(self.benchmarks)
         return self.expected[done] if done < len(self.expected) else None
 
-    def _begin(self, where: str, record: BenchmarkRecord) -> None:
+    def _begin(self, place: str, record: BenchmarkRecord) -> None:
         due = self._due()
         if due is None or record.name != due.name:
             expected = due.name if due else "nothing more"
-            raise StreamFault(f"{where}: it begins {record.name} where {expected} was asked for")
+            raise StreamFault(f"{place}: it begins {record.name} where {expected} was expected")
         for what in ("test", "unit", "direction"):
             stated, known = getattr(record, what), getattr(due, what)
             if stated != known:
-                raise StreamFault(f"{where}: it says {what} {stated} of {due.name}, which is {known}")
+                raise StreamFault(f"{place}: it says {what} {stated} of {due.name}, which is {known}")
         self.benchmarks[due.name] = due
 
-    def _sample(self, where: str, record: SampleRecord) -> None:
-        self._require_begun(where, record.benchmark)
+    def _sample(self, place: str, record: SampleRecord) -> None:
+        self._require_begun(place, record.benchmark)
         which = f"{record.benchmark} iteration {record.iteration}"
-        asked = self.samples_of.get(record.benchmark, self.asked.iterations)
-        if record.iteration >= asked:
-            raise StreamFault(f"{where}: {which}, of {asked} that were asked for")
+        expected = self.samples_of.get(record.benchmark, self.asked.iterations)
+        if record.iteration >= expected:
+            raise StreamFault(f"{place}: {which}, of {expected} that were requested")
         key = (record.benchmark, record.iteration)
         if key in self.samples:
-            raise StreamFault(f"{where}: {which} comes twice")
+            raise StreamFault(f"{place}: {which} comes twice")
         self.samples[key] = Sample(**record.model_dump(exclude={"v", "type"}))
 
-    def _give_up(self, where: str, record: UnsupportedRecord | BrokenRecord, given_up: dict[str, str]) -> None:
-        self._require_begun(where, record.benchmark)
+    def _give_up(self, place: str, record: UnsupportedRecord | BrokenRecord, given_up: dict[str, str]) -> None:
+        self._require_begun(place, record.benchmark)
         if record.benchmark in given_up:
-            raise StreamFault(f"{where}: {record.benchmark} is {record.type} twice")
+            raise StreamFault(f"{place}: {record.benchmark} is {record.type} twice")
         given_up[record.benchmark] = record.reason
 
-    def _require_begun(self, where: str, benchmark: str) -> None:
+    def _require_begun(self, place: str, benchmark: str) -> None:
         if benchmark not in self.benchmarks:
-            raise StreamFault(f"{where}: {benchmark} was not declared")
+            raise StreamFault(f"{place}: {benchmark} was not declared")
 
     def _hear(self, record: Frozen) -> None:
-        """What a record says of programs. Raises Unasked."""
+        """Take a record about programs. Raise Unasked."""
         program = self.steps.due()
         if (due := self._due()) and (program is None or due.test == program.name or due in self.asked.benchmarks):
-            raise Unasked(f"it speaks of a program where {due.name} was asked for")
+            raise Unasked(f"it reports on a program where {due.name} was expected")
         match record:
             case StepRecord():
                 self.steps.begin(record.program, record.phase, record.run)

@@ -1,7 +1,7 @@
 """The records of the agent stream: JSON lines that a guest sends, each validated by itself.
 
 A line that is too long, not UTF-8, not JSON, of another version or of unknown shape is a StreamFault that names it.
-Whether a record was asked for, and comes in its place, is for stream.py to say.
+stream.py checks whether a record was requested, and comes in its place.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Annotated, Any, BinaryIO, Literal
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import ClockUnit, LaneName
 from kdyno.base.measurement import Direction
+from kdyno.base.mistakes import first_fault
 from kdyno.base.text import clean
 from kdyno.measure.guest.job import PROTOCOL
 from kdyno.measure.guest.soak import (
@@ -34,7 +35,7 @@ COUNT_MAX = (1 << 63) - 1
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9_-]+(\.[a-z0-9_]+)*$", max_length=80)]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(lambda text: clean(text)[:LONGEST_TEXT])]
-"""What a guest says in words, as one line that may be shown and stored: without escape sequences, NUL, controls."""
+"""A guest's text as one line that may be shown and stored: without escape sequences, NUL and controls."""
 Count = Annotated[int, Field(ge=0, le=COUNT_MAX, strict=True)]
 
 
@@ -43,17 +44,17 @@ class _Record(Frozen):
 
 
 class HelloRecord(_Record):
-    """First record: who speaks."""
+    """The first record: the agent introduces itself."""
 
     type: Literal["hello"]
     agent: Text
     kernel: Text
-    lane: Lane
+    lane: LaneName
     icount_shift: Count | None = None
     cpus: Count
     init: bool
     indirect_target_selection: Text | None = None
-    """What the kernel says of it, if it knows of it; see judge/verdicts/addresses.py."""
+    """The kernel's own statement about it, if it knows of it; see judge/verdicts/addresses.py."""
 
 
 class BenchmarkRecord(_Record):
@@ -62,7 +63,7 @@ class BenchmarkRecord(_Record):
     type: Literal["benchmark"]
     name: Name
     test: Name
-    unit: Literal["instr", "ns", "B/instr", "MB/s"]
+    unit: ClockUnit
     direction: Direction
     description: Text
 
@@ -94,7 +95,7 @@ class BrokenRecord(_Record):
 
 
 class OutputRecord(_Record):
-    """What a step writes."""
+    """A part of a step's output."""
 
     type: Literal["output"]
     stream: Literal["stdout", "stderr"]
@@ -143,7 +144,7 @@ class FailedRecord(_Record):
 
 
 class TallyRecord(_Record):
-    """What a program of a soak did so far; nanoseconds."""
+    """The tally of a soak's program so far; nanoseconds."""
 
     type: Literal["tally"]
     program: Text
@@ -167,7 +168,7 @@ class MemoryRecord(_Record):
 
 
 class EndRecord(_Record):
-    """Last record: the agent did all it was asked to do."""
+    """The last record: the agent did everything that was requested."""
 
     type: Literal["end"]
     records: Count
@@ -193,30 +194,27 @@ RECORD: TypeAdapter[Any] = TypeAdapter(Record)
 
 
 class StreamFault(ValueError):
-    """What is wrong with a stream, and in which line."""
+    """The fault of a stream; the text names the line."""
 
 
 def parse_record(line: bytes, number: int) -> Any:
-    """One line to one record; raises StreamFault."""
-    where = f"agent record {number}"
+    """Return the record of one line. Raise StreamFault."""
+    place = f"agent record {number}"
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        raise StreamFault(f"{where} is not UTF-8 (byte {error.start})") from None
+        raise StreamFault(f"{place} is not UTF-8 (byte {error.start})") from None
     try:
         return RECORD.validate_json(text)
     except ValidationError as error:
-        raise StreamFault(f"{where}: {_what_is_wrong(error, text)}") from None
+        raise StreamFault(f"{place}: {_describe_fault(error, text)}") from None
 
 
-def _what_is_wrong(error: ValidationError, text: str) -> str:
+def _describe_fault(error: ValidationError, text: str) -> str:
     version = _version(text)
     if version is not None and version != PROTOCOL:
         return f"version {version}, but this kdyno reads version {PROTOCOL}: agent and kdyno must be of one release"
-    first = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in first["loc"]) or "the record"
-    # Both may quote the guest, and end in a message on somebody's terminal.
-    return "".join(c for c in f"{place}: {first['msg']}" if c.isprintable())[:300]
+    return first_fault(error, "the record")
 
 
 def _version(text: str) -> int | None:
@@ -231,7 +229,7 @@ def _version(text: str) -> int | None:
 
 
 class RecordReader:
-    """The records of a stream that may still grow. Of a line that has no end it keeps LONGEST_LINE bytes."""
+    """The records of a stream that may still grow. Of a line without an end it keeps LONGEST_LINE bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -239,7 +237,7 @@ class RecordReader:
         self._number = 0
 
     def ready(self) -> Iterator[Any]:
-        """The records that are there by now, one by one; raises StreamFault at the first unsound one."""
+        """Yield the records that are there by now, one by one. Raise StreamFault at the first invalid one."""
         while piece := self._file.readline(LONGEST_LINE + 1 - len(self._line)):
             self._line += piece
             if len(self._line) > LONGEST_LINE:
@@ -256,7 +254,7 @@ class RecordReader:
 
 
 def failure_of(record: FailedRecord) -> Failure:
-    """The failure that a record tells of."""
+    """Return the failure that a record reports."""
     return Failure(
         program=record.program,
         phase=record.phase,
@@ -268,7 +266,7 @@ def failure_of(record: FailedRecord) -> Failure:
 
 
 def tally_of(record: TallyRecord) -> Tally:
-    """The tally that a record tells of."""
+    """Return the tally that a record reports."""
     return Tally(
         rounds=record.rounds,
         failures=record.failures,
@@ -279,7 +277,7 @@ def tally_of(record: TallyRecord) -> Tally:
 
 
 def look_of(record: MemoryRecord) -> MemoryLook:
-    """The look at memory that a record tells of."""
+    """Return the look at memory that a record reports."""
     return MemoryLook(
         elapsed=record.elapsed / NANOSECONDS,
         at_rest=record.at_rest,

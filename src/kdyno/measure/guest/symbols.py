@@ -26,13 +26,13 @@ ROLES = {
     "interrupt": r"irq_entries_start|spurious_entries_start|asm_sysvec_\w+",
     "switch": r"__switch_to_asm",
     "fork": r"ret_from_fork_asm",
-    # Where a fault, or khugepaged, maps a page of 2 MB: without them there is none.
+    # These map a page of 2 MB for a fault, or for khugepaged: without them there are no such pages.
     "huge": r"do_huge_pmd_anonymous_page|hugetlb_fault|hpage_collapse_scan_pmd|khugepaged_scan_pmd",
 }
 OLD_FORK = "ret_from_fork"
-"""What ret_from_fork_asm was called before Linux 6.6, where a C function has taken its name."""
+"""The name of ret_from_fork_asm before Linux 6.6, where a C function has taken it."""
 NEEDED = {"syscall": "entry_SYSCALL_64", "switch": "__switch_to_asm", "interrupt": "irq_entries_start"}
-"""Roles without which the plugin can't tell contexts apart, and the function that every kernel has for them."""
+"""Roles that the plugin needs to distinguish contexts, and the function that every kernel has for them."""
 
 ROLE = re.compile("|".join(f"(?P<{role}>{names})" for role, names in ROLES.items()))
 MARK = re.compile(r"_s?text|_sinittext|__\w+_(start|end)")
@@ -41,21 +41,21 @@ LINE = re.compile(r"^([0-9a-f]{16}) (?:([0-9a-f]{16}) )?([tTwW]) (\S+)$", re.MUL
 
 
 MOST_BYTES = 100_000_000
-"""Of a System.map."""
+"""Marks of the linker script in a System.map."""
 
 
 class VmlinuxUnfit(UserError):
-    message = "{vmlinux} has no {what}: the emulated PMU can't tell apart what this kernel does"
-    hint = "it needs the vmlinux of an x86-64 kernel with its symbols, not a stripped one"
+    message = "{vmlinux} has no {what}: the emulated PMU can't distinguish what this kernel does"
+    hint = "use the vmlinux of an x86-64 kernel with its symbols, not a stripped one"
 
 
 class NameTooLong(UserError):
     message = "{vmlinux} has a function with a name of {length:,} bytes: {name}..."
-    hint = f"the emulated PMU takes up to {LONGEST_NAME:,}; the kernel's own tables have no place for more than 512"
+    hint = f"rename it: the emulated PMU takes up to {LONGEST_NAME:,}; the kernel's own tables allow at most 512"
 
 
 class Symbol(NamedTuple):
-    """A function; `size` in bytes, 0 where the assembler gave none."""
+    """A function; `size` in bytes, 0 if the assembler gave none."""
 
     address: int
     size: int
@@ -64,11 +64,13 @@ class Symbol(NamedTuple):
 
 
 def symbols_file(vmlinux: Path, system_map: Path | None = None) -> str:
-    """What the plugin's option `symbols` names: a line `ADDRESS SIZE ROLE NAME` for each function, hexadecimal.
+    """Return the file for the plugin's option `symbols`: a line `ADDRESS SIZE ROLE NAME` for each function,
+    hexadecimal.
 
-    `system_map` tells the functions of a vmlinux that has no symbols; without sizes each reaches to the next.
+    `system_map` gives the functions of a vmlinux that has no symbols; without sizes each reaches to the next.
 
-    Raises VmlinuxUnfit if it is not the vmlinux of an x86-64 kernel, NameTooLong, and ToolFailed if it is no ELF file.
+    Raise VmlinuxUnfit if it is not the vmlinux of an x86-64 kernel, NameTooLong, and ToolFailed if it is not an ELF
+    file.
     """
     listing = read_whole(system_map, MOST_BYTES).decode("ascii", "replace") if system_map else None
     symbols = functions(listing or elf_listing.symbols(vmlinux), vmlinux)
@@ -88,13 +90,13 @@ def symbols_file(vmlinux: Path, system_map: Path | None = None) -> str:
 
 
 def role_of(name: str) -> str:
-    """What the plugin has to know of this function, `-` for nearly all."""
+    """Return the role of this function for the plugin, `-` for almost all."""
     match = ROLE.fullmatch(name)
     return (match and match.lastgroup) or "-"
 
 
 def functions(listing: str, vmlinux: Path) -> list[Symbol]:
-    """The functions in what `nm -S` lists, by address, with one name each and no overlap. Pure."""
+    """Return the functions in the listing of `nm -S`, by address, with one name each and no overlap. Pure."""
     symbols = sorted(
         (
             Symbol(int(address, 16), int(size or "0", 16), name, kind != "t")
@@ -108,22 +110,22 @@ def functions(listing: str, vmlinux: Path) -> list[Symbol]:
             raise VmlinuxUnfit(vmlinux=vmlinux, what=mark)
     kept: list[Symbol] = []
     for start, end in (("_text", "_etext"), ("_sinittext", "_einittext")):
-        kept += _bounded(symbols, marks.get(start, 0), marks.get(end, 0))
+        kept += _bound_functions(symbols, marks.get(start, 0), marks.get(end, 0))
     return kept
 
 
-def _bounded(symbols: list[Symbol], start: int, end: int) -> Iterator[Symbol]:
-    """The functions from `start` to `end`; one without a size reaches to the next."""
+def _bound_functions(symbols: list[Symbol], start: int, end: int) -> Iterator[Symbol]:
+    """Yield the functions from `start` to `end`; one without a size reaches to the next."""
     inside = (symbol for symbol in symbols if start <= symbol.address < end)
     named = (_best(list(aliases)) for _, aliases in groupby(inside, key=attrgetter("address")))
-    for symbol, following in pairwise([*_without_labels(named), Symbol(end, 0, "")]):
+    for symbol, following in pairwise([*_drop_labels(named), Symbol(end, 0, "")]):
         room = following.address - symbol.address
         if symbol.size or not MARK.fullmatch(symbol.name):
             yield symbol._replace(size=min(symbol.size or room, room))
 
 
 def _best(aliases: list[Symbol]) -> Symbol:
-    """Of several names for one address the one that lasts: a role's, a sized function's, a global one, the plainest.
+    """Return the best of several names for one address: a role's, a sized function's, a global one, the plainest.
 
     `memcpy` rather than `__memcpy`, and a name rather than one with a suffix that the compiler made.
     """
@@ -142,8 +144,10 @@ def _best(aliases: list[Symbol]) -> Symbol:
     return aliases[0] if len(aliases) == 1 else min(aliases, key=preference)
 
 
-def _without_labels(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
-    """All but labels: what has no size and lies within a function, as entry_SYSCALL_64_after_hwframe does."""
+def _drop_labels(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
+    """Yield all but labels: symbols without a size that lie within a function, as entry_SYSCALL_64_after_hwframe
+    does.
+    """
     end = 0
     for symbol in symbols:
         if symbol.size or symbol.address >= end:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from kdyno.measure.readers import units
-from kdyno.measure.readers.numerals import NUMBER, Mark, plain, tidied
+from kdyno.measure.readers.numerals import NUMBER, Mark, plain, tidy
 from kdyno.measure.readers.sheet import is_written_number
 
 Kind = Literal["value", "change", "ratio"]
@@ -22,7 +22,7 @@ _INNER = re.compile(rf"(?P<sign>{_PLUS_MINUS}|(?:sd|σ|std|stddev)[ =:]*)? ?(?P<
 _DURATION = re.compile(r"(?:(\d{1,4})h ?)?(\d{1,4})m ?(\d{1,4}(?:[.,]\d{1,9})?)s")
 _RATIOS = {"x", "×", "times", "fold"}
 _SCALES = {"k": "e3", "K": "e3", "M": "e6", "G": "e9"}
-"""Letters that are no unit alone."""
+"""Letters that are not a unit by themselves."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,19 @@ class Cell:
 
     mean: str
     sd: str = ""
-    """Empty if none is there."""
+    """The unit; empty if there is none."""
     percent: bool = False
     """Whether `sd` is in percent of the mean."""
     unit: str = ""
     label: str = ""
     kind: Kind = "value"
     aside: str = ""
-    """What stands in brackets and is no deviation: a change, a ratio."""
+    """Text in brackets that is not a deviation: a change, a ratio."""
 
 
 def numerals(text: str) -> list[str]:
-    """The numbers of a cell, as they are written; none if it is no cell with a number."""
-    _, body = _parted(text)
+    """Return the numbers of a cell, as they are written; none if it is not a cell with a number."""
+    _, body = _split_label(text)
     match = _SHAPE.fullmatch(body)
     if not match:
         return []
@@ -53,8 +53,8 @@ def numerals(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def cell_of(text: str, mark: Mark) -> Cell | None:
-    """Read a cell; None if it isn't one number, with or without a deviation."""
-    label, body = _parted(text)
+    """Read a cell. Return None if it isn't one number, with or without a deviation."""
+    label, body = _split_label(text)
     if duration := _DURATION.fullmatch(body):
         hours, minutes, seconds = duration.groups()
         rest = seconds.replace(",", ".")
@@ -78,16 +78,16 @@ def cell_of(text: str, mark: Mark) -> Cell | None:
     return Cell(mean.lstrip("+"), sd, percent, unit, label, aside=aside)
 
 
-def _parted(text: str) -> tuple[str, str]:
-    """(label, the rest); of the rest each run of blanks is one."""
+def _split_label(text: str) -> tuple[str, str]:
+    """Return (label, the rest); in the rest each run of blanks is one."""
     label, colon, rest = text.partition(":")
     if not colon or not re.search(r"[^\W\d_]", label):
         label, rest = "", text
-    return label.strip(), " ".join(tidied(rest).split())
+    return label.strip(), " ".join(tidy(rest).split())
 
 
 def _deviation(match: re.Match[str], mark: Mark) -> tuple[str, str, str]:
-    """(standard deviation, its unit, what stands in brackets and is none); `?` is a number that isn't one."""
+    """Return (standard deviation, its unit, text in brackets that is neither); `?` is a number that isn't one."""
     if match["spread"]:
         return plain(match["spread"], mark) or "?", (match["spread_unit"] or "").strip(), ""
     text = (match["inner"] or "").strip()
@@ -101,7 +101,7 @@ def _deviation(match: re.Match[str], mark: Mark) -> tuple[str, str, str]:
 
 
 def _one_unit(unit: str, sd: str, sd_unit: str) -> tuple[str, str, bool]:
-    """(unit of both, the deviation in it, whether that is in percent)"""
+    """Return (unit of both, the deviation in it, whether that is in percent)."""
     if not sd or not sd_unit or sd_unit == unit:
         return unit, sd, False
     if sd_unit == "%":

@@ -1,4 +1,4 @@
-"""Files with what was published of the data: statistics of pairs, and tables of means and standard deviations."""
+"""Files with published results about the data: statistics of pairs, and tables of means and standard deviations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kdyno.measure.readers.errors import NoClaim, TooLarge
-from kdyno.measure.readers.roles import folded
+from kdyno.measure.readers.roles import fold_name
 from kdyno.measure.readers.sheet import Grid, is_printed_number
 
 _COLUMNS = {
@@ -22,12 +22,12 @@ _COLUMNS = {
 _VERSUS = re.compile(r" (?:vs\.?|versus|against|and|-|–|/) ", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 MOST_CLAIMS = 1000
-"""Published statistics, and published means that are held against values."""
+"""Published statistics, and published means that are checked against values."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A pair's statistic as it was printed, with the names that were printed beside it."""
+    """A pair's statistic as it was printed, with the names that were printed with it."""
 
     file: str
     line: int
@@ -37,7 +37,7 @@ class Claim:
     second: str
     q: str
     p: str
-    """Empty if it wasn't published."""
+    """The p-value; empty if it wasn't published."""
 
 
 def looks_like(header: Sequence[str]) -> bool:
@@ -46,7 +46,7 @@ def looks_like(header: Sequence[str]) -> bool:
 
 
 def read(grid: Grid, file: str) -> list[Claim]:
-    """Read a table of published statistics. Raises NoClaim and TooLarge."""
+    """Return the claims in a table of published statistics. Raise NoClaim and TooLarge."""
     if len(grid.rows) > MOST_CLAIMS:
         raise TooLarge(file=file, most=MOST_CLAIMS, what="published statistics")
     columns = _columns(grid.header)
@@ -68,8 +68,8 @@ def read(grid: Grid, file: str) -> list[Claim]:
 
 
 def _columns(header: Sequence[str]) -> dict[str, int]:
-    """Role -> the column that has it."""
-    names = [folded(name) for name in header]
+    """Return the column of each role."""
+    names = [fold_name(name) for name in header]
     return {
         role: names.index(matches[0])
         for role, spellings in _COLUMNS.items()
@@ -77,19 +77,20 @@ def _columns(header: Sequence[str]) -> dict[str, int]:
     }
 
 
-def meant(text: str, names: Mapping[str, str]) -> str | None:
-    """What a name stands for: exactly, in whatever case, or the only one that it is a part of, or whose words it has.
+def match_name(text: str, names: Mapping[str, str]) -> str | None:
+    """Return the name that a text stands for: exactly, in whatever case, or the only one that it is a part of, or whose
+    words it has.
 
     `names` may have several names for one thing.
     """
     text = text.strip()
     if text in names:
         return names[text]
-    low, words = text.lower(), _words(text)
+    low, words = text.lower(), _padded_words(text)
     for alike in (
         {thing for name, thing in names.items() if name.lower() == low},
         {thing for name, thing in names.items() if low and low in name.lower()},
-        {thing for name, thing in names.items() if _words(name).strip() and _words(name) in words},
+        {thing for name, thing in names.items() if _padded_words(name).strip() and _padded_words(name) in words},
     ):
         if alike:
             return alike.pop() if len(alike) == 1 else None
@@ -97,6 +98,6 @@ def meant(text: str, names: Mapping[str, str]) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _words(text: str) -> str:
-    """The words of a name, each between blanks."""
+def _padded_words(text: str) -> str:
+    """Return the words of a name, each between blanks."""
     return f" {' '.join(_WORD.findall(text.lower()))} "

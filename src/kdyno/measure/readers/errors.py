@@ -1,23 +1,26 @@
-"""What can be wrong with a file that somebody else made."""
+"""The errors in a file that somebody else made."""
 
 from __future__ import annotations
 
 from typing import Self
 
 from kdyno.base.errors import UserError
-from kdyno.base.text import clean
+from kdyno.base.text import clean, cut
+
+SHOWN = 2000
+"""Characters of one thing that is quoted: a cell may be as long as its file."""
 
 
 class FileError(UserError):
-    """What it quotes from a file may hold anything, and must not steer a terminal."""
+    """An error of a file. A quotation from the file may hold anything, and must not steer a terminal."""
 
     def __init__(self, **facts: object) -> None:
-        super().__init__(**facts)
+        super().__init__(**{name: cut(fact, SHOWN) if isinstance(fact, str) else fact for name, fact in facts.items()})
         self.advice = clean(self.advice)
         self.args = (clean(str(self)),)
 
     def with_example(self, example: str) -> Self:
-        """The same error, with a command that would work, if there is one, at the end of its hint."""
+        """Return this error with a working command, if there is one, at the end of its hint."""
         if example:
             self.advice = clean(f"{self.advice}; for example: {example}")
         return self
@@ -25,7 +28,7 @@ class FileError(UserError):
 
 class Unreadable(FileError):
     message = "can't read {file}: {why}"
-    hint = "name a file that exists and that you may read"
+    hint = "name an existing file that you may read"
 
 
 class FileTwice(FileError):
@@ -50,7 +53,7 @@ class WrongEncoding(FileError):
 
 class TooLarge(FileError):
     message = "{file} is too large: it has more than {most:,} {what}"
-    hint = "leave out what need not be compared, or judge it in parts"
+    hint = "leave out the parts that need not be compared, or judge it in parts"
 
 
 class NoRows(FileError):
@@ -74,37 +77,35 @@ class NoHeader(FileError):
 
 
 class Broken(FileError):
-    """A file that starts as its format does and doesn't go on like it."""
+    """A file that starts like its format and doesn't continue like it."""
 
     message = "{file} can't be read as {format}: {why}"
-    hint = "say what it is with --format, or write the file again"
+    hint = "give its format with --format, or write the file again"
 
 
 class UnknownForm(FileError):
-    """JSON or XML that none of the programs writes."""
+    """JSON or XML that none of the known programs writes."""
 
-    message = "{file} is {form}, but not as {programs} write it"
+    message = "{file} is {form}, but not in the form of {programs}"
     hint = "write it as CSV, one value a row, with the columns variant, benchmark and value{keys}"
 
 
 class UnknownText(FileError):
-    message = "{file}: not recognised: none of the {count} formats"
+    message = "{file}: not recognised as any of the {count} formats"
     hint = (
-        "the formats: {formats}; from another program's output make CSV with the columns variant, benchmark and value, "
-        "or a file of one number a line for each variant"
+        "the formats are: {formats}; from another program's output make CSV with the columns variant, benchmark and "
+        "value, or a file of one number a line for each variant"
     )
 
 
 class CommaTwice(FileError):
-    message = (
-        "{file}, line {line}: commas stand between the fields and in the numbers, so nobody can tell which is which"
-    )
+    message = "{file}, line {line}: commas stand between the fields and in the numbers, so they can't be distinguished"
     hint = "measure again with perf stat -x';', or under LC_ALL=C"
 
 
 class RaggedRow(FileError):
     message = "{file}, line {line}: fields: {fields}, in the header: {columns}"
-    hint = "mend that line; text with {delimiter} in it must be quoted"
+    hint = "correct that line; text with {delimiter} in it must be quoted"
 
 
 class ColumnTwice(FileError):
@@ -114,22 +115,22 @@ class ColumnTwice(FileError):
 
 class HugeField(FileError):
     message = "{file}, line {line}: a field of {size} characters"
-    hint = "a quote that is never closed looks like this"
+    hint = "close the quote there: one that is never closed looks like this"
 
 
 class BadValue(FileError):
     message = "{file}, line {line}, column {column!r}: {value!r} is not a positive number"
-    hint = "values are compared as ratios; mend that line or leave it out"
+    hint = "correct that line or leave it out: values are compared as ratios"
 
 
 class BeyondLimits(FileError):
-    message = "{file}, line {line}, column {column!r}: {value!r} is beyond the numbers that are judged, {limits}"
+    message = "{file}, line {line}, column {column!r}: {value!r} is outside the range that can be judged, {limits}"
     hint = "give it in another unit, or leave that line out"
 
 
 class EmptyCell(FileError):
-    message = "{file}, line {line}, column {column!r}: nothing there"
-    hint = "every row needs a {role}"
+    message = "{file}, line {line}, column {column!r}: the cell is empty"
+    hint = "add it: every row needs a {role}"
 
 
 class NoSuchColumn(FileError):
@@ -166,12 +167,12 @@ class MixedUnits(FileError):
 
 class MixedFormats(FileError):
     message = "{file} is {format}, {other} is {other_format}"
-    hint = "judge files of one format at a time; say which with --format if that was recognised wrongly"
+    hint = "judge files of one format at a time; give it with --format if it was recognised wrongly"
 
 
 class BlockTwice(FileError):
     message = "variant {variant!r}, benchmark {benchmark!r}: {count} rows for block {block!r}"
-    hint = "name the column that tells them apart: --iteration (readings of one boot) or --boot"
+    hint = "name the column that distinguishes them: --iteration (readings of one boot) or --boot"
 
 
 class NoSize(FileError):
@@ -181,27 +182,27 @@ class NoSize(FileError):
 
 class SummaryTwice(FileError):
     message = "benchmark {benchmark!r}, variant {variant!r}: several rows with a mean"
-    hint = "one row for each; name the column that tells benchmarks apart with --benchmark"
+    hint = "write one row for each; name the column that distinguishes benchmarks with --benchmark"
 
 
 class OnlyStatistics(FileError):
-    message = "{file} has what was published of data, and there is nothing to check it against"
+    message = "{file} has published results, and there are no data to check them against"
     hint = "name the file with the values, or with means, standard deviations and n, as well"
 
 
 class NothingThere(FileError):
     message = "{file}: no measurement found in it ({format}){why}"
-    hint = "such a file has {excerpt}; if it is something else, say what with --format"
+    hint = "such a file has {excerpt}; if it is another format, name it with --format"
 
 
 class TwoMarks(FileError):
     message = "{file}: some numbers have `.` before their fractions and some have `,`"
-    hint = "--decimal . or --decimal , says which; the other one then stands between thousands"
+    hint = "give it with --decimal . or --decimal , ; the other one then separates thousands"
 
 
 class MaybeWide(FileError):
     message = "{file}, line {line}: are {columns} variants, one a column?"
-    hint = "--wide says so; --value {values} says that they are benchmarks"
+    hint = "if they are variants: --wide; if they are benchmarks: --value {values}"
 
 
 class MaybeRows(FileError):
@@ -214,7 +215,7 @@ class MaybeRows(FileError):
 
 class NotMeasured(FileError):
     message = "{file}, line {line}: no measurement in it: {columns} are made of other numbers, or count"
-    hint = "ratios, changes, minima, maxima and ranks aren't judged; name a column that was measured with --value"
+    hint = "name a column that was measured with --value: ratios, changes, minima, maxima and ranks aren't judged"
 
 
 class NoClaim(FileError):
@@ -227,12 +228,12 @@ class NoClaim(FileError):
 
 class UndecidedColumn(FileError):
     message = "column {column!r} has {count} values ({levels}) within variant {variant!r} of {benchmark!r}"
-    hint = "{option} {does}, {pool} takes them all together"
+    hint = "choose: {option} {does}, {pool} takes them all together"
 
 
 class SummaryColumn(FileError):
     message = "benchmark {benchmark!r}, variant {variant!r}: several rows with a mean, which differ in {column!r}"
-    hint = "--benchmark {columns} compares each of its values by itself"
+    hint = "give --benchmark {columns} to compare each of its values separately"
 
 
 class TwoMeanings(FileError):

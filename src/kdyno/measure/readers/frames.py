@@ -1,4 +1,4 @@
-"""Long tables made one: joined, in one unit for each benchmark, with one order of measuring."""
+"""Joining long tables, with one unit for each benchmark and one order of measuring."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from kdyno.measure.readers.readings import Frame
 
 MOST_DECIMALS = 12
 MOST_EXACT = 2.0**50
-"""Above it, next to every number is a multiple of whatever is asked for."""
+"""Above it, almost every number is a multiple of any step."""
 ROUNDING = 2.0**-48
-"""What reading and scaling may do to a number, as a fraction of it."""
+"""The relative error that reading and scaling may add to a number."""
 LEAST_TIME = 1e8
 """Larger numbers are seconds since 1970, smaller ones dates such as 20250301."""
 _NO_DATE = re.compile(r"\d{1,2}:\d\d|\d{9}")
 
 
-def joined(parts: list[Frame]) -> Frame:
-    """Put tables one below the other; columns that not all of them have are left out."""
+def join_tables(parts: list[Frame]) -> Frame:
+    """Put tables one below the other; columns that are not in all of them are left out."""
     if len(parts) == 1:
         return parts[0]
     common = [column for column in parts[0] if all(column in part for part in parts)]
@@ -40,7 +40,7 @@ def joined(parts: list[Frame]) -> Frame:
 
 
 def with_order(table: Frame) -> Frame:
-    """Turn `order`, or a `day` with the time of day, into places in the order of measuring, where that can be.
+    """Turn `order`, or a `day` with the time of day, into places in the order of measuring, if that is possible.
 
     A `day` that shows no date is dropped: it is a time of some day, or seconds since 1970.
     """
@@ -55,7 +55,9 @@ def with_order(table: Frame) -> Frame:
 
 
 def _positions(column: Any, role: str) -> Labels | None:
-    """The place of each category in the order of measuring; None if they don't tell, as days without a time don't."""
+    """Return the place of each category in the order of measuring; None if they don't show it, as days without a
+    time.
+    """
     names = pd.Series(column.cat.categories.astype(str))
     numbers = pd.to_numeric(names, errors="coerce")
     if numbers.isna().any():
@@ -68,7 +70,7 @@ def _positions(column: Any, role: str) -> Labels | None:
 
 
 def printed_step(values: Values) -> float:
-    """The smallest 1e-k, k from 0 to 12, of which all values are multiples; 0 where none is, or digits run out."""
+    """Return the smallest 1e-k, k from 0 to 12, that divides all values; 0 if none does, or digits run out."""
     for digits in range(MOST_DECIMALS + 1):
         scaled = values * 10.0**digits
         if scaled.max(initial=0) > MOST_EXACT:
@@ -78,8 +80,8 @@ def printed_step(values: Values) -> float:
     return 0.0
 
 
-def in_one_unit(table: Frame) -> Frame:
-    """Convert the values of every benchmark into the unit that comes first for it. Raises MixedUnits."""
+def unify_units(table: Frame) -> Frame:
+    """Convert the values of every benchmark into the unit that comes first for it. Raise MixedUnits."""
     names = [str(name) for name in table["unit"].cat.categories]
     if len(names) == 1:
         return table

@@ -1,4 +1,4 @@
-"""What the name of a column says: which columns are made of others, or count, and are no measurements."""
+"""The meaning of a column's name: columns that are made from others, or count, are not measurements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEANS = ("mean", "average", "avg", "m", "amean", "hmean", "arithmetic_mean", "me
 SDS = ("sd", "stddev", "std", "std_dev", "stdev", "standard_deviation", "s", "sigma")
 SIZES = ("n", "count", "runs", "samples", "size", "replicates")
 BASELINES = ("baseline", "base", "generic", "vanilla", "default", "stock", "control", "reference", "before", "old")
-"""Names of what others are compared with, the surest first."""
+"""Names of references for comparison, the surest first."""
 _MEASURED = frozenset(
     (
         *("time", "elapsed", "duration", "latency", "lat", "wall", "real", "runtime", "throughput", "bandwidth", "bw"),
@@ -25,9 +25,9 @@ _MEASURED = frozenset(
         *("rps", "fps", "ops", "faults", "misses"),
     )
 )
-"""Words in the names of what is measured, which no kernel is called."""
+"""Words in the names of measurements that no kernel is called."""
 _RESOURCES = frozenset(("user", "sys", "system", "read", "write", "memory", "mem", "rss", "cpu", "energy", "power"))
-"""The same, but beside other words they may well stand in the name of a kernel: `CPU family`."""
+"""Such words that may well stand in the name of a kernel together with other words: `CPU family`."""
 _COUNTERS = frozenset(
     (
         *("no", "nr", "num", "number", "idx", "index", "id", "run", "runs", "iter", "iteration", "iterations"),
@@ -84,7 +84,7 @@ _WORD = re.compile(r"[a-z0-9]+|[^\W\d_]+")
 
 
 def bare(heading: str) -> str:
-    """The name of a column in small letters, without the unit in brackets at its end."""
+    """Return the name of a column in small letters, without the unit in brackets at its end."""
     name = " ".join(heading.split())
     if name.endswith((")", "]")):
         before = re.split(r"[(\[]", name, maxsplit=1)[0].strip()
@@ -93,11 +93,11 @@ def bare(heading: str) -> str:
 
 
 def meaning(heading: str) -> Meaning:
-    """What a column is by its name; empty where the name doesn't tell, as those of kernels don't."""
+    """Return the meaning of a column by its name; empty if the name doesn't show it, as those of kernels don't."""
     name = bare(heading)
     words = _WORD.findall(name)
     joined = "_".join(words)
-    unit_gone = joined.rpartition("_")[0] if units.of_column(name) and len(words) > 1 else joined
+    unit_gone = joined.rpartition("_")[0] if units.unit_of_column(name) and len(words) > 1 else joined
     for kind, names in (("mean", MEANS), ("sd", SDS), ("n", SIZES)):
         if joined in names or unit_gone in names:
             return kind  # type: ignore[return-value]
@@ -133,25 +133,27 @@ def _is_extreme(words: Sequence[str], joined: str, unit_gone: str) -> bool:
 
 
 def _is_common(words: Sequence[str]) -> bool:
-    """Whether nothing in a name could be that of a kernel: it has words of measurements and statistics, or none."""
+    """Return whether no word of a name can belong to a kernel: all are words of measurements and statistics."""
     common = _MEASURED | _RESOURCES | _DERIVED | _EXTREMES | set(BASELINES) | _FILLERS
     return all(word in common or bool(units.find(word)) or word.isdecimal() for word in words)
 
 
 def _is_measured(words: Sequence[str]) -> bool:
-    """Whether a name is that of something measured: `latency`, `real1`, `read_ns`."""
+    """Return whether a name is that of a measurement: `latency`, `real1`, `read_ns`."""
     stems = [word.rstrip("0123456789") or word for word in words]
     return any(stem in _MEASURED for stem in stems) or (not _RESOURCES.isdisjoint(stems) and _is_common(stems))
 
 
 def is_statistic(name: str) -> bool:
-    """Whether a row of this name is made of other rows, or of what others are made of: `geomean`, `stddev`, `max`."""
+    """Return whether a row of this name is made from other rows, or is used to make others: `geomean`, `stddev`,
+    `max`.
+    """
     joined = "_".join(_WORD.findall(name.lower()))
     return len(joined) > 2 and (joined in _SUMS or joined in MEANS or meaning(name) in ("sd", "extreme", "derived"))
 
 
 def looks_like_a_variant(heading: str) -> bool:
-    """Whether a name is like that of a kernel, a compiler, or of one of two that are compared."""
+    """Return whether a name looks like that of a kernel, a compiler, or one of two that are compared."""
     return bool(_VERSION.search(heading)) or not set(_WORD.findall(heading.lower())).isdisjoint(
         {*BASELINES, "after", "new", "tuned"}
     )

@@ -1,4 +1,4 @@
-"""What the columns of a published table are: variants, or benchmarks, or neither."""
+"""The meaning of the columns of a published table: variants, or benchmarks, or neither."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.measure.readers.cells import Cell, cell_of, numerals
 from kdyno.measure.readers.errors import MaybeRows, MaybeWide, NotMeasured, TwoMarks
 from kdyno.measure.readers.headings import MEANS, NOT_MEASURED, SDS, SIZES, Meaning, looks_like_a_variant, meaning
 from kdyno.measure.readers.numerals import Decimal, decimal_of, is_missing
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.roles import FACTORS, LAST_VARIANTS, ROLES, find_column, find_columns, folded
+from kdyno.measure.readers.roles import FACTORS, LAST_VARIANTS, ROLES, find_column, find_columns, fold_name
 from kdyno.measure.readers.sheet import Grid, Row, shape_of, whole_number
 from kdyno.measure.readers.source import Source
 
@@ -23,7 +23,7 @@ _PLAIN_BENCHMARKS = frozenset(ROLES["benchmark"].split()) - {"name", "command", 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the columns of one table are."""
+    """The meaning of the columns of one table."""
 
     decimal: Decimal
     values: tuple[str, ...]
@@ -33,16 +33,16 @@ class Layout:
     roles: Mapping[str, str] = field(default_factory=dict)
     """variant, label, benchmark, unit, direction, sd, n -> column."""
     further: tuple[str, ...] = ()
-    """More columns that are part of the benchmark's name."""
+    """Further columns that are part of the benchmark's name."""
     left: tuple[str, ...] = ()
-    """Columns without a role that may tell rows apart."""
+    """Columns without a role that may distinguish rows."""
     ignored: tuple[str, ...] = ()
-    """Columns that are made of others, or count."""
+    """Columns that are made from others, or count."""
 
     @property
     def runs_commands(self) -> bool:
-        """Whether the variants are commands, which are benchmarks where each file is a variant."""
-        return folded(self.roles.get("variant", "")) in LAST_VARIANTS
+        """Whether the variants are commands, which are benchmarks if each file is a variant."""
+        return fold_name(self.roles.get("variant", "")) in LAST_VARIANTS
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ class _Columns:
     grid: Grid
     decimal: Decimal
     cells: Mapping[str, Sequence[Cell | None]]
-    """By column, those of the rows that aren't missing."""
+    """The cells of each column in the rows that aren't missing."""
 
     def is_numeric(self, column: str) -> bool:
         cells = self.cells[column]
         return sum(cell is not None for cell in cells) * 2 > len(cells)
 
     def meaning(self, column: str) -> Meaning:
-        """What a column is by its name, or else by what stands in it."""
+        """Return the meaning of a column by its name, or else by its cells."""
         by_name = meaning(column)
         cells = [cell for cell in self.cells[column] if cell]
         if by_name in ("", "measured") and cells:
@@ -75,27 +75,27 @@ class _Columns:
 
 
 def layout_of(grid: Grid, request: JudgeRequest, file: str) -> Layout | None:
-    """Decide what the columns are; None for a table without numbers.
+    """Decide on the meaning of the columns; return None for a table without numbers.
 
-    Raises NoSuchColumn, TwoMarks, and MaybeWide, MaybeRows and NotMeasured where only the user can decide.
+    Raise NoSuchColumn, TwoMarks, and MaybeWide, MaybeRows and NotMeasured if only the user can decide.
     """
     table = _columns(grid, request, file)
-    roles, further, pooled = _named(grid.header, request, file)
+    roles, further, pooled = _assign_named_columns(grid.header, request, file)
     taken = {*roles.values(), *further, *pooled}
     numeric = [column for column in grid.header if column not in taken and table.is_numeric(column)]
     meanings = {column: table.meaning(column) for column in numeric}
-    keys = [name for name in numeric if folded(name) in FACTORS and meanings[name] in ("", "n", "measured")]
+    keys = [name for name in numeric if fold_name(name) in FACTORS and meanings[name] in ("", "n", "measured")]
     keys = [name for name in keys if not table.has_deviations(name)]
     candidates = [name for name in numeric if name not in keys and meanings[name] not in NOT_MEASURED]
     values = tuple(find_column(name, grid.header, file) for name in request.values)
     if "mean" in roles:
         values = (roles.pop("mean"),)
-    mean = next((name for known in MEANS for name in candidates if folded(name) == known), "")
+    mean = next((name for known in MEANS for name in candidates if fold_name(name) == known), "")
     if not values and mean and not request.wide:
         values = (mean,)
     for role, names in (("sd", SDS), ("n", SIZES)):
         if role not in roles and (values or role == "n"):
-            column = next((name for known in names for name in numeric if folded(name) == known), "")
+            column = next((name for known in names for name in numeric if fold_name(name) == known), "")
             if column and (column not in keys or values):
                 roles[role] = column
     spread = next((name for name in numeric if meanings[name] == "sd" and name not in values), "")
@@ -107,27 +107,27 @@ def layout_of(grid: Grid, request: JudgeRequest, file: str) -> Layout | None:
         candidates = with_sd
     ignored = tuple(name for name in numeric if name not in used and name not in keys and name not in candidates)
     if not values:
-        decided = _decided(table, candidates, texts, roles, meanings, request, file)
+        decided = _decide_columns(table, candidates, texts, roles, meanings, request, file)
         if decided is None:
             return None
         values, is_wide = decided
     else:
         is_wide = request.wide
     if is_wide:
-        return _wide(table, values, texts, roles, further, ignored)
+        return _wide_layout(table, values, texts, roles, further, ignored)
     texts = [name for name in texts if name not in values]
-    return _long(table, values, texts, roles, further, ignored)
+    return _long_layout(table, values, texts, roles, further, ignored)
 
 
 def require_clear(source: Source, request: JudgeRequest) -> None:
-    """Raise what only the user can decide about a lone table: MaybeWide, MaybeRows or NotMeasured."""
+    """Raise the question about a lone table that only the user can decide: MaybeWide, MaybeRows or NotMeasured."""
     shape = shape_of(source)
     rows = tuple(Row(number, cells) for number, cells in enumerate(shape.first, shape.above + 2))
     if all(len(row.cells) == len(shape.header) for row in rows):
         layout_of(Grid(shape.header, rows, shape.above + 1, shape.decimal.mark), request, source.shown)
 
 
-def _decided(
+def _decide_columns(
     table: _Columns,
     candidates: Sequence[str],
     texts: Sequence[str],
@@ -136,30 +136,30 @@ def _decided(
     request: JudgeRequest,
     file: str,
 ) -> tuple[tuple[str, ...], bool] | None:
-    """(the columns with measurements, whether they are variants)"""
+    """Return (the columns with measurements, whether they are variants)."""
     line = table.grid.line
     if not candidates:
         if not meanings:
             return None
-        columns = listed([name for name in meanings if meanings[name] in NOT_MEASURED] or list(meanings))
+        columns = format_list([name for name in meanings if meanings[name] in NOT_MEASURED] or list(meanings))
         raise NotMeasured(file=file, line=line, columns=columns)
     measured = [name for name in candidates if meanings[name] in ("measured", "mean")]
     others = [name for name in candidates if name not in measured]
     if request.wide:
         return tuple(candidates), True
-    if "variant" in roles or any(folded(name) in _PLAIN_VARIANTS for name in texts):
+    if "variant" in roles or any(fold_name(name) in _PLAIN_VARIANTS for name in texts):
         return tuple(candidates), False
-    has_benchmark = "benchmark" in roles or any(folded(name) in _PLAIN_BENCHMARKS for name in texts)
+    has_benchmark = "benchmark" in roles or any(fold_name(name) in _PLAIN_BENCHMARKS for name in texts)
     deviations = any(map(table.has_deviations, others))
     known = has_benchmark or deviations or any(map(looks_like_a_variant, others))
     if len(others) > 1 and not measured and known and (texts or has_benchmark):
         return tuple(others), True
     if len(others) > 1 and not measured:
-        raise MaybeWide(file=file, line=line, columns=listed(others), values=shlex.quote(",".join(others)))
+        raise MaybeWide(file=file, line=line, columns=format_list(others), values=shlex.quote(",".join(others)))
     if texts and not has_benchmark:
         raise MaybeRows(file=file, line=line, column=texts[0], option=shlex.quote(texts[0]))
     if len(others) > 1:
-        raise MaybeWide(file=file, line=line, columns=listed(others), values=shlex.quote(",".join(candidates)))
+        raise MaybeWide(file=file, line=line, columns=format_list(others), values=shlex.quote(",".join(candidates)))
     return tuple(candidates), False
 
 
@@ -176,13 +176,17 @@ def _columns(grid: Grid, request: JudgeRequest, file: str) -> _Columns:
 
 
 def _measuring(grid: Grid) -> list[int]:
-    """The columns whose numbers aren't names, such as versions of kernels."""
+    """Return the columns whose numbers aren't names, such as versions of kernels."""
     names = _PLAIN_VARIANTS | _PLAIN_BENCHMARKS
-    return [index for index, name in enumerate(grid.header) if folded(name) not in names]
+    return [index for index, name in enumerate(grid.header) if fold_name(name) not in names]
 
 
-def _named(header: Sequence[str], request: JudgeRequest, file: str) -> tuple[dict[str, str], list[str], list[str]]:
-    """(role -> column, more of the benchmark's, pooled ones), as the user says. Raises NoSuchColumn."""
+def _assign_named_columns(
+    header: Sequence[str], request: JudgeRequest, file: str
+) -> tuple[dict[str, str], list[str], list[str]]:
+    """Return (role -> column, further columns of the benchmark, pooled ones), as the user gave them. Raise
+    NoSuchColumn.
+    """
     roles: dict[str, str] = {}
     further: list[str] = []
     for role in ("variant", "label", "benchmark", "unit", "direction", "mean", "sd"):
@@ -194,7 +198,7 @@ def _named(header: Sequence[str], request: JudgeRequest, file: str) -> tuple[dic
     return roles, further, [find_column(name, header, file) for name in request.pooled]
 
 
-def _long(
+def _long_layout(
     table: _Columns,
     values: tuple[str, ...],
     texts: list[str],
@@ -202,19 +206,19 @@ def _long(
     further: Sequence[str],
     ignored: tuple[str, ...],
 ) -> Layout:
-    """One measurement a row."""
-    left = [name for name in texts if name not in roles.values() and name not in values]
+    """Return the layout of a table with one measurement a row."""
+    remaining = [name for name in texts if name not in roles.values() and name not in values]
     for role in ("variant", "label", "benchmark", "unit", "direction"):
         if role not in roles:
             names = ROLES.get(role, role).split()
-            column = next((name for known in names for name in left if folded(name) == known), "")
+            column = next((name for known in names for name in remaining if fold_name(name) == known), "")
             if column:
                 roles[role] = column
-                left.remove(column)
-    return Layout(table.decimal, values, False, roles, tuple(further), tuple(left), ignored)
+                remaining.remove(column)
+    return Layout(table.decimal, values, False, roles, tuple(further), tuple(remaining), ignored)
 
 
-def _wide(
+def _wide_layout(
     table: _Columns,
     values: tuple[str, ...],
     texts: Sequence[str],
@@ -222,15 +226,15 @@ def _wide(
     further: Sequence[str],
     ignored: tuple[str, ...],
 ) -> Layout:
-    """One benchmark a row, one variant a column."""
-    left = [name for name in texts if name not in values and name not in roles.values()]
-    unit = next((name for name in left if folded(name) in ROLES["unit"].split()), "")
+    """Return the layout of a table with one benchmark a row, one variant a column."""
+    remaining = [name for name in texts if name not in values and name not in roles.values()]
+    unit = next((name for name in remaining if fold_name(name) in ROLES["unit"].split()), "")
     if unit and "unit" not in roles:
         roles["unit"] = unit
-        left.remove(unit)
-    if "benchmark" not in roles and left:
-        likely = [name for name in left if folded(name) in _PLAIN_BENCHMARKS] or left
+        remaining.remove(unit)
+    if "benchmark" not in roles and remaining:
+        likely = [name for name in remaining if fold_name(name) in _PLAIN_BENCHMARKS] or remaining
         roles["benchmark"] = likely[0]
-        left.remove(likely[0])
-    named = [name for name in left if not re.fullmatch(r"column \d+", name) and name]
+        remaining.remove(likely[0])
+    named = [name for name in remaining if not re.fullmatch(r"column \d+", name) and name]
     return Layout(table.decimal, values, True, roles, tuple(further), tuple(named), ignored)

@@ -10,11 +10,11 @@ from typing import Literal
 Mark = Literal[".", ","]
 
 MISSING = frozenset(("", "-", "--", "–", "—", "−", "na", "n/a", "#n/a", "n.a.", "nan", "null", "none"))
-"""What is written where nothing was measured, in small letters."""
+"""Cells that mean that nothing was measured, in small letters."""
 MISSING_SPELLINGS = tuple(
     dict.fromkeys(spelling for word in sorted(MISSING) for spelling in (word, word.upper(), word.capitalize(), "NaN"))
 )
-"""The same as programs write it."""
+"""Such cells as programs write them."""
 NUMBER = r"[-+]?(?:\d[\d.,]*+|\.\d++)(?:[eE][-+]?\d{1,3}+)?+"
 _BLANKS = "\u00a0\u2007\u2008\u2009\u200a\u202f\ufeff"
 _SAME = str.maketrans({**dict.fromkeys(_BLANKS, " "), "−": "-", "‐": "-", "‑": "-", "＋": "+"})
@@ -24,34 +24,34 @@ _START = re.compile(rf"{NUMBER}(?![\d.,:-])")
 
 @dataclass(frozen=True)
 class Decimal:
-    """What stands before the fractions of a file."""
+    """The decimal mark of a file."""
 
     mark: Mark
     guessed_from: str = ""
-    """A number that tells nothing, such as `1,234`, where no other number tells either."""
+    """A number that doesn't show the mark, such as `1,234`, if no other number does either."""
 
 
 def is_missing(text: str) -> bool:
-    """Whether a cell says that nothing was measured."""
+    """Return whether a cell says that nothing was measured."""
     return text.strip().lower() in MISSING
 
 
-def tidied(text: str) -> str:
-    """The text with plain blanks and minus signs, and without blanks and apostrophes between thousands."""
+def tidy(text: str) -> str:
+    """Return the text with plain blanks and minus signs, and without blanks and apostrophes between thousands."""
     return _THOUSANDS.sub("", text).translate(_SAME).strip()
 
 
 def plain(text: str, mark: Mark) -> str:
-    """A number as Python writes it; what is none stays none."""
+    """Return a number as Python writes it; other text is returned unchanged."""
     other = "," if mark == "." else "."
-    whole, point, fraction = tidied(text).partition(mark)
-    if other in fraction or mark in fraction or not _grouped(whole, other):
+    whole, point, fraction = tidy(text).partition(mark)
+    if other in fraction or mark in fraction or not _has_valid_groups(whole, other):
         return ""
     return f"{whole.replace(other, '')}{'.' if point else ''}{fraction}"
 
 
 def decimal_of(texts: Iterable[str], default: Mark = ".") -> Decimal | None:
-    """What the fractions of these numbers begin with; None where some of them say `.` and some say `,`."""
+    """Return the decimal mark of these numbers; None if some of them say `.` and some say `,`."""
     says: set[Mark] = set()
     unclear = ""
     for text in texts:
@@ -66,7 +66,9 @@ def decimal_of(texts: Iterable[str], default: Mark = ".") -> Decimal | None:
 
 
 def decimal_of_columns(columns: Iterable[Sequence[str]], default: Mark) -> Decimal:
-    """The same for columns of which some hold versions and dates: a comma that is certain in one of them wins."""
+    """Return the decimal mark of columns, some of which hold versions and dates: a comma that is certain in one of them
+    wins.
+    """
     unclear = ""
     for column in columns:
         marks = [(_mark_of(text), text) for text in column]
@@ -79,8 +81,8 @@ def decimal_of_columns(columns: Iterable[Sequence[str]], default: Mark) -> Decim
 
 
 def _mark_of(text: str) -> tuple[Mark | None, bool]:
-    """What a number says of decimal marks, and whether it leaves no doubt; a version or a date says nothing."""
-    start = _START.match(tidied(text))
+    """Return the decimal mark that a number shows, and whether it leaves no doubt; a version or a date shows none."""
+    start = _START.match(tidy(text))
     number = start[0].lower().partition("e")[0].lstrip("+-") if start else ""
     commas, dots = number.count(","), number.count(".")
     if not commas and not dots:
@@ -94,7 +96,7 @@ def _mark_of(text: str) -> tuple[Mark | None, bool]:
     return mark, len(fraction) != 3 or len(whole) > 3 or whole in ("", "0")
 
 
-def _grouped(whole: str, separator: str) -> bool:
-    """Whether separators of thousands stand where such stand."""
+def _has_valid_groups(whole: str, separator: str) -> bool:
+    """Return whether separators of thousands stand at the right places."""
     first, *rest = whole.lstrip("+-").split(separator)
     return not rest or (1 <= len(first) <= 3 and all(len(group) == 3 for group in rest))

@@ -1,4 +1,4 @@
-"""What one file says, before files are put together: a reader returns one of three kinds of reading."""
+"""The content of one file, before files are put together: a reader returns one of three kinds of reading."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from kdyno.measure.readers.roles import Roles
 from kdyno.measure.readers.sheet import LARGEST, LEAST, LIMITS, Grid, last_place
 
 Frame = Any
-"""A pandas.DataFrame with the columns `value`, `variant`, `benchmark`, `unit` and those of the other roles found;
-all but `value` are categories. A column that has no role and may be a factor is there as LEFT and its name."""
+"""A pandas.DataFrame with the columns `value`, `variant`, `benchmark`, `unit` and those of the other roles found; all
+but `value` are categories. The name of a column that has no role and may be a factor is LEFT and its own.
+"""
 LEFT = "left: "
 
 
@@ -24,37 +25,37 @@ class Series:
     unit: str
     values: tuple[float, ...]
     command: str | None = None
-    """What was run, where a file has several commands that may be the variants."""
+    """The command, if a file has several that may be the variants."""
     error: float | None = None
-    """Standard error of the only value, which is a mean, as a fraction of it."""
+    """Relative standard error of the only value, which is a mean."""
     sd: float | None = None
-    """Standard deviation of what the only value is the mean of, as a fraction of it."""
+    """Relative standard deviation of the values that the only value is the mean of."""
     population: bool = False
     """Whether `sd` has n in its denominator, and not n - 1."""
     n: int | None = None
-    """How many measurements the only value sums up, where the file says it."""
+    """The number of measurements that the only value sums up, if the file says it."""
     direction: Direction | None = None
-    """None where the unit tells."""
+    """The better direction; None if the unit shows it."""
     variant: str | None = None
-    """What was measured, where a file holds several variants and names them."""
+    """The variant, if a file holds several and names them."""
     step: float = 0.0
-    """What values were rounded to, in their unit; 0 where they were written as precisely as they were known."""
+    """The step that values were rounded to, in their unit; 0 if they were written as precisely as they were known."""
 
 
 ONE_PROCESS = (
     "the values of a file are of one process, with one memory layout: several files of each variant, named alike, say "
     "more (before=1.FILE before=2.FILE)"
 )
-"""The note of a program that repeats its measurement without starting anew."""
+"""The note of a program that repeats its measurement without a new start."""
 
 
 @dataclass(frozen=True)
 class ProgramOutput:
-    """What a benchmark program wrote."""
+    """The output of a benchmark program."""
 
     series: tuple[Series, ...]
     notes: tuple[str, ...] = ()
-    """What the report says of the file; a note that several files share is printed once."""
+    """The report's notes on the file; a note that several files share is printed once."""
 
 
 @dataclass(frozen=True)
@@ -64,15 +65,17 @@ class LongTable:
     frame: Frame
     roles: Roles
     name: str
-    """The variant that the file stands for where no column says it."""
+    """The variant that the file stands for if no column names it."""
     notes: tuple[str, ...] = ()
     missing: Mapping[str, int] = field(default_factory=dict)
-    """Variant -> cells that say that nothing was measured."""
+    """Variant -> number of cells that say that nothing was measured."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """What was published of one variant and benchmark; numbers as they were written, since their last digits matter."""
+    """The published figures of one variant and benchmark; numbers as they were written, since their last digits
+    matter.
+    """
 
     benchmark: str
     variant: str
@@ -80,21 +83,21 @@ class Published:
     """Another name of the variant in this benchmark: `Zen 3` in the column `CPU family`; or empty."""
     mean: str
     sd: str
-    """Empty for a single figure, of whose spread nothing is known."""
+    """The standard deviation; empty for a single figure, whose spread is unknown."""
     n: int
     unit: str
     direction: str
     left: Mapping[str, str] = field(default_factory=dict)
-    """Column without a role -> what it has in this row."""
+    """Column without a role -> its cell in this row."""
     benchmark_column: str = ""
-    """The columns that the benchmark's name is from, as `--benchmark` takes them; empty if none is."""
+    """The columns that make the benchmark's name, as `--benchmark` takes them; empty if there are none."""
     command: str = ""
-    """What was run, where that is the variant of a lone file and the benchmark of several."""
+    """The command, if it is the variant of a lone file and the benchmark of several."""
 
 
 @dataclass(frozen=True)
 class SummaryTables:
-    """Tables of means and standard deviations, and the published statistics beside them."""
+    """Tables of means and standard deviations, and the published statistics that come with them."""
 
     published: tuple[Published, ...]
     columns: Mapping[str, str]
@@ -102,21 +105,23 @@ class SummaryTables:
     claims: tuple[Grid, ...]
     """Tables of published statistics."""
     notes: tuple[str, ...] = ()
-    """What the report says of what wasn't read."""
+    """The report's notes on the parts that weren't read."""
     missing: Mapping[str, int] = field(default_factory=dict)
-    """Variant -> cells that say that nothing was measured."""
+    """Variant -> number of cells that say that nothing was measured."""
 
 
 Reading = ProgramOutput | LongTable | SummaryTables
 
 
 def printed_series(benchmark: str, unit: str, texts: Sequence[str], direction: Direction | None = None) -> Series:
-    """The series of one or more numbers that a program printed, which it rounded to the last place that one has."""
+    """Return the series of one or more numbers that a program printed, rounded to the last place that one of them
+    has.
+    """
     return Series(benchmark, unit, tuple(map(float, texts)), direction=direction, step=max(map(last_place, texts)))
 
 
 def positive(all_series: list[Series]) -> tuple[tuple[Series, ...], tuple[str, ...]]:
-    """Return the series whose values all are positive, since only those can be compared, and notes on the others."""
+    """Return the series whose values are all positive, since only those can be compared, and notes on the others."""
     good = tuple(series for series in all_series if series.values and all(map(_is_positive, series.values)))
     first_bad: dict[str, float] = {}
     for series in all_series:
@@ -125,7 +130,7 @@ def positive(all_series: list[Series]) -> tuple[tuple[Series, ...], tuple[str, .
                 first_bad.setdefault(series.benchmark, value)
     return good, tuple(
         f"{benchmark} is {value:g}, "
-        + (f"beyond what is judged ({LIMITS})" if value > 0 else "and ratios need positive numbers")
+        + (f"outside the range that can be judged ({LIMITS})" if value > 0 else "and ratios need positive numbers")
         + ": left out"
         for benchmark, value in first_bad.items()
     )

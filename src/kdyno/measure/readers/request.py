@@ -1,4 +1,4 @@
-"""What the user asks of the judge; everything else is guessed, and the report shows the guess."""
+"""The user's settings of the judge; everything else is guessed, and the report shows the guess."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JudgeRequest:
-    """What the options of `kdyno judge` say."""
+    """The options of `kdyno judge`."""
 
     format: str | None = None
     """The name of a reader; None: recognise the format."""
@@ -26,9 +26,9 @@ class JudgeRequest:
     wide: bool = False
     """Whether columns of numbers are variants."""
     decimal: Literal["", ".", ","] = ""
-    """What stands before fractions; empty: found out."""
+    """The decimal mark; empty: found out."""
     n: str | None = None
-    """How many values a summary sums up: a number, or the column that holds it."""
+    """The number of values that a summary sums up: a number, or the column that holds it."""
     unit: str = ""
     """The unit of values that come without one."""
     direction: Direction | None = None

@@ -1,4 +1,4 @@
-"""What the columns of a long table are: named by the user, or guessed from their names."""
+"""The meaning of the columns of a long table: named by the user, or guessed from their names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.measure.readers import units
 from kdyno.measure.readers.cells import cell_of
 from kdyno.measure.readers.errors import NoColumn, NoSuchColumn, TwoMeanings
@@ -34,15 +34,15 @@ ROLES: Mapping[str, str] = {
 """Role -> names of columns that are taken for it, the likeliest first."""
 
 LAST_VARIANTS = frozenset(_LAST_VARIANTS.split())
-"""Variants only where a lone file has no better column: of several files, each is a variant then."""
+"""Names of variants only if a lone file has no better column: of several files, each is then a variant."""
 _PLACES = (
     "host hostname machine node server system cpu cpus arch architecture clients client threads jobs scale size stride "
     "depth cores workers connections concurrency blocksize block_size bs"
 )
 PLACES = frozenset(_PLACES.split())
-"""Columns that say under which circumstances something was measured."""
+"""Columns that give the circumstances of a measurement."""
 FACTORS = frozenset((*PLACES, *ROLES["variant"].split(), *ROLES["benchmark"].split(), "release"))
-"""Columns without a role that become part of the benchmark's name, where they vary."""
+"""Columns without a role that become part of the benchmark's name, if they vary."""
 NUMBERING = frozenset(
     " ".join(
         (
@@ -51,7 +51,7 @@ NUMBERING = frozenset(
         )
     ).split()
 )
-"""Columns that count, or tell what nobody compares."""
+"""Columns that count, or whose values nobody compares."""
 
 VALUES = (
     *("value", "time", "elapsed", "duration", "latency", "wall", "real", "runtime", "real_time", "wall_time"),
@@ -60,7 +60,7 @@ VALUES = (
 )
 
 FEW_LEVELS = 50
-"""A column of unknown meaning that has more values than this is no factor."""
+"""A column of unknown meaning that has more values than this is not a factor."""
 SHOWN = 20
 """Columns that an error names."""
 
@@ -72,32 +72,34 @@ class Roles:
     values: tuple[str, ...]
     unused: tuple[str, ...]
     further: tuple[str, ...] = ()
-    """Columns that are part of the benchmark's name because the user says so."""
+    """Columns that the user made part of the benchmark's name."""
     pooled: tuple[str, ...] = ()
     """Columns whose values the user takes together."""
     named: frozenset[str] = frozenset()
-    """Roles whose column the user names."""
+    """Roles whose column the user named."""
 
     def shown(self) -> dict[str, str]:
-        """For the report: what each column was taken for."""
+        """Return the meaning that was found for each column, for the report."""
         columns = {"value": ", ".join(self.values), **self.columns}
         if self.further:
             columns["benchmark"] = ", ".join((columns["benchmark"], *self.further))
         return columns | ({"pooled": ", ".join(self.pooled)} if self.pooled else {})
 
 
-def folded(column: str) -> str:
-    """A column's name, to compare it: `Time (ms)` and `time_ms` are `time`."""
+def fold_name(column: str) -> str:
+    """Return a column's name in a form for comparison: `Time (ms)` and `time_ms` are `time`."""
     bare = column.strip()
     if bare.endswith((")", "]")):
         bare = re.split(r"[(\[]", bare, maxsplit=1)[0].strip()
     name = re.sub(r"[^a-z0-9]+", "_", bare.lower()).strip("_")
-    unit = units.of_column(bare)
+    unit = units.unit_of_column(bare)
     return name.rpartition("_")[0] if unit and "_" in name else name
 
 
 def find_column(wanted: str, header: Sequence[str], file: str) -> str:
-    """Find a column as the user wrote it, or else in whatever case. Raises NoSuchColumn."""
+    """Return the column with the name that the user wrote, or else with that name in another case. Raise
+    NoSuchColumn.
+    """
     if wanted in header:
         return wanted
     for column in header:
@@ -105,33 +107,33 @@ def find_column(wanted: str, header: Sequence[str], file: str) -> str:
             return column
     near = difflib.get_close_matches(wanted, header, n=1)
     nearest = f"did you mean {near[0]!r}? " if near else ""
-    raise NoSuchColumn(file=file, column=wanted, nearest=nearest, columns=listed(header, SHOWN))
+    raise NoSuchColumn(file=file, column=wanted, nearest=nearest, columns=format_list(header, SHOWN))
 
 
 def find_columns(role: str, wanted: str, header: Sequence[str], file: str) -> list[str]:
-    """Find a role's column, or the several ones of a benchmark with commas between them. Raises NoSuchColumn."""
+    """Return a role's column, or the several ones of a benchmark with commas between them. Raise NoSuchColumn."""
     if role != "benchmark" or wanted.lower() in (column.lower() for column in header):
         return [find_column(wanted, header, file)]
     return list(dict.fromkeys(find_column(name.strip(), header, file) for name in wanted.split(",")))
 
 
 def with_level(benchmark: str, column: str, level: str) -> str:
-    """The name of a benchmark under one value of a factor: `pipe, host a`."""
+    """Return the name of a benchmark under one value of a factor: `pipe, host a`."""
     return f"{benchmark}, {column.strip()} {level or '(none)'}"
 
 
 def difference(column: str, levels: Mapping[str, Sequence[str]]) -> str:
-    """The sentence on a column that differs with the variant; `levels` are its values by variant."""
-    own_levels = listed(
-        [f"{variant} only with {listed([level or '(none)' for level in own])}" for variant, own in levels.items()]
+    """Return the sentence on a column that differs with the variant; `levels` are its values by variant."""
+    own_levels = format_list(
+        [f"{variant} only with {format_list([level or '(none)' for level in own])}" for variant, own in levels.items()]
     )
     return f"{column} differs from variant to variant ({own_levels}): its effect can't be told from theirs"
 
 
 def may_be_a_factor(column: str, levels: Sequence[str]) -> bool:
-    """Whether a column of unknown meaning is something else than numbering, a measured number or a remark."""
-    name = folded(column)
-    if name in NUMBERING or name in VALUES or units.of_column(column) or units.quantity("", column) == "count":
+    """Return whether a column of unknown meaning is neither numbering, nor measured numbers, nor remarks."""
+    name = fold_name(column)
+    if name in NUMBERING or name in VALUES or units.unit_of_column(column) or units.quantity("", column) == "count":
         return False
     return 1 < len(levels) <= FEW_LEVELS and not any(
         is_number(level) and not level.strip("+-").isdecimal() for level in levels
@@ -139,78 +141,82 @@ def may_be_a_factor(column: str, levels: Sequence[str]) -> bool:
 
 
 def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
-    """Decide what the columns are. A column has one role; only the value must be there.
+    """Decide on the roles of the columns. A column has one role; only the value is required.
 
-    Raises NoSuchColumn, NoColumn and TwoMeanings.
+    Raise NoSuchColumn, NoColumn and TwoMeanings.
     """
     header = shape.header
-    names_of = {column: folded(column) for column in header}
+    names_of = {column: fold_name(column) for column in header}
     wanted = {role: find_columns(role, name, header, file) for role, name in request.columns.items() if role in ROLES}
     given = {role: columns[0] for role, columns in wanted.items()}
     further = wanted.get("benchmark", [""])[1:]
     pooled = tuple(find_column(name, header, file) for name in request.pooled)
     values = tuple(find_column(name, header, file) for name in request.values)
-    asked = [(role, column) for role, columns in wanted.items() for column in columns]
-    _require_one_meaning([*asked, *(("pool", name) for name in pooled), *(("value", name) for name in values)], file)
+    requested = [(role, column) for role, columns in wanted.items() for column in columns]
+    _require_one_meaning(
+        [*requested, *(("pool", name) for name in pooled), *(("value", name) for name in values)], file
+    )
     taken = {*given.values(), *further, *pooled, *values}
-    left = [column for column in header if column not in taken]
+    remaining = [column for column in header if column not in taken]
     numeric = {column for index, column in enumerate(header) if _is_numeric(shape, index)}
     if not values:
-        values = _values(left, names_of, numeric, file, shape)
-        left = [column for column in left if column not in values]
+        values = _values(remaining, names_of, numeric, file, shape)
+        remaining = [column for column in remaining if column not in values]
     for role, names in ROLES.items():
         if role in given:
             continue
         for name in names.split():
             matches = [
-                column for column in left if names_of[column] == name and not (name == "time" and column in numeric)
+                column
+                for column in remaining
+                if names_of[column] == name and not (name == "time" and column in numeric)
             ]
             if matches:
                 given[role] = matches[0]
-                left.remove(matches[0])
+                remaining.remove(matches[0])
                 break
     if "block" in given and "run" not in given:
-        runs = [column for column in left if column.lower() == "run"]
+        runs = [column for column in remaining if column.lower() == "run"]
         if runs:  # kdyno's own CSV: blocks are numbered within a run
             given["run"] = runs[0]
-            left.remove(runs[0])
-    return Roles(given, values, tuple(left), tuple(further), pooled, frozenset(wanted))
+            remaining.remove(runs[0])
+    return Roles(given, values, tuple(remaining), tuple(further), pooled, frozenset(wanted))
 
 
-def _require_one_meaning(asked: Sequence[tuple[str, str]], file: str) -> None:
+def _require_one_meaning(requested: Sequence[tuple[str, str]], file: str) -> None:
     """Raise TwoMeanings for a column that the user names twice."""
     first: dict[str, str] = {}
-    for option, column in asked:
+    for option, column in requested:
         if column in first:
             raise TwoMeanings(file=file, column=column, option=first[column], other=option)
         first[column] = option
 
 
 def _values(
-    left: list[str], names_of: Mapping[str, str], numeric: set[str], file: str, shape: Shape
+    remaining: list[str], names_of: Mapping[str, str], numeric: set[str], file: str, shape: Shape
 ) -> tuple[str, ...]:
     for name in VALUES:
-        matches = [column for column in left if names_of[column] == name and column in numeric]
+        matches = [column for column in remaining if names_of[column] == name and column in numeric]
         if matches:
             return (matches[0],)
     names_of_roles = {name for names in ROLES.values() for name in names.split()}
     for others in (names_of_roles | FACTORS, names_of_roles):
         candidates = [
             column
-            for column in left
+            for column in remaining
             if column in numeric and names_of[column] not in others and meaning(column) not in NOT_MEASURED
         ]
-        with_unit = [column for column in candidates if units.of_column(column)]
+        with_unit = [column for column in candidates if units.unit_of_column(column)]
         if len(candidates) == 1 or len(with_unit) == 1:
             return tuple(with_unit or candidates)
-    # text under the right name is an error in its lines, and reported there
-    for column in left:
+    # bad text under the right name is an error in its lines, and reported there
+    for column in remaining:
         if names_of[column] in VALUES and (names_of[column] != "time" or not shape.first):
             return (column,)
-    raise NoColumn(file=file, role="value", columns=listed(shape.header, SHOWN))
+    raise NoColumn(file=file, role="value", columns=format_list(shape.header, SHOWN))
 
 
 def _is_numeric(shape: Shape, index: int) -> bool:
-    """Whether most of the first rows have a number in this column."""
+    """Return whether most of the first rows have a number in this column."""
     cells = [row[index] for row in shape.first if index < len(row) and not is_missing(row[index])]
     return bool(cells) and sum(cell_of(cell, shape.decimal.mark) is not None for cell in cells) * 2 > len(cells)

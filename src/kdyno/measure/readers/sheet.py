@@ -1,4 +1,4 @@
-"""Text in columns: CSV with whatever delimiter, and the pipe tables of markdown."""
+"""Text in columns: CSV with any delimiter, and the pipe tables of markdown."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from kdyno.measure.readers.source import LOOKED_AT, Source
 
 DELIMITERS = ",;\t|"
 LONGEST_FIELD = 1000
-"""Characters; longer ones are an unclosed quote or not a name."""
+"""Characters; a longer field is an unclosed quote or not a name."""
 MOST_COLUMNS = 1000
 MOST_ROWS = 10_000
-"""Of a table that is held as text."""
+"""Rows of a table that is held as text."""
 LEAST, LARGEST = 1e-60, 1e60
-"""Between these lie values and standard deviations: statistics are made of fourth powers."""
+"""The limits of values and standard deviations: statistics are made of fourth powers."""
 LIMITS = f"{LEAST:g} to {LARGEST:g}".replace("+", "")
 MOST_NAMES = 20
 """Columns for which names are made up."""
 MOST_DIGITS = 9
-"""Of a whole number."""
+"""Digits of a whole number."""
 DOUBLE_DIGITS = 15
-"""Of a number that was written as precisely as it was known."""
+"""Digits of a number that was written as precisely as it was known."""
 _DASHES = re.compile(r":?[-=]+:?")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _WRITTEN = re.compile(r"[-+]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][-+]?[0-9]{1,3})?")
@@ -59,49 +59,51 @@ class Grid:
     header: tuple[str, ...]
     rows: tuple[Row, ...]
     line: int = 1
-    """Of the header."""
+    """The line of the header."""
     decimal: Mark = "."
-    """What stands before fractions, where no number tells."""
+    """The decimal mark, if no number shows it."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How a delimited file is written."""
+    """The form of a delimited file."""
 
     delimiter: str
     header: tuple[str, ...]
     above: int
     """Lines above the header: comments and blank lines."""
     decimal: Decimal
-    """What stands before fractions."""
+    """The decimal mark."""
     first: tuple[tuple[str, ...], ...]
     """The first rows, for guessing."""
 
 
 def whole_number(text: str) -> int | None:
-    """The number above 0 that a text is, if it has no more digits than a size can have."""
+    """Return a text as a number above 0; None if it is not one, or has more digits than a size can have."""
     return (int(text) or None) if text.isdecimal() and len(text) <= MOST_DIGITS else None
 
 
 def is_written_number(text: str) -> bool:
-    """Whether a text is a number as people write them, whether or not it can be judged."""
+    """Return whether a text is a number as people write them, whether or not it can be judged."""
     return bool(_WRITTEN.fullmatch(text))
 
 
 def is_printed_number(text: str) -> bool:
-    """Whether a text is a number that can be judged, or 0."""
+    """Return whether a text is a number that can be judged, or 0."""
     return is_written_number(text) and not is_beyond(text)
 
 
 def is_beyond(number: str) -> bool:
-    """Whether a number as it was written is too large or too small to be judged; 0 is neither."""
+    """Return whether a number as it was written is too large or too small to be judged; False for 0."""
     size = abs(float(number))
     is_zero = not number.lower().partition("e")[0].strip("+-.0")
     return not (is_zero or LEAST < size < LARGEST)
 
 
 def refusal(file: str, line: int, column: str, text: str, number: str = "") -> BadValue | BeyondLimits:
-    """The error for a cell with this text that is no measurement; `number` is the one in it, if there is one."""
+    """Return the error for a cell with this text that is not a measurement; `number` is the one in it, if there is
+    one.
+    """
     if is_written_number(number) and is_beyond(number) and float(number) >= 0:
         return BeyondLimits(file=file, line=line, column=column, value=text, limits=LIMITS)
     return BadValue(file=file, line=line, column=column, value=text)
@@ -118,7 +120,7 @@ def is_number(text: str) -> bool:
 def shape_of(source: Source) -> Shape:
     """Find out delimiter and header.
 
-    Raises NothingButComments, HugeField, TooLarge, ColumnTwice, NoHeader, and what Source.require_text raises.
+    Raise NothingButComments, HugeField, TooLarge, ColumnTwice, NoHeader, and the errors of Source.require_text.
     """
     source.require_text()
     lines = _LINE_END.split(source.head)
@@ -131,7 +133,7 @@ def shape_of(source: Source) -> Shape:
     sample = lines[above : min(above + 30, whole)]
     delimiter = max(DELIMITERS, key=lambda candidate: _agreement(sample, candidate))
     rows = [tuple(cell.strip() for cell in row) for row in csv.reader(sample, delimiter=delimiter) if row]
-    header, first = _filled(rows[0]), tuple(rows[1:])
+    header, first = _fill_header(rows[0]), tuple(rows[1:])
     _require_small(source, above + 1, header)
     _require_different(source, above + 1, header)
     if all(is_number(cell) or not cell for cell in rows[0]):
@@ -143,8 +145,9 @@ def shape_of(source: Source) -> Shape:
 
 
 def has_columns(source: Source) -> bool:
-    """Whether a text is divided into columns, as far as its beginning shows: most lines are, into as many as the first;
-    or it is one column of numbers under a name."""
+    """Return whether a text is divided into columns, judging by its beginning: most lines have as many fields as the
+    first; or it is one column of numbers under a name.
+    """
     lines = [line for line in _LINE_END.split(source.head)[:30] if line.strip() and not line.startswith("#")]
     if not lines:
         return True  # and says what is wrong with it
@@ -160,7 +163,9 @@ def has_columns(source: Source) -> bool:
 
 
 def last_place(text: str) -> float:
-    """What a printed decimal number was rounded to: 0.01 for `0.31`; 0 where it has all the digits of a double."""
+    """Return the step that a printed decimal number was rounded to: 0.01 for `0.31`; 0 if it has all the digits of a
+    double.
+    """
     digits, _, exponent = text.lower().partition("e")
     fraction = digits.partition(".")[2]
     if len(digits.lstrip("-+0.").replace(".", "")) >= DOUBLE_DIGITS:
@@ -169,7 +174,7 @@ def last_place(text: str) -> float:
 
 
 def rows(source: Source, shape: Shape) -> Iterator[Row]:
-    """All rows below the header, with the number of the line that each ends in. Raises HugeField and RaggedRow."""
+    """Yield all rows below the header, with the number of the line that each ends in. Raise HugeField and RaggedRow."""
     text = io.TextIOWrapper(io.BytesIO(source.data), encoding="utf-8-sig", newline="")
     reader = csv.reader(text, delimiter=shape.delimiter)
     below = False
@@ -196,9 +201,9 @@ def rows(source: Source, shape: Shape) -> Iterator[Row]:
 
 
 def grids(source: Source) -> list[Grid]:
-    """All tables of a file: pipe tables if it has any, else the one that it is.
+    """Return all tables of a file: pipe tables if it has any, else the whole file as one.
 
-    Raises NoRows, TooLarge, HugeField, RaggedRow and ColumnTwice.
+    Raise NoRows, TooLarge, HugeField, RaggedRow and ColumnTwice.
     """
     source.require_text()
     tables = list(_pipe_tables(source)) if has_pipe_table(source.head) else [_whole(source)]
@@ -208,13 +213,13 @@ def grids(source: Source) -> list[Grid]:
 
 
 def has_pipe_table(text: str) -> bool:
-    """Whether there is a row of dashes below a line with a `|`."""
+    """Return whether there is a row of dashes below a line with a `|`."""
     lines = text.splitlines()
     return any("|" in line and _is_rule(below) for line, below in pairwise(lines))
 
 
 def _is_rule(line: str) -> bool:
-    """Whether a line is the row of dashes below the header of a pipe table, of markdown, Org or a database."""
+    """Return whether a line is the row of dashes below the header of a pipe table, of markdown, Org or a database."""
     if not ("|" in line or "+" in line) or not set(line) <= set("|:+-= \t"):
         return False
     return all(_DASHES.fullmatch(cell.strip()) for cell in line.strip().strip("|+").replace("+", "|").split("|"))
@@ -229,7 +234,7 @@ def _require_small(source: Source, line: int, cells: Sequence[str]) -> None:
 
 
 def _require_different(source: Source, line: int, header: Sequence[str]) -> None:
-    """Raise ColumnTwice where two columns have one name, by which nobody can ask for either."""
+    """Raise ColumnTwice if two columns have one name, which would name both."""
     first: dict[str, int] = {}
     for number, column in enumerate(header, 1):
         if column and column in first:
@@ -237,8 +242,8 @@ def _require_different(source: Source, line: int, header: Sequence[str]) -> None
         first[column] = number
 
 
-def _filled(header: Sequence[str]) -> tuple[str, ...]:
-    """The header with a name for every column that has none, such as those of commas at the ends of lines."""
+def _fill_header(header: Sequence[str]) -> tuple[str, ...]:
+    """Return the header with a name for every column that has none, such as those of commas at the ends of lines."""
     return tuple(column or f"column {number}" for number, column in enumerate(header, 1))
 
 
@@ -252,27 +257,27 @@ def _whole(source: Source) -> Grid:
 
 def _pipe_tables(source: Source) -> Iterator[Grid]:
     lines = source.text.splitlines()
-    at = count = 0
-    while at + 1 < len(lines):
-        if "|" not in lines[at] or not _is_rule(lines[at + 1]):
-            at += 1
+    index = count = 0
+    while index + 1 < len(lines):
+        if "|" not in lines[index] or not _is_rule(lines[index + 1]):
+            index += 1
             continue
-        header, body, start = _cells(lines[at]), [], at + 1
-        _require_small(source, at + 1, header)
-        _require_different(source, at + 1, header)
-        at += 2
-        while at < len(lines) and ("|" in lines[at] or _is_rule(lines[at])):
-            if _is_rule(lines[at]):
-                at += 1
+        header, body, start = _cells(lines[index]), [], index + 1
+        _require_small(source, index + 1, header)
+        _require_different(source, index + 1, header)
+        index += 2
+        while index < len(lines) and ("|" in lines[index] or _is_rule(lines[index])):
+            if _is_rule(lines[index]):
+                index += 1
                 continue
-            cells = _cells(lines[at])
+            cells = _cells(lines[index])
             if len(cells) != len(header):
                 raise RaggedRow(
-                    file=source.shown, line=at + 1, fields=len(cells), columns=len(header), delimiter="a bar"
+                    file=source.shown, line=index + 1, fields=len(cells), columns=len(header), delimiter="a bar"
                 )
-            _require_small(source, at + 1, cells)
-            body.append(Row(at + 1, cells))
-            at += 1
+            _require_small(source, index + 1, cells)
+            body.append(Row(index + 1, cells))
+            index += 1
             count += 1
             if count > MOST_ROWS:
                 raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows for tables of means")
@@ -281,14 +286,14 @@ def _pipe_tables(source: Source) -> Iterator[Grid]:
 
 def _cells(line: str) -> tuple[str, ...]:
     inner = line.strip()
-    if inner.startswith("|"):  # rows of psql have bars between cells alone
+    if inner.startswith("|"):  # rows of psql have bars only between cells
         inner = inner[1:-1] if inner.endswith("|") and len(inner) > 1 else inner[1:]
     cells = _BAR.split(inner)
     return tuple(_MARKS.sub("", cell).replace("\\|", "|").strip() for cell in cells)
 
 
 def _agreement(sample: list[str], delimiter: str) -> tuple[bool, int]:
-    """How well a delimiter fits: whether it divides every line into equally many fields, and how many."""
+    """Return how well a delimiter fits: whether it divides every line into equally many fields, and how many."""
     try:
         widths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
     except csv.Error:

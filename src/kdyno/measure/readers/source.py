@@ -18,28 +18,30 @@ from kdyno.measure.readers.errors import Broken, EmptyFile, FileTwice, NotText, 
 from kdyno.measure.readers.json_values import not_json, require_moderate
 
 LOOKED_AT = 65536
-"""Bytes in which a file must show what it is."""
+"""Bytes in which a file must show its format."""
 MOST_BYTES = 512 << 20
 MOST_TEXT = 64 << 20
-"""Bytes of a file that is read as one text, or as a document, of which Python may make thirty times as many."""
+"""Bytes of a file that is read as one text, or as a document, which may take Python thirty times as many."""
 CHUNK = 1 << 20
 STANDARD_INPUT = Path("/dev/stdin")
 EXTENSIONS = frozenset({".csv", ".tsv", ".txt", ".log", ".out", ".json", ".xml", ".yaml", ".yml", ".md", ".dat"})
-"""What ends the names of data files and says nothing of the variant; `.1` of `6.12.1` and `host.1` does."""
+"""Suffixes of data files that say nothing of the variant; the `.1` of `6.12.1` and of `host.1` does."""
 BINARY = {
-    b"SQLite format 3\0": "it is an SQLite database; export what to compare: "
-    "sqlite3 -csv -header FILE 'SELECT variant, benchmark, value FROM ...'",
-    b"PERFILE2": "it is a recording of perf; what can be compared is written by perf stat -x, -o FILE",
+    b"SQLite format 3\0": (
+        "it is an SQLite database; export the data: "
+        "sqlite3 -csv -header FILE 'SELECT variant, benchmark, value FROM ...'"
+    ),
+    b"PERFILE2": "it is a recording of perf; write comparable data with perf stat -x, -o FILE",
     b"\x1f\x8b": "it is compressed; gunzip it",
     b"\xfd7zXZ\0": "it is compressed; unxz it",
     b"\x28\xb5\x2f\xfd": "it is compressed; unzstd it",
     b"\xff\xfe": "it is UTF-16; convert it: iconv -f utf-16 -t utf-8",
     b"\xfe\xff": "it is UTF-16; convert it: iconv -f utf-16 -t utf-8",
 }
-"""First bytes -> what is to be done with such a file."""
+"""First bytes -> advice for such a file."""
 Form = Literal["text", "json", "xml"]
 _IN_A_LIST = '[{"]-0123456789tfnNI'
-"""What a list in JSON begins with; lmbench's results begin with `[lmbench3.0 results`."""
+"""The beginning of a list in JSON; lmbench's results begin with `[lmbench3.0 results`."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,9 @@ class Source:
     """The content of one file."""
 
     shown: str
-    """As the user named it."""
+    """The file's name as the user gave it."""
     name: str
-    """The variant that the file stands for where its format knows none: NAME of NAME=FILE, else the file's name."""
+    """The variant that the file stands for if its format names none: NAME of NAME=FILE, else the file's name."""
     data: bytes
 
     @cached_property
@@ -58,7 +60,7 @@ class Source:
 
     @cached_property
     def head(self) -> str:
-        """The beginning of the text; enough to see what it is."""
+        """The beginning of the text; enough to recognise its format."""
         return self.data[:LOOKED_AT].decode("utf-8-sig", errors="replace")
 
     @cached_property
@@ -71,7 +73,7 @@ class Source:
 
     @cached_property
     def text(self) -> str:
-        """The whole text. Raises EmptyFile, NotText, WrongEncoding and TooLarge."""
+        """The whole text. Raise EmptyFile, NotText, WrongEncoding and TooLarge."""
         self.require_text()
         if len(self.data) > MOST_TEXT:
             raise TooLarge(file=self.shown, most=MOST_TEXT, what="bytes")
@@ -79,7 +81,7 @@ class Source:
 
     @cached_property
     def document(self) -> Any:
-        """The whole text as JSON, all its numbers as floats. Raises Broken and what `text` raises."""
+        """Return the whole text as JSON, all its numbers as floats. Raise Broken and the errors of `text`."""
         try:
             require_moderate(self.text)
             # Whole numbers may have more digits than Python turns into an int.
@@ -108,9 +110,9 @@ class Source:
 
 
 def read_all(named: Sequence[str]) -> list[Source]:
-    """Read several files, each FILE or NAME=FILE. Raises FileTwice, Unreadable and TooLarge.
+    """Read several files, each FILE or NAME=FILE. Raise FileTwice, Unreadable and TooLarge.
 
-    Files without a NAME are different variants, named as differently as they are.
+    Files without a NAME are different variants, with as much of their paths as makes the names differ.
     """
     named_paths = [_place(name) for name in named]
     first: dict[Path, str] = {}
@@ -126,14 +128,14 @@ def read_all(named: Sequence[str]) -> list[Source]:
 def read(named: str) -> Source:
     """Read FILE or NAME=FILE; a file whose own name has a `=` in it needs no NAME, and `-` is standard input.
 
-    Raises Unreadable and TooLarge.
+    Raise Unreadable and TooLarge.
     """
     [source] = read_all([named])
     return source
 
 
 def _place(named: str) -> tuple[str, Path]:
-    """(NAME or nothing, FILE)"""
+    """Return (NAME or nothing, FILE)."""
     path, name = Path(named), ""
     if "=" in named and not path.exists():
         name, _, rest = named.partition("=")
@@ -142,22 +144,23 @@ def _place(named: str) -> tuple[str, Path]:
 
 
 def _own_names(paths: Sequence[Path], taken: set[str]) -> list[str]:
-    """What files are called as variants: their names without extensions, and before those as many of the directories
-    as tell them apart; the extension stays where nothing else does."""
-    names = [_without_extension(path.name) for path in paths]
+    """Return the names of files as variants: their names without extensions, preceded by as many of the directories as
+    make them differ; the extension stays if nothing else differs.
+    """
+    names = [_drop_extension(path.name) for path in paths]
     for name in set(names):
         alike = [index for index, other in enumerate(names) if other == name]
         if len(alike) == 1 and name not in taken:
             continue
-        for index, longer in zip(alike, _apart([paths[index] for index in alike], taken), strict=True):
+        for index, longer in zip(alike, _distinct_ends([paths[index] for index in alike], taken), strict=True):
             names[index] = longer
     return names
 
 
-def _apart(paths: Sequence[Path], taken: set[str]) -> list[str]:
-    """The shortest ends of these paths that differ from each other, and from the names taken."""
+def _distinct_ends(paths: Sequence[Path], taken: set[str]) -> list[str]:
+    """Return the shortest ends of these paths that differ from each other, and from the names taken."""
     deepest = max(len(path.parts) for path in paths)
-    for shorten in (_without_extension, str):
+    for shorten in (_drop_extension, str):
         for depth in range(1, deepest + 1):
             ends = [shorten("/".join(path.parts[-depth:])) for path in paths]
             if len(set(ends)) == len(ends) and not taken & set(ends):
@@ -165,7 +168,7 @@ def _apart(paths: Sequence[Path], taken: set[str]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _without_extension(name: str) -> str:
+def _drop_extension(name: str) -> str:
     extension = Path(name).suffix
     return name.removesuffix(extension) if extension.lower() in EXTENSIONS else name
 
@@ -181,7 +184,7 @@ def _read(path: Path, name: str) -> Source:
 
 
 def _content(path: Path) -> bytes:
-    """What is in a file, or comes through a pipe; of an endless one as much as shows that it is too much."""
+    """Return the content of a file, or of a pipe; of an endless one, enough to show that it is too much."""
     content = io.BytesIO()
     with open(path, "rb", opener=_open_at_once) as file:
         while content.tell() <= MOST_BYTES and (chunk := file.read(CHUNK)):
@@ -190,7 +193,7 @@ def _content(path: Path) -> bytes:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Open a pipe that nobody writes to as well, which is empty then; one with a writer is waited for as it is read."""
+    """Open a file at once. A pipe without a writer is then empty; one with a writer is waited for when it is read."""
     if path == str(STANDARD_INPUT):
         return os.dup(0)  # it may be a socket, whose name can't be opened
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
@@ -199,7 +202,9 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def _not_utf8(data: bytes) -> int | None:
-    """Where the first byte is that is not UTF-8; in pieces, since text takes up to four times as much memory."""
+    """Return the position of the first byte that is not UTF-8; in pieces, since text takes up to four times as much
+    memory.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(data), CHUNK):
         chunk = data[start : start + CHUNK]

@@ -1,4 +1,6 @@
-"""Units of measurement: what can be converted into what, what is measured in them, and which direction is better."""
+"""Units of measurement: which can be converted into which, which quantity they measure, and which direction is
+better.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ fps = frame / second = frames/s
 pps = packet / second = packets/s
 iops = io / second = IOPS
 """
-"""What pint is told; its own definitions have `b` for barn and `h` for Planck's constant."""
+"""Definitions for pint; its own have `b` for barn and `h` for Planck's constant."""
 _WORK = {
     "op": "operation",
     "bogo_op": "bogo_operation bogop",
@@ -76,7 +78,7 @@ _WORK = {
     "commit": "",
     "page": "",
 }
-"""What is done, or handled: each with its other names. A page per second may be one that was faulted in."""
+"""Things that are done, or handled: each with its other names. A page per second may be one that was faulted in."""
 _SOUGHT = (set(_WORK) | {"flop", "information"}) - {"page"}
 """More of these per second is better."""
 _CHEAP = ({"time"}, {"cycle"}, {"instruction"}, {"energy"})
@@ -118,16 +120,16 @@ class Unit:
 
     shown: str
     of: pint.Unit | None
-    """What pint makes of it; None where it is data of a size that isn't known: the unit `mb`."""
+    """Pint's unit; None for data of an unknown size: the unit `mb`."""
     per: str
-    """What it is per, where that is no unit that pint has: `page_table` of `ns/page_table`."""
+    """The denominator that pint doesn't know: `page_table` of `ns/page_table`."""
     dimensions: Mapping[str, int]
     """Dimension -> 1 or -1: {"information": 1, "time": -1} for MB/s."""
 
 
 @cache
 def _registry() -> pint.UnitRegistry[float]:
-    import pint  # takes 0.1 s, which `kdyno --help` need not
+    import pint  # takes 0.1 s, which `kdyno --help` can do without
 
     registry: pint.UnitRegistry[float] = pint.UnitRegistry(None, on_redefinition="raise")
     for line in _DEFINITIONS.strip().splitlines():
@@ -138,7 +140,7 @@ def _registry() -> pint.UnitRegistry[float]:
 
 
 def find(text: str) -> Unit | None:
-    """Look a unit up by any of its spellings; None for what is no unit, or not a certain one."""
+    """Return the unit of this spelling; None if it is not a unit, or not a certain one."""
     text = text.strip()
     return _find(" ".join(text.split())) if 0 < len(text) <= LONGEST else None
 
@@ -150,46 +152,46 @@ def _find(text: str) -> Unit | None:
         above = above.upper()  # 1 MFLOPS is so many per second, and so is `Mflops`
     if len(below) > 1 or not all(_WORD.fullmatch(part) for part in (above, *below)):
         return None
-    top = _word(above, many=True)
+    top = _unit_of_word(above, many=True)
     if top is None or not below:
         return top
-    bottom = _word(below[0], many=False)
+    bottom = _unit_of_word(below[0], many=False)
     if bottom is None:
         other = below[0].lower()
         return Unit(f"{top.shown}/{other}", top.of, other, {**top.dimensions, "something": -1})
     if "time" in top.dimensions and "time" in bottom.dimensions:
         return None
     dimensions = {**top.dimensions, **{name: -power for name, power in bottom.dimensions.items()}}
-    of = None if top.of is None or bottom.of is None else top.of / bottom.of
-    return Unit(f"{top.shown}/{bottom.shown}", of, "", dimensions)
+    pint_unit = None if top.of is None or bottom.of is None else top.of / bottom.of
+    return Unit(f"{top.shown}/{bottom.shown}", pint_unit, "", dimensions)
 
 
-def _word(text: str, *, many: bool) -> Unit | None:
-    """The unit that one word is, exactly as written, or else in another case where nothing else can be meant."""
+def _unit_of_word(text: str, *, many: bool) -> Unit | None:
+    """Return the unit that one word is, exactly as written, or else in another case if it is unambiguous."""
     word = re.sub("[ -]", "_", text)
     lower = word.lower()
-    if (exact := _parsed(word)) is None and _SLIP.fullmatch(word):
+    if (exact := _parse_unit(word)) is None and _SLIP.fullmatch(word):
         power = {"time": -1} if lower.endswith("ps") else {}
         return Unit(text, None, "", {"information": 1, **power})
-    candidates = (exact, *(_parsed(other) for other in (lower, lower.capitalize(), word.upper())))
+    candidates = (exact, *(_parse_unit(other) for other in (lower, lower.capitalize(), word.upper())))
     name = next((candidate for candidate in candidates if candidate is not None), None)
     if name is None:
         return None
     prefix, base = name
     registry = _registry()
-    of = registry.Unit(prefix + base)
-    powers: Mapping[str, Any] = of.dimensionality
+    pint_unit = registry.Unit(prefix + base)
+    powers: Mapping[str, Any] = pint_unit.dimensionality
     dimensions = {dimension.strip("[]"): 1 if power > 0 else -1 for dimension, power in powers.items()}
     symbol = registry.get_symbol(base)
     plural = symbol == base and many and base.islower()
     ending = ("ies" if base.endswith("y") else "s") if plural else ""
     stem = symbol[:-1] if ending == "ies" else symbol
     shown_prefix = registry.get_symbol(prefix + base).removesuffix(symbol) if prefix else ""
-    return Unit(f"{shown_prefix}{stem}{ending}".replace("_", " "), of, "", dimensions)
+    return Unit(f"{shown_prefix}{stem}{ending}".replace("_", " "), pint_unit, "", dimensions)
 
 
-def _parsed(word: str) -> tuple[str, str] | None:
-    """(prefix, unit) as pint calls them; None for no unit, and for prefixes that nobody gives it."""
+def _parse_unit(word: str) -> tuple[str, str] | None:
+    """Return (prefix, unit) in pint's names; None if it is not a unit, and for prefixes that nobody gives it."""
     parses = [(prefix, base) for prefix, base, _ in _registry().parse_unit_name(word)]
     return next((parse for parse in sorted(parses, key=lambda parse: bool(parse[0])) if _is_sensible(*parse)), None)
 
@@ -204,14 +206,14 @@ def _is_sensible(prefix: str, base: str) -> bool:
     return base != "second" and base not in _WHOLE_UNITS
 
 
-def shown(text: str) -> str:
-    """The unit as kdyno writes it; unknown ones stay as they are."""
+def format_unit(text: str) -> str:
+    """Return the unit as kdyno writes it; unknown ones are unchanged."""
     unit = find(text)
     return unit.shown if unit else text.strip()
 
 
 def factor(source: str, target: str) -> float | None:
-    """What values in `source` are multiplied with to be in `target`; None if there is no such number."""
+    """Return the factor that converts values in `source` to `target`; None if there is none."""
     if source == target:
         return 1.0
     source_unit, target_unit = find(source), find(target)
@@ -226,7 +228,7 @@ def factor(source: str, target: str) -> float | None:
 
 
 def direction(unit: str, benchmark: str) -> Direction | None:
-    """Which direction is better, where that is certain: by the unit, else by the benchmark's name; else None."""
+    """Return the better direction, if it is certain: by the unit, else by the benchmark's name; else None."""
     if known := find(unit):
         return _direction_of(known)
     higher = bool(_HIGHER_NAME.search(benchmark))
@@ -249,9 +251,9 @@ def _direction_of(unit: Unit) -> Direction | None:
 
 
 def quantity(unit: str, benchmark: str, direction: Direction | None = None) -> Quantity:
-    """Whether values are times, cycles and rates, or numbers of things; what can't be told is taken for the first.
+    """Return whether values are times, cycles and rates, or numbers of things; uncertain ones count as the first.
 
-    A number of things of which more is better is not what anybody calls `fewer`: it is taken for a rate.
+    A number of things of which more is better is taken for a rate, since nobody calls it `fewer`.
     """
     known = find(unit)
     per_instruction = known is not None and known.dimensions.get("instruction") == -1
@@ -269,12 +271,12 @@ def _quantity(unit: str, benchmark: str) -> Quantity:
     return "count" if _COUNTED.search(benchmark) else "speed"
 
 
-def of_column(column: str) -> str:
-    """The unit in the name of a column: `time_ms`, `time (ms)`, `ops_per_sec`; empty if there is none."""
+def unit_of_column(column: str) -> str:
+    """Return the unit in the name of a column: `time_ms`, `time (ms)`, `ops_per_sec`; empty if there is none."""
     column = column.strip()
     if (bracketed := _BRACKETED.search(column)) and (unit := bracketed[1].strip()):
         before = column[: bracketed.start()].strip()
-        return shown(before) if find(before) and not find(unit) else shown(unit)
+        return format_unit(before) if find(before) and not find(unit) else format_unit(unit)
     *words, last = _BETWEEN_WORDS.split(column[-LONGEST:])
     if len(column) > LONGEST:
         words = words[1:]  # the first one is cut
@@ -283,31 +285,31 @@ def of_column(column: str) -> str:
     if column.isupper():
         last = last.lower()
     if words[-1:] and words[-1].lower() == "per":
-        return _of_rate(words[:-1], last)
+        return _unit_of_rate(words[:-1], last)
     if "/" in last:
         above, _, below = last.partition("/")
-        return _of_rate([*words, above], below)
-    return _of_last(words, last)
+        return _unit_of_rate([*words, above], below)
+    return _unit_of_last_word(words, last)
 
 
-def _of_rate(above: list[str], below: str) -> str:
-    """The unit of `MB_per_s`: the last words above that are one; what it is per second even if they aren't."""
+def _unit_of_rate(above: list[str], below: str) -> str:
+    """Return the unit of `MB_per_s`: the last words before `per` that are a unit; the denominator alone if none are."""
     for count in (2, 1):
         if len(above) >= count and find(text := f"{' '.join(above[-count:])}/{below}"):
-            return shown(text)
+            return format_unit(text)
     time = find(below)
     return f"{above[-1]}/{time.shown}" if above and time and set(time.dimensions) == {"time"} else ""
 
 
-def _of_last(words: list[str], last: str) -> str:
-    """The unit that a name ends in. `ops_s` may be a rate or the time of operations, and isn't taken for either."""
+def _unit_of_last_word(words: list[str], last: str) -> str:
+    """Return the unit that a name ends in. `ops_s` may be a rate or the time of operations, so it is not used."""
     unit = find(last)
     if unit is None or (words and last.lower() == "min"):
         return ""
     if unit.shown == "s" and words:
         what = find(words[-1])
         if what and set(what.dimensions) == {"information"}:
-            return shown(f"{words[-1]}/s")
+            return format_unit(f"{words[-1]}/s")
         is_time = words[-1].lower() in _TIME_NAMES if len(last) == 1 else what is None
         return "s" if is_time else ""
     if len(last) == 1 and last != "s":

@@ -9,28 +9,28 @@ from xml.parsers import expat
 from kdyno.measure.readers.json_values import Unfit
 
 MOST_DEPTH = 50
-"""Elements within each other."""
+"""Levels of nested elements."""
 
 
 def tree(text: str) -> Element:
-    """The root of a document. Raises Unfit for what is no XML, has a document type, or is nested too deeply."""
+    """Return the root of a document. Raise Unfit if it is not XML, has a document type, or is nested too deeply."""
     try:
         _require_harmless(text)
         return fromstring(text)
     except expat.ExpatError as error:
-        raise Unfit(_where(error.lineno, error.offset)) from error
+        raise Unfit(_locate_fault(error.lineno, error.offset)) from error
     except ParseError as error:
-        raise Unfit(_where(*error.position)) from error
+        raise Unfit(_locate_fault(*error.position)) from error
 
 
 def text_of(parent: Element, name: str) -> str:
-    """The text of the first child of this name as one line; empty if there is none."""
+    """Return the text of the first child of this name as one line; empty if there is none."""
     return " ".join((parent.findtext(name) or "").split())
 
 
-def _where(line: int, column: int) -> str:
-    """Where a text stops being XML, in words of our own."""
-    return f"from line {line}, column {column + 1} on it isn't what XML has there"
+def _locate_fault(line: int, column: int) -> str:
+    """Return where a text stops being XML, in kdyno's own words."""
+    return f"invalid XML from line {line}, column {column + 1} on"
 
 
 def _require_harmless(text: str) -> None:
@@ -54,4 +54,4 @@ def _require_harmless(text: str) -> None:
 
 
 def _refuse(_name: str, _system: str | None, _public: str | None, _internal: bool) -> NoReturn:
-    raise Unfit("it has a document type, which results have no need of")
+    raise Unfit("it has a document type, which results don't need")

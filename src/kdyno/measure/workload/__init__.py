@@ -1,1 +1,1 @@
-"""Workloads: what a boot measures. Each is one file behind the protocol in base.py."""
+"""Workloads: the measurements of a boot. Each is one file behind the protocol in base.py."""

@@ -1,18 +1,19 @@
-"""What every workload does: say what the agent shall do, and make benchmarks and samples of what it reports."""
+"""The interface of every workload: it gives the agent its job, and makes benchmarks and samples from the report."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from kdyno.base.errors import UserError
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import COUNTED_LANE, LaneName
 from kdyno.base.measurement import Benchmark
-from kdyno.measure.guest.job import Load, Program, TestOrder
+from kdyno.measure.guest.job import Program, TestOrder
 from kdyno.measure.guest.stream import AgentReport
+from kdyno.measure.workload.needs import Load, Needs
 
 
 class NoTests(UserError):
@@ -21,12 +22,12 @@ class NoTests(UserError):
 
 
 class NotRead(ValueError):
-    """A number, or all of them, of a boot that came to its end can't be told; the text says why."""
+    """A number, or all of them, of a boot that came to its end can't be read; the text says why."""
 
 
 @dataclass(frozen=True)
 class JobPart:
-    """What a workload adds to a job."""
+    """The part of a job that a workload adds."""
 
     iterations: int
     """Samples per benchmark and boot."""
@@ -34,108 +35,89 @@ class JobPart:
     programs: tuple[Program, ...] = ()
 
 
-@dataclass(frozen=True)
-class Needs:
-    """What a workload needs of the machine that it runs on."""
-
-    packages: tuple[str, ...] = ()
-    """Debian packages with its programs."""
-    unpack: Mapping[str, str] = field(default_factory=dict)
-    """Archives in them, and the pattern of the members that a guest finds unpacked."""
-    kconfig: Mapping[str, bool | str | int] = field(default_factory=dict)
-    """Of the kernel."""
-    memory_mb: int = 0
-    cpus: int = 1
-
-
-OF_PROGRAMS: Mapping[str, bool | str | int] = {"NET": True, "UNIX": True}
-"""What a kernel needs so that the agent can start a program: it hears of one that can't be executed by a Unix socket
-(Rust's standard library does)."""
-
-
 class WorkloadSettings(Frozen):
-    """What an experiment says of its workload: every kind has a class of its own, which adds to this."""
+    """The settings of a workload in an experiment: every kind has a class of its own, which adds to this."""
 
     type: str
 
     iterations_range: ClassVar[tuple[int, int]]
-    """The fewest and the most samples of a boot that blocks = "auto" may decide on."""
+    """The fewest and the most samples of a boot that blocks = "auto" may choose."""
 
     def located(self, base: Path) -> Self:  # noqa: ARG002
-        """The same with everything in it that it names; relative paths start from `base`."""
+        """Return this workload with everything that it names resolved; relative paths start from `base`."""
         return self
 
     def needs(self) -> Needs:
-        """What it needs of the machine, beside what every guest has."""
+        """Return its needs on the machine, beyond those of every guest."""
         return Needs()
 
-    def part(self, lane: Lane) -> JobPart:
+    def cpus(self) -> int:
+        """How many CPUs it should have, where the lane allows more than one."""
+        return 1
+
+    def part(self, lane: LaneName) -> JobPart:
         """Its part of the job in this lane. Raises KdynoError for what the agent can't do."""
         raise NotImplementedError
 
     def load(self, tests: Sequence[str] = ()) -> Load:
-        """What the emulated PMU counts of it: tests of the agent, and programs that are measured; all if none is named.
+        """Return the part of it that the emulated PMU counts: tests of the agent, and measured programs; all if none is
+        named.
 
-        Nothing where a program says all numbers itself. Raises what `part` raises.
+        A program that prints all numbers itself has no such part. Raise the errors of `part`.
         """
-        part, needs = self.part("model"), self.needs()
+        part = self.part(COUNTED_LANE.name)
         orders = [order for order in part.tests if not tests or order.name in tests]
         programs = tuple(
             program for program in part.programs if program.measured and (not tests or program.name in tests)
         )
-        of_tests = Load(
+        return Load(
             tests=tuple(order.name for order in orders),
             params={order.name: order.params for order in orders if order.params},
-        )
-        if not programs:
-            return of_tests
-        return of_tests.model_copy(
-            update={
-                "programs": programs,
-                "packages": needs.packages,
-                "unpack": dict(needs.unpack),
-                "memory_mb": needs.memory_mb,
-                "kconfig": dict(needs.kconfig),
-            }
+            programs=programs,
+            **dict(self.needs() if programs else Needs()),
         )
 
     def reading(self) -> dict[str, Any]:
-        """What else decides the samples, beside the job: how they are read. JSON-able, part of the key of a boot."""
+        """Return what else decides the samples, besides the job: how they are read. JSON-able, part of the key of a
+        boot.
+        """
         return {}
 
     def events(self) -> tuple[str, ...]:
-        """The emulated PMU's events that benchmarks are made of, without a clock of its."""
+        """Return the emulated PMU's events that benchmarks are made of, apart from those of its clock."""
         return ()
 
     def benchmark_names(self) -> tuple[str, ...]:
-        """The benchmarks that it measures."""
+        """Return the names of the benchmarks that it measures."""
         raise NotImplementedError
 
     def seconds_beyond_tests(self) -> float:
-        """A guess of what its programs add to a boot on a machine with 2 cores, for as long as none is on record."""
+        """Return a guess of the seconds that its programs add to a boot on a machine with 2 cores, used until one is on
+        record.
+        """
         return 0.0
 
-    def notices(self, lane: Lane) -> tuple[str, ...]:  # noqa: ARG002
+    def notices(self, lane: LaneName) -> tuple[str, ...]:  # noqa: ARG002
         """What a reader of its samples must know first."""
         return ()
 
-    def described(self, report: AgentReport) -> tuple[Benchmark, ...]:
-        """The benchmarks that a boot had, however it ended."""
+    def describe_benchmarks(self, report: AgentReport) -> tuple[Benchmark, ...]:
+        """Return the benchmarks that a boot had, however it ended."""
         raise NotImplementedError
 
     def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
-        """The report of a boot that came to its end, which has the benchmarks, with the samples that it means.
+        """Return the report of a boot that came to its end, with its benchmarks and their samples.
 
-        `pmu` is the boot's PMU record. Raises NotRead if they can't be told.
+        `pmu` is the boot's PMU record. Raise NotRead if they can't be read.
         """
         raise NotImplementedError
 
-    def only(self, tests: Sequence[str]) -> Self:
-        """The same with these tests instead of its own; itself if there are none. Raises NoTests."""
+    def select_tests(self, tests: Sequence[str]) -> Self:
+        """Return this workload with these tests instead of its own; unchanged if none are given. Raise NoTests."""
         if tests:
             raise NoTests(type=self.type)
         return self
 
     def with_iterations(self, iterations: int) -> Self:  # noqa: ARG002
-        """The same with so many samples per benchmark and boot, which lie in its range."""
+        """Return this workload with so many samples per benchmark and boot, which are in its range."""
         return self

@@ -1,4 +1,4 @@
-"""The workload `command`: any program in the guest, which says its numbers itself."""
+"""The workload `command`: any program in the guest, which prints its numbers itself."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.measurement import Benchmark
 from kdyno.measure.guest.job import Program
 from kdyno.measure.guest.steps import StepReport, last_words
 from kdyno.measure.guest.stream import AgentReport
-from kdyno.measure.workload.base import OF_PROGRAMS, JobPart, Needs, NotRead, WorkloadSettings
+from kdyno.measure.workload.base import JobPart, NotRead, WorkloadSettings
 from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName
+from kdyno.measure.workload.needs import Needs
 from kdyno.measure.workload.reading import read_all
 
 TEST = "command"
-"""What its benchmarks are said to belong to."""
+"""The test that its benchmarks belong to."""
 Word = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 
 
 class CommandWorkload(WorkloadSettings):
-    """A program in the guest, and the numbers to find in its standard output or in what was counted of it."""
+    """A program in the guest, and the numbers to find in its standard output or in the counts of it."""
 
     iterations_range: ClassVar[tuple[int, int]] = (1, 1)
 
@@ -30,12 +31,12 @@ class CommandWorkload(WorkloadSettings):
     command: Annotated[tuple[Word, ...], Field(min_length=1)]
     """Program and arguments; `["sh", "-c", "..."]` for a shell's command."""
     metrics: Annotated[dict[MetricName, AnyMetric], Field(min_length=1, max_length=MOST_METRICS)]
-    """By the name of the benchmark: where its number is."""
+    """The place of each benchmark's number, by its name."""
 
     def needs(self) -> Needs:
-        return Needs(kconfig=OF_PROGRAMS)
+        return Needs().of_programs()
 
-    def part(self, lane: Lane) -> JobPart:  # noqa: ARG002
+    def part(self, lane: LaneName) -> JobPart:  # noqa: ARG002
         return JobPart(iterations=1, programs=(self._program(),))
 
     def reading(self) -> dict[str, Any]:
@@ -50,12 +51,12 @@ class CommandWorkload(WorkloadSettings):
     def benchmark_names(self) -> tuple[str, ...]:
         return tuple(self.metrics)
 
-    def notices(self, lane: Lane) -> tuple[str, ...]:
+    def notices(self, lane: LaneName) -> tuple[str, ...]:
         values = "values are what the command says, in its own units"
-        virtual = "; a time that it takes itself is virtual: it counts instructions" if LANES[lane].icount else ""
+        virtual = "; a time that it takes itself is virtual: it counts instructions" if LANES[lane].is_icount else ""
         return (values + virtual,)
 
-    def described(self, report: AgentReport) -> tuple[Benchmark, ...]:  # noqa: ARG002
+    def describe_benchmarks(self, report: AgentReport) -> tuple[Benchmark, ...]:  # noqa: ARG002
         return tuple(
             Benchmark(
                 name=name,
@@ -68,16 +69,18 @@ class CommandWorkload(WorkloadSettings):
         )
 
     def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
-        """A metric that can't be told is broken; the boot has failed if that is true of all, or if the command did."""
+        """Read the report. A metric that can't be read is broken; the boot has failed if all are, or if the command
+        failed.
+        """
         samples, broken = read_all(self.metrics, [finished_step(report)], pmu)
         if not samples:
             name, why_broken = next(iter(broken.items()))
-            raise NotRead(f"the command said none of its numbers; {name}: {why_broken}")
+            raise NotRead(f"the command printed none of its numbers; {name}: {why_broken}")
         return report.model_copy(update={"samples": tuple(samples), "unsupported": {}, "broken": broken})
 
 
 def finished_step(report: AgentReport) -> StepReport:
-    """The command's step. Raises NotRead if it failed."""
+    """Return the command's step. Raise NotRead if it failed."""
     if not report.steps or report.steps[0].status is None:
         raise NotRead("the command left no exit status")
     [step] = report.steps

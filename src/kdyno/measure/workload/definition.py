@@ -1,4 +1,4 @@
-"""A workload as data: one TOML file that says what to run and how to read its numbers. See docs/workloads.md."""
+"""A workload as data: one TOML file with the commands to run and how to read their numbers. See docs/workloads.md."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from kdyno.base import toml
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
-from kdyno.base.mistakes import problems
-from kdyno.base.regex import BadPattern, compiled
+from kdyno.base.lanes import LANES, LaneName
+from kdyno.base.mistakes import problems, unfit
+from kdyno.base.regex import BadPattern, compile_pattern
 from kdyno.measure.guest.job import Measured, Program
 from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName
+from kdyno.measure.workload.needs import Needs
 
-MOST_BYTES = 200_000
+MOST_BYTES = 1_000_000
+"""Of a file; one of a workload is never that long, but an experiment may stand in its place."""
 SUFFIX = ".toml"
+OF_EXPERIMENTS = frozenset(("baseline", "variants"))
 PROBLEMS_SHOWN = 5
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=40)]
@@ -36,9 +39,9 @@ ArchivePath = Annotated[str, StringConstraints(pattern=r"^usr/[A-Za-z0-9_+.-][A-
 
 def _is_pattern(pattern: str) -> str:
     try:
-        compiled(pattern)
+        compile_pattern(pattern)
     except BadPattern as why:
-        raise ValueError(f"no regular expression (RE2): {why}") from None
+        raise ValueError(f"not a regular expression (RE2): {why}") from None
     return pattern
 
 
@@ -47,12 +50,17 @@ MemberPattern = Annotated[str, StringConstraints(min_length=1, max_length=1000),
 
 class NoSuchWorkload(UserError):
     message = "there is no workload {name}"
-    hint = "kdyno's own: {known}; one of yours is the path of a file, ./NAME.toml"
+    hint = "kdyno's own are: {known}; name one of yours by the path of its file, ./NAME.toml"
 
 
 class WorkloadUnfit(UserError):
     message = "the workload {path} can't be used: {why}"
-    hint = "docs/workloads.md says what such a file holds; `kdyno workload show NAME` prints one of kdyno's own"
+    hint = "see docs/workloads.md for the content of such a file; `kdyno workload show NAME` prints one of kdyno's own"
+
+
+class NotAWorkload(UserError):
+    message = "{path} is an experiment file, and a workload file is needed here"
+    hint = "name the workloads that its [workload] uses; docs/workloads.md says what a workload file holds"
 
 
 class NoSuchParameter(UserError):
@@ -61,56 +69,51 @@ class NoSuchParameter(UserError):
 
 
 class NotACount(UserError):
-    message = "the workload {workload} does {name} = {value} operations, which is no whole number above 0"
-    hint = "the parameters that its [operation] counts by are whole numbers"
+    message = "the workload {workload} does {name} = {value} operations, which is not a whole number above 0"
+    hint = "give whole numbers for the parameters that its [operation] counts by"
 
 
 class Operation(Frozen):
-    """What one run of the command does a fixed number of, so that it can be counted: a region of the emulated PMU."""
+    """An operation that one run of the command does a fixed number of times, so that it can be counted: a region of the
+    emulated PMU.
+    """
 
     name: MetricName
-    """`request`, `transaction`, `file`: names the benchmark."""
+    """The name for the benchmark: `request`, `transaction`, `file`."""
     count: Annotated[tuple[Annotated[int, Field(ge=1, lt=2**31)] | ParameterName, ...], Field(min_length=1)]
-    """How many: the product of these numbers and parameters."""
+    """The number of operations: the product of these numbers and parameters."""
 
 
-class Definition(Frozen):
+class Definition(Needs):
     """What a workload is."""
 
     name: Name
     description: Annotated[str, StringConstraints(min_length=1, max_length=500)]
     caution: Annotated[str, StringConstraints(max_length=500)] = ""
-    """What a reader of its numbers must know first; shown with every run."""
+    """A notice that a reader of its numbers must know first; shown with every run."""
     packages: tuple[Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]{1,80}$")], ...] = ()
-    """Debian packages with its programs. A guest gets a root file system of them; on the machine `local` they must be
-    installed. Without any, a guest's programs are busybox's and kdyno's own."""
     unpack: Annotated[dict[ArchivePath, MemberPattern], Field(max_length=10)] = {}
-    """Archives (tar) in its packages, by their path from the root, and a pattern of the names of members. A guest finds
-    these members unpacked beside where the archive was; `local` finds the archive."""
-    kconfig: dict[str, bool | str | int] = {}
-    """What a kernel must have for it, beside what a root file system needs."""
     memory_mb: Annotated[int, Field(ge=64, le=1 << 20)] | None = None
-    """The least that a guest should have."""
     cpus: Annotated[int, Field(ge=1, le=64)] = 1
     """CPUs that it should have, where the lane allows more than one."""
-    lanes: Annotated[tuple[Lane, ...], Field(min_length=1)] = ("model", "wall")
+    lanes: Annotated[tuple[LaneName, ...], Field(min_length=1)] = tuple(LANES)
     """Where its numbers mean something."""
     parameters: dict[ParameterName, Value] = {}
     """Names and defaults; its scripts find them in their environment."""
     set_up: Script | None = None
     """A script for `sh -eu`: once, before the first run."""
     command: Script
-    """The same: what is measured."""
+    """A script for `sh -eu`: the part that is measured."""
     report: Script | None = None
-    """The same: after each run that went well, unmeasured. Numbers are also looked for in what it writes."""
+    """A script for `sh -eu`: after each run that succeeded, unmeasured. Numbers are also looked for in its output."""
     tear_down: Script | None = None
-    """The same: once, after the last run, however that ended."""
+    """A script for `sh -eu`: once, after the last run, however that ended."""
     runs: Annotated[int, Field(ge=1, le=1000)] = 1
-    """How often the command is run in a boot: samples of each metric."""
+    """The number of runs of the command in a boot: samples of each metric."""
     seconds: Annotated[int, Field(ge=1, le=86_400)] = 600
-    """How long a step may take, by the guest's clock."""
+    """The most seconds of a step, by the guest's clock."""
     operation: Operation | None = None
-    """What is measured by kdyno itself, for each run as a whole."""
+    """Quantities that kdyno itself measures, for each run as a whole."""
     metrics: Annotated[dict[MetricName, AnyMetric], Field(min_length=1, max_length=MOST_METRICS)]
 
     @model_validator(mode="after")
@@ -120,23 +123,23 @@ class Definition(Frozen):
         for factor in self.operation.count:
             if isinstance(factor, str) and factor not in self.parameters:
                 raise PydanticCustomError(
-                    "operation", "the operation is counted by {name}, which is no parameter", {"name": factor}
+                    "operation", "the operation is counted by {name}, which is not a parameter", {"name": factor}
                 )
         if self.operation.name in self.metrics:
             raise PydanticCustomError("operation", "the operation has the name of a metric")
         return self
 
     def benchmark(self, name: str) -> str:
-        """What its metric, or its operation, is called among others."""
+        """Return the benchmark name of its metric or its operation."""
         return f"{self.name}.{name}"
 
     @property
     def benchmark_names(self) -> tuple[str, ...]:
-        """What it measures: its operation, and its metrics."""
+        """Return the benchmark names of its operation and its metrics."""
         operation = (self.operation.name,) if self.operation else ()
         return tuple(self.benchmark(name) for name in (*operation, *self.metrics))
 
-    def program(self, values: Mapping[str, Value], lane: Lane, runs: int | None = None) -> Program:
+    def program(self, values: Mapping[str, Value], lane: LaneName, runs: int | None = None) -> Program:
         """What the agent does. Raises NoSuchParameter and NotACount."""
         for name in values:
             if name not in self.parameters:
@@ -153,10 +156,10 @@ class Definition(Frozen):
             tear_down=_shell(self.tear_down) if self.tear_down else None,
             runs=runs or self.runs,
             seconds=self.seconds,
-            measured=self._measured(chosen),
+            measured=self._measured_benchmark(chosen),
         )
 
-    def _measured(self, values: Mapping[str, Value]) -> Measured | None:
+    def _measured_benchmark(self, values: Mapping[str, Value]) -> Measured | None:
         if self.operation is None:
             return None
         numbers = [(name, values.get(name, name) if isinstance(name, str) else name) for name in self.operation.count]
@@ -170,8 +173,12 @@ class Definition(Frozen):
         )
 
 
+Definitions = tuple[Definition, ...]
+"""What `kdyno workload list --json` prints."""
+
+
 def as_parameter(word: str, default: Value | None) -> Value:
-    """What a user said for a parameter: a whole number where its default is a number, and the word can be one."""
+    """Return a user's value of a parameter: a whole number if its default is a number, and the word can be one."""
     if isinstance(default, int | float):
         with suppress(ValueError):
             return int(word)
@@ -183,24 +190,34 @@ def _shell(script: str) -> tuple[str, ...]:
 
 
 def own_names() -> list[str]:
-    """The workloads that come with kdyno."""
+    """Return the workloads that come with kdyno."""
     directory = files("kdyno").joinpath("data", "workloads")
     return sorted(entry.name.removesuffix(SUFFIX) for entry in directory.iterdir() if entry.name.endswith(SUFFIX))
 
 
 def own_text(name: str) -> str:
-    """The file of one of kdyno's own. Raises NoSuchWorkload."""
+    """Return the file of one of kdyno's own. Raise NoSuchWorkload."""
     if name not in own_names():
         raise NoSuchWorkload(name=name, known=", ".join(own_names()))
     return files("kdyno").joinpath("data", "workloads", f"{name}{SUFFIX}").read_text(encoding="utf-8")
 
 
-def text_of(name: str, base: Path = Path()) -> tuple[str, str]:
-    """The file of a workload, one of kdyno's own or a path that starts from `base`, and its name for messages.
+def is_file(name: str) -> bool:
+    """Whether the path of a file is meant, not the name of something of kdyno's or of the agent's."""
+    return name.endswith(SUFFIX) or "/" in name
 
-    Raises NoSuchWorkload and WorkloadUnfit.
+
+def is_experiment(written: Mapping[str, object]) -> bool:
+    """Whether a file is an experiment: it has a key that every experiment must have, and no workload can."""
+    return not OF_EXPERIMENTS.isdisjoint(written)
+
+
+def text_of(name: str, base: Path = Path()) -> tuple[str, str]:
+    """Return the file of a workload, one of kdyno's own or a path that starts from `base`, and its name for messages.
+
+    Raise NoSuchWorkload and WorkloadUnfit.
     """
-    if not (name.endswith(SUFFIX) or "/" in name):
+    if not is_file(name):
         return own_text(name), name
     path = base / Path(name).expanduser()
     try:
@@ -211,13 +228,23 @@ def text_of(name: str, base: Path = Path()) -> tuple[str, str]:
         raise WorkloadUnfit(path=path, why="it is not UTF-8") from None
 
 
-def definition(name: str, base: Path = Path()) -> Definition:
-    """The workload that is named, as `text_of` finds it. Raises NoSuchWorkload and WorkloadUnfit."""
+def read(name: str, base: Path = Path()) -> tuple[dict[str, object], str]:
+    """What that file says, and its name for messages. Raises NoSuchWorkload and WorkloadUnfit."""
     text, path = text_of(name, base)
     try:
         written = toml.parse(text)
     except ValueError as error:
         raise WorkloadUnfit(path=path, why=f"not TOML: {error}") from None
+    for keys, why in unfit(written):
+        raise WorkloadUnfit(path=path, why=f"`{'.'.join(map(str, keys))[: toml.KEY_SHOWN]}`: {why}")
+    return written, path
+
+
+def definition(name: str, base: Path = Path()) -> Definition:
+    """The workload that is named, as `text_of` finds it. Raises NoSuchWorkload, NotAWorkload and WorkloadUnfit."""
+    written, path = read(name, base)
+    if is_experiment(written):
+        raise NotAWorkload(path=path)
     try:
         return Definition.model_validate(written)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The workload `lmbench`: tests that the agent carries out itself, and measures as it does."""
+"""The workload `lmbench`: tests that the agent itself carries out and measures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.measurement import Benchmark
 from kdyno.measure.guest.agent import benchmark_names, test_orders
 from kdyno.measure.guest.stream import AgentReport
@@ -16,7 +16,7 @@ from kdyno.measure.workload.base import JobPart, WorkloadSettings
 
 
 class LmbenchWorkload(WorkloadSettings):
-    """Which of its tests the agent carries out, and how."""
+    """The tests that the agent carries out, and their settings."""
 
     iterations_range: ClassVar[tuple[int, int]] = (3, 100)
 
@@ -28,20 +28,20 @@ class LmbenchWorkload(WorkloadSettings):
     params: dict[str, dict[str, int]] = {}
     """By test: parameters that differ from the test's defaults; `kdyno-agent list` shows them."""
 
-    def part(self, lane: Lane) -> JobPart:
+    def part(self, lane: LaneName) -> JobPart:
         """Raises UnknownTest and UnknownParameter."""
         return JobPart(self.iterations or LANES[lane].iterations, test_orders(self.tests, self.params))
 
     def benchmark_names(self) -> tuple[str, ...]:
         return benchmark_names(test_orders(self.tests, self.params))
 
-    def described(self, report: AgentReport) -> tuple[Benchmark, ...]:
+    def describe_benchmarks(self, report: AgentReport) -> tuple[Benchmark, ...]:
         return report.benchmarks
 
     def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:  # noqa: ARG002
         return report
 
-    def only(self, tests: Sequence[str]) -> Self:
+    def select_tests(self, tests: Sequence[str]) -> Self:
         return self.model_copy(update={"tests": tuple(tests)}) if tests else self
 
     def with_iterations(self, iterations: int) -> Self:

@@ -1,4 +1,4 @@
-"""What kdyno-loads prints with --json. The Rust side is crates/loads/src/outcome.rs."""
+"""The output of kdyno-loads with --json. The Rust side is crates/loads/src/outcome.rs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class LoadMetric(Frozen):
     """One number of a load, over all repetitions."""
 
     name: str
-    """With `.processN` at its end: of one of several processes."""
+    """The name; with `.processN` at its end for one of several processes."""
     value: Value
     """The median of `values`."""
     values: Annotated[tuple[Value, ...], Field(min_length=1)]
-    """One of each repetition."""
+    """One value of each repetition."""
     unit: str
     direction: Direction
-    """Which is better."""
+    """The better direction."""
 
 
 class LoadFaults(Frozen):
@@ -35,12 +35,12 @@ class LoadFaults(Frozen):
 
 
 class LoadPages(Frozen):
-    """What large pages of one size served."""
+    """Large pages of one size."""
 
     faults: Number
     """Page faults that got one."""
     fallbacks: Number
-    """Page faults that should have got one and got smaller pages: none was free."""
+    """Page faults that should have got one and got smaller pages, because none was free."""
 
 
 class LoadPageSize(Frozen):
@@ -49,7 +49,7 @@ class LoadPageSize(Frozen):
     size_kb: Number
     initialisation: LoadPages
     timed: LoadPages
-    """Over all repetitions."""
+    """Pages over all repetitions."""
 
 
 class LoadMemory(Frozen):
@@ -58,7 +58,7 @@ class LoadMemory(Frozen):
     resident: Number
     anonymous: Number
     anon_huge_pages: Number
-    """Of the anonymous memory, what one entry of a page table maps 2 MB of."""
+    """Anonymous memory in pages of 2 MB, which one entry of a page table maps."""
     file_huge_pages: Number
     shared_huge_pages: Number
 
@@ -68,16 +68,16 @@ class LoadOutcome(Frozen):
 
     name: str
     parameters: dict[str, Number | str]
-    """All of them, also those that were left at their defaults."""
+    """All of them, also those that kept their defaults."""
     init_seconds: Annotated[Value, Field(ge=0)]
-    """Making the data, first touch included; of several processes the longest."""
+    """Seconds for making the data, first touch included; of several processes the longest."""
     metrics: Annotated[tuple[LoadMetric, ...], Field(min_length=1)]
     facts: dict[str, bool | Number | Value | str | None]
-    """What is known of the result, and doesn't count as better or worse; None: the kernel doesn't say."""
+    """Known facts about the result that don't count as better or worse; None: the kernel doesn't report them."""
     faults: LoadFaults
     large_pages: tuple[LoadPageSize, ...] | None
-    """The sizes of which there were any; None where the kernel doesn't say, and for several processes."""
+    """The sizes that had any; None if the kernel doesn't report them, and for several processes."""
     memory: LoadMemory | None
-    """None where the kernel doesn't say."""
+    """None if the kernel doesn't report it."""
     verified: Literal[True]
-    """A wrong result is exit code 1, and no outcome."""
+    """Always true: a wrong result is exit code 1, and no outcome."""

@@ -1,7 +1,7 @@
-"""How a number is found in what a program writes: by a pattern, in JSON, in a table's column, by kdyno's readers; or by
-the clock, or as a share of what the processors did.
+"""How a number is found in a program's output: by a pattern, in JSON, in a table's column, by kdyno's readers; or by
+the clock, or as a share of the processors' work.
 
-What a program writes is hostile: it is read within limits, and a number counts only if it is there once.
+A program's output is hostile: it is read within limits, and a number counts only if it is there once.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from kdyno.measure.guest.pmu_record import PmuRecord
 
 LONGEST_LINE = 4096
-"""Characters of a line that are looked at."""
+"""Characters of a line that are used."""
 MOST_LINES = 10_000
 MOST_STEPS = 2_000
-"""Steps of a pattern's program. Each character may need all of them; a usual pattern has some fifty."""
+"""Steps of a compiled pattern. Each character may need all of them; a usual pattern has some fifty."""
 MOST_METRICS = 1_000
 QUOTED = 60
-"""Characters of what a program wrote that are quoted in a reason."""
+"""Characters of a program's output that are quoted in a reason."""
 PATH_PART = re.compile(r"[^.\[\]]+|\[\d{1,6}\]")
 """A key of an object, or the place in a list."""
 
 
 def _pattern(pattern: str) -> str:
-    """The pattern itself, if it is a regular expression with one group, and not too large."""
+    """Return the pattern itself, if it is a regular expression with one group, and not too large."""
     try:
-        expression = regex.compiled(pattern)
+        expression = regex.compile_pattern(pattern)
     except regex.BadPattern as error:
         raise PydanticCustomError("pattern", "not a regular expression (RE2): {why}", {"why": str(error)}) from None
     if expression.groups != 1:
@@ -65,13 +65,13 @@ JsonPath = Annotated[
 
 
 class Output:
-    """What a run wrote, and what the emulated PMU counted of the boot."""
+    """The output of a run, and the emulated PMU's counts of the boot."""
 
     def __init__(self, step: StepReport, pmu: Path | None = None) -> None:
         self.step, self._pmu = step, pmu
 
     def lines(self) -> list[str]:
-        """The lines, each cut to LONGEST_LINE. Raises NotRead if they are too many or too much."""
+        """Return the lines, each cut to LONGEST_LINE. Raise NotRead if they are too many or too much."""
         self._require_whole()
         lines = self.step.stdout.decode(errors="replace").split("\n")
         if len(lines) > MOST_LINES:
@@ -79,17 +79,17 @@ class Output:
         return [line.removesuffix("\r")[:LONGEST_LINE] for line in lines]
 
     def document(self) -> Any:
-        """The JSON document. Raises NotRead."""
+        """Return the JSON document. Raise NotRead."""
         self._require_whole()
         try:
             return json.loads(self.step.stdout.decode(errors="replace"), object_pairs_hook=_object)
         except (ValueError, RecursionError) as error:
             why = str(error) if isinstance(error, Unfit) else not_json(error)
-            raise NotRead(f"the output is no JSON document: {why}") from None
+            raise NotRead(f"the output is not a JSON document: {why}") from None
 
     @cached_property
     def record(self) -> PmuRecord:
-        """Raises NotRead where there is none; the machine has read it before."""
+        """Return the PMU record, which the machine has read before. Raise NotRead if there is none."""
         from kdyno.measure.guest.pmu_record import read_pmu_record
 
         if self._pmu is None:
@@ -104,11 +104,11 @@ class Output:
 class _Measured(Frozen):
     unit: Unit
     direction: Direction
-    """Which is better: `lower` or `higher`."""
+    """The better direction: `lower` or `higher`."""
 
     @property
     def events(self) -> tuple[str, ...]:
-        """The events of the emulated PMU that it is made of."""
+        """Return the events of the emulated PMU that it is made of."""
         return ()
 
 
@@ -119,8 +119,8 @@ class Metric(_Measured):
     """A regular expression (RE2's) that finds it in its line; its one group is the number."""
 
     def number(self, output: Output) -> float:
-        """Raises NotRead if there is none, or another one."""
-        expression = regex.compiled(self.pattern)
+        """Return the number. Raise NotRead if there is none, or another one."""
+        expression = regex.compile_pattern(self.pattern)
         matches: list[tuple[int, str]] = []
         for line_number, line in enumerate(output.lines(), start=1):
             for match in expression.finditer(line):
@@ -141,7 +141,7 @@ class JsonMetric(_Measured):
     """Keys and places from the top: `jobs[0].read.iops`."""
 
     def number(self, output: Output) -> float:
-        """Raises NotRead."""
+        """Return the number. Raise NotRead."""
         value = output.document()
         for part in PATH_PART.findall(self.json_path):
             try:
@@ -149,7 +149,7 @@ class JsonMetric(_Measured):
             except (KeyError, IndexError, TypeError):
                 raise NotRead(f"the document has no {clean(part)} where `{self.json_path}` leads") from None
         if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise NotRead(f"`{self.json_path}` is no number")
+            raise NotRead(f"`{self.json_path}` is not a number")
         return _positive(str(value), f"`{self.json_path}`")
 
 
@@ -159,10 +159,10 @@ class ColumnMetric(_Measured):
     column: Annotated[str, StringConstraints(min_length=1, max_length=80)]
     """The heading of its column."""
     row: Annotated[str, StringConstraints(min_length=1, max_length=80)]
-    """What the first column of its row holds."""
+    """The first cell of its row."""
 
     def number(self, output: Output) -> float:
-        """Raises NotRead."""
+        """Return the number. Raise NotRead."""
         rows = [[cell.strip() for cell in line.split("," if "," in line else None)] for line in output.lines()]
         headings = [(number, row.index(self.column)) for number, row in enumerate(rows) if self.column in row]
         if len(headings) != 1:
@@ -185,7 +185,7 @@ class SeriesMetric(_Measured):
     """The name that it gives the benchmark."""
 
     def number(self, output: Output) -> float:
-        """Raises NotRead."""
+        """Return the number. Raise NotRead."""
         from kdyno.base.errors import UserError
         from kdyno.measure.readers.formats.registry import BY_NAME
         from kdyno.measure.readers.readings import ProgramOutput
@@ -194,12 +194,12 @@ class SeriesMetric(_Measured):
 
         reader = BY_NAME.get(self.format)
         if reader is None:
-            raise NotRead(f"there is no format {self.format}: {', '.join(BY_NAME)}")
+            raise NotRead(f"unknown format {self.format}: {', '.join(BY_NAME)}")
         source = Source("the output", "output", output.step.stdout)
         try:
             reading = reader.read(source, JudgeRequest())
         except UserError as error:
-            raise NotRead(f"the output is not what {self.format} writes: {clean(str(error))[:200]}") from None
+            raise NotRead(f"the output is not in the format of {self.format}: {clean(str(error))[:200]}") from None
         named = reading.series if isinstance(reading, ProgramOutput) else ()
         values = [value for series in named if series.benchmark == self.series for value in series.values]
         if len(values) != 1:
@@ -209,19 +209,19 @@ class SeriesMetric(_Measured):
 
 
 class EventMetric(_Measured):
-    """What the emulated PMU counted in a region that the program marked: the mean over its iterations."""
+    """The emulated PMU's counts in a region that the program marked: the mean over its iterations."""
 
     event: EventName
     """An event, or several with `+` between them."""
     region: Annotated[int, Field(ge=0, lt=1024)]
-    """Number of the region, as the program announces it."""
+    """The number of the region, as the program announces it."""
 
     @property
     def events(self) -> tuple[str, ...]:
         return tuple(self.event.split("+"))
 
     def number(self, output: Output) -> float:
-        """Interrupts are left out. Raises NotRead if there is none."""
+        """Return the count without interrupts. Raise NotRead if there is none."""
         record = output.record
         region = record.regions.get(self.region)
         if region is None:
@@ -237,7 +237,7 @@ class EventMetric(_Measured):
 
 
 class TimeMetric(_Measured):
-    """How long the command took, by kdyno's clock."""
+    """The time of the command, by kdyno's clock."""
 
     time: Literal["elapsed", "user", "system"]
     """From start to end; or processor time in user or kernel code, of all processes that ended meanwhile."""
@@ -245,22 +245,24 @@ class TimeMetric(_Measured):
     direction: Direction = "lower"
 
     def number(self, output: Output) -> float:
-        """Raises NotRead if it was shorter than the clock can tell."""
+        """Return the time. Raise NotRead if it was shorter than the clock's resolution."""
         seconds: float = getattr(output.step, self.time)
         if seconds <= 0:
-            raise NotRead(f"the command took no {self.time} time that the clock could tell")
+            raise NotRead(f"the command took no {self.time} time that the clock could measure")
         return seconds
 
 
 class ShareMetric(_Measured):
-    """What part of the machine's processor time was the kernel's while the command ran, whoever it worked for."""
+    """The kernel's share of the machine's processor time while the command ran, whoever it worked for."""
 
     share: Literal["kernel"]
     unit: Unit = "%"
     direction: Direction = "lower"
 
     def number(self, output: Output) -> float:
-        """Raises NotRead if no tick fell into the kernel: nobody can tell, or a ratio to 0 could not be judged."""
+        """Return the share. Raise NotRead if no tick fell into the kernel: the share is unknown, or a ratio to 0 can't
+        be judged.
+        """
         user, system = output.step.busy_user, output.step.busy_system
         if system <= 0:
             raise NotRead("/proc/stat counted no time of the kernel while the command ran")
@@ -279,7 +281,7 @@ KINDS: dict[str, type[Frozen]] = {
 
 
 def _kind(value: Any) -> str:
-    """A metric is of the kind whose key it has."""
+    """Return the kind of a metric, by its keys."""
     if isinstance(value, dict):
         return next((key for key in KINDS if key in value), "pattern")
     return next((name for name, kind in KINDS.items() if isinstance(value, kind)), "pattern")
@@ -298,7 +300,7 @@ AnyMetric = Annotated[
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys differ; raises Unfit."""
+    """Return an object whose keys differ. Raise Unfit."""
     keys = [key for key, _ in pairs]
     if len(set(keys)) < len(keys):
         raise Unfit("a key is there twice")
@@ -311,5 +313,5 @@ def _positive(text: str, place: str) -> float:
     except ValueError:
         number = math.nan
     if not (math.isfinite(number) and number > 0):
-        raise NotRead(f"{place} says {clean(text)[:QUOTED]!r}, which is no positive number")
+        raise NotRead(f"{place} says {clean(text)[:QUOTED]!r}, which is not a positive number")
     return number

@@ -1,4 +1,4 @@
-"""What a workload's program printed, read as the workload's definition says: `kdyno judge --workload NAME`."""
+"""The printed output of a workload's program, read by the workload's definition: `kdyno judge --workload NAME`."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from kdyno.measure.workload.definition import Definition
 from kdyno.measure.workload.metrics import ColumnMetric, JsonMetric, Metric, Output, SeriesMetric
 
 PRINTED = (Metric, JsonMetric, ColumnMetric, SeriesMetric)
-"""The kinds of metrics that are found in what a program printed; of the others an output says nothing."""
+"""The kinds of metrics that are found in a program's output; it does not show the others."""
 
 
 def reader_of(definition: Definition) -> Reader:
-    """The reader of files with the output of one run each."""
+    """Return the reader of files with the output of one run each."""
     return Reader(
         definition.name,
         f"output of the workload {definition.name}",
         lambda _source, _request: True,
         lambda source, _: _read(source, definition),
-        f"what its metrics say: {', '.join(definition.metrics)}",
+        f"the text of its metrics: {', '.join(definition.metrics)}",
     )
 
 
 def _read(source: Source, definition: Definition) -> ProgramOutput:
-    """Every metric that is printed is a benchmark, with one value; notes say which wasn't there. Raises EmptyFile,
-    NotText and WrongEncoding."""
+    """Read a benchmark from every printed metric, with one value; notes name the missing ones. Raise EmptyFile, NotText
+    and WrongEncoding.
+    """
     source.require_text()
     written = source.data
     step = StepReport(

@@ -1,53 +1,39 @@
-"""The workload `programs`: one or several workloads that are data, and tests of the agent beside them."""
+"""The workload `programs`: one or several workloads that are data, and tests of the agent with them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from kdyno.base.errors import UserError
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.measurement import Benchmark, Sample
 from kdyno.measure.guest.agent import benchmark_names, test_orders
 from kdyno.measure.guest.steps import failure
 from kdyno.measure.guest.stream import AgentReport
-from kdyno.measure.workload.base import OF_PROGRAMS, JobPart, Needs, NotRead, WorkloadSettings
+from kdyno.measure.workload.base import JobPart, NotRead, WorkloadSettings
 from kdyno.measure.workload.definition import Definition, Value, definition
+from kdyno.measure.workload.needs import Needs
 from kdyno.measure.workload.reading import read_all
 
 RENAMED = re.compile(r"([a-z0-9][a-z0-9-]{0,39})=(.+)")
-OF_ROOT = {
-    "BLOCK": True,
-    "BLK_DEV": True,
-    "BLK_DEV_LOOP": True,
-    "MISC_FILESYSTEMS": True,
-    "SQUASHFS": True,
-    "SQUASHFS_LZ4": True,
-    "OVERLAY_FS": True,
-    "TIMERFD": True,
-    "SIGNALFD": True,
-    "INOTIFY_USER": True,
-    "SYSVIPC": True,
-    "AIO": True,
-}
-"""What a kernel needs for a guest's root file system, and what programs of a distribution take for granted."""
-
-
 RUN_SECONDS = 10.0
-"""A guess: in the model lane, with the emulated PMU, one run of kdyno's own workloads took 5 to 15 s."""
+"""Seconds, a guess: in the model lane, with the emulated PMU, one run of kdyno's own workloads took 5 to 15 s."""
 
 
 class OtherLane(UserError):
-    message = "the workload {name} means nothing in the lane {lane}: it is for {lanes}"
-    hint = 'say lane = "{first}" in [machine], or leave the workload out'
+    message = "the workload {name} has no meaning in the lane {lane}: it is for {lanes}"
+    hint = 'set lane = "{first}" in [machine], or leave the workload out'
 
 
 class NotInUse(UserError):
-    message = "[workload.parameters] names {name}, which is none of the workloads in `use`"
+    message = "[workload.parameters] names {name}, which is not one of the workloads in `use`"
     hint = "these are in use: {known}"
 
 
@@ -64,19 +50,22 @@ class ProgramsWorkload(WorkloadSettings):
     type: Literal["programs"] = "programs"
     use: Annotated[tuple[str, ...], Field(min_length=1, max_length=100)]
     """Names of kdyno's own workloads (`kdyno workload list`), and paths of files; `NAME=WORKLOAD` gives one another
-    name, so that it can be there twice with different parameters."""
+    name, so that it can be used twice with different parameters.
+    """
     tests: tuple[str, ...] = ()
     """Tests of the agent that every boot carries out first; `lmbench` stands for the 19 of LMBench."""
     parameters: dict[str, dict[str, Value]] = {}
     """By workload: parameters that differ from its defaults."""
     runs: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """How often each command is run in a boot; left out: as its workload says."""
+    """The number of runs of each command in a boot; left out: the number in its workload."""
     definitions: tuple[Definition, ...] = ()
-    """What `use` names; filled in when the experiment is read, and on record with it."""
+    """The content of the workloads in `use`; filled in when the experiment is read, and recorded with it."""
 
     def located(self, base: Path) -> Self:
-        """Raises NoSuchWorkload, WorkloadUnfit, OneNameTwice and NotInUse."""
-        definitions = self.definitions or tuple(_named(entry, base) for entry in self.use)
+        """Return this workload with the files of `use` read. Raise NoSuchWorkload, WorkloadUnfit, OneNameTwice and
+        NotInUse.
+        """
+        definitions = self.definitions or tuple(_load_named(entry, base) for entry in self.use)
         names = [workload.name for workload in definitions]
         for name in names:
             if names.count(name) > 1:
@@ -87,20 +76,12 @@ class ProgramsWorkload(WorkloadSettings):
         return self.model_copy(update={"definitions": definitions})
 
     def needs(self) -> Needs:
-        packages = tuple(dict.fromkeys(name for workload in self.definitions for name in workload.packages))
-        unpack = {archive: members for workload in self.definitions for archive, members in workload.unpack.items()}
-        kconfig = {**OF_PROGRAMS, **(OF_ROOT if packages else {})}
-        for workload in self.definitions:
-            kconfig |= workload.kconfig
-        return Needs(
-            packages,
-            unpack,
-            kconfig,
-            memory_mb=max((workload.memory_mb or 0 for workload in self.definitions), default=0),
-            cpus=max((workload.cpus for workload in self.definitions), default=1),
-        )
+        return reduce(or_, self.definitions, Needs()).of_programs()
 
-    def part(self, lane: Lane) -> JobPart:
+    def cpus(self) -> int:
+        return max((workload.cpus for workload in self.definitions), default=1)
+
+    def part(self, lane: LaneName) -> JobPart:
         """Raises OtherLane, NoSuchParameter and UnknownTest."""
         for workload in self.definitions:
             if lane not in workload.lanes:
@@ -124,12 +105,12 @@ class ProgramsWorkload(WorkloadSettings):
         of_tests = benchmark_names(test_orders(self.tests, {})) if self.tests else ()
         return (*of_tests, *(name for workload in self.definitions for name in workload.benchmark_names))
 
-    def notices(self, lane: Lane) -> tuple[str, ...]:
+    def notices(self, lane: LaneName) -> tuple[str, ...]:
         cautions = tuple(f"{workload.name}: {workload.caution}" for workload in self.definitions if workload.caution)
         virtual = "times that programs take themselves are virtual: they count instructions"
-        return (*cautions, virtual) if LANES[lane].icount else cautions
+        return (*cautions, virtual) if LANES[lane].is_icount else cautions
 
-    def described(self, report: AgentReport) -> tuple[Benchmark, ...]:
+    def describe_benchmarks(self, report: AgentReport) -> tuple[Benchmark, ...]:
         return report.benchmarks + tuple(
             Benchmark(
                 name=workload.benchmark(name),
@@ -147,7 +128,7 @@ class ProgramsWorkload(WorkloadSettings):
         return tuple(dict.fromkeys(event for metric in metrics for event in metric.events))
 
     def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
-        """What can't be told is broken; the boot has failed if that is true of all."""
+        """Read the report. A number that can't be read is broken; the boot has failed if all are."""
         values, broken = list[Sample](), dict(report.broken)
         for workload in self.definitions:
             steps = [step for step in report.steps if step.program == workload.name]
@@ -160,19 +141,23 @@ class ProgramsWorkload(WorkloadSettings):
         samples = [*(sample for sample in report.samples if sample.benchmark not in broken), *values]
         if not samples:
             benchmark, why_broken = next(iter(broken.items()))
-            raise NotRead(f"no workload said any of its numbers; {benchmark}: {why_broken}")
+            raise NotRead(f"no workload printed any of its numbers; {benchmark}: {why_broken}")
         return report.model_copy(update={"samples": tuple(samples), "broken": broken})
 
-    def only(self, tests: Sequence[str]) -> Self:
+    def select_tests(self, tests: Sequence[str]) -> Self:
         return self.model_copy(update={"tests": tuple(tests)}) if tests else self
 
 
-def _named(entry: str, base: Path) -> Definition:
-    """The workload that an entry of `use` means, under the name that it gives it. Raises NoSuchWorkload and
+def _load_named(entry: str, base: Path) -> Definition:
+    """Return the workload of an entry of `use`, under the name that the entry gives it. Raise NoSuchWorkload and
     WorkloadUnfit.
     """
-    renamed = RENAMED.fullmatch(entry)
-    if not renamed:
-        return definition(entry, base)
-    name, of = renamed.groups()
-    return definition(of, base).model_copy(update={"name": name})
+    name, of = renamed(entry)
+    workload = definition(of, base)
+    return workload.model_copy(update={"name": name}) if name else workload
+
+
+def renamed(entry: str) -> tuple[str, str]:
+    """The name that an entry of `use` gives a workload, empty if none, and what it names."""
+    match = RENAMED.fullmatch(entry)
+    return (match[1], match[2]) if match else ("", entry)

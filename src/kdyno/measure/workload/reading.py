@@ -1,4 +1,4 @@
-"""Samples of what the steps of a program wrote."""
+"""Making samples from the output of a program's steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kdyno.measure.workload.metrics import AnyMetric, Output
 def read_all(
     metrics: Mapping[str, AnyMetric], steps: Sequence[StepReport], pmu: Path | None
 ) -> tuple[list[Sample], dict[str, str]]:
-    """One sample of each run of the command, and why there are none; both by the name of the benchmark."""
+    """Return one sample of each run of the command, and why there are none; both by the name of the benchmark."""
     samples, broken = list[Sample](), dict[str, str]()
     for benchmark, metric in metrics.items():
         try:
@@ -26,7 +26,7 @@ def read_all(
 
 
 def _samples(metric: AnyMetric, benchmark: str, steps: Sequence[StepReport], pmu: Path | None) -> list[Sample]:
-    """Raises NotRead if a step failed, or a run's number can't be told."""
+    """Return the samples. Raise NotRead if a step failed, or a run's number can't be read."""
     if why := failure(steps):
         raise NotRead(why)
     return [
@@ -35,7 +35,7 @@ def _samples(metric: AnyMetric, benchmark: str, steps: Sequence[StepReport], pmu
 
 
 def _runs(steps: Sequence[StepReport]) -> list[StepReport]:
-    """The runs of the command, each with what its report wrote behind what it wrote itself."""
+    """Return the runs of the command, each with the output of its report after its own."""
     reports = {step.run: step for step in steps if step.phase == "report"}
     return [_with_report(step, reports.get(step.run)) for step in steps if step.phase == "command"]
 

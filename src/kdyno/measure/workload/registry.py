@@ -15,7 +15,7 @@ WORKLOADS: dict[str, type[WorkloadSettings]] = {
     "command": CommandWorkload,
     "programs": ProgramsWorkload,
 }
-"""By `type` in [workload]; the first is meant where none is named."""
+"""By `type` in [workload]; the first is the default."""
 
 
 if TYPE_CHECKING:

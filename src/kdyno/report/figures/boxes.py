@@ -1,4 +1,4 @@
-"""Box plots: what every boot came to. One point is one unit of replication; its symbol is its layout."""
+"""Box plots of the values of all boots. One point is one unit of replication; its symbol is its layout."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 from kdyno.base.measurement import AnyBenchmark
 from kdyno.base.text import clean
 from kdyno.judge.verdicts.model import Report, Value
-from kdyno.report.figures.style import SYMBOLS, Figure, Part, colours, figure, legend_above, text, thinned
+from kdyno.report.figures.style import SYMBOLS, Figure, Part, colours, figure, legend_above, text, thin
 
 COLUMNS = 4
 CELL_PIXELS = 175
 MOST_LETTERS = 45
-"""Of all variants' names together: more overlap below the boxes."""
+"""Characters of all variants' names together: more overlap below the boxes."""
 WHISKER = 1.5
 """Whiskers end at the last value within so many interquartile ranges of the box (Tukey 1977)."""
 MOST_BENCHMARKS = 60
-"""In the grid; the others have their own plot farther down the page."""
+"""Benchmarks in the grid; the others have their own plot farther down the page."""
 
 Values = dict[tuple[str, str], list[Value]]
 """(benchmark, variant) -> values."""
 
 
-def by_benchmark(report: Report) -> Values:
+def group_values(report: Report) -> Values:
     values: Values = {}
     for value in report.values:
         values.setdefault((value.benchmark, value.variant), []).append(value)
@@ -32,7 +32,7 @@ def by_benchmark(report: Report) -> Values:
 
 
 def boxes(report: Report, benchmark: AnyBenchmark, values: Values) -> Figure:
-    """One benchmark, one box for each variant."""
+    """Return the plot of one benchmark, with one box for each variant."""
     names = [_short(clean(name)) for name in report.variants]
     return figure(
         [part for place in range(len(report.variants)) for part in _box(report, benchmark.name, place, values)],
@@ -53,7 +53,7 @@ def boxes(report: Report, benchmark: AnyBenchmark, values: Values) -> Figure:
 
 
 def grid(report: Report, values: Values) -> Figure:
-    """Small plots of all benchmarks side by side, for the eye to run over."""
+    """Return small plots of all benchmarks side by side, for a quick survey."""
     measured = {benchmark for benchmark, _ in values}
     shown = [benchmark for benchmark in report.benchmarks if benchmark.name in measured][:MOST_BENCHMARKS]
     lines = max(1, -(-len(shown) // COLUMNS))
@@ -109,7 +109,7 @@ def grid(report: Report, values: Values) -> Figure:
 
 
 def _box(report: Report, benchmark: str, place: int, values: Values) -> list[Part]:
-    """The box and the points of one variant; nothing if it has no value."""
+    """Return the box and the points of one variant; nothing if it has no value."""
     variant = report.variants[place]
     own = values.get((benchmark, variant), [])
     if not own:
@@ -119,7 +119,7 @@ def _box(report: Report, benchmark: str, place: int, values: Values) -> list[Par
     low, median, high = np.quantile(numbers, [0.25, 0.5, 0.75]).tolist()
     reach = WHISKER * (high - low)
     within = numbers[(numbers >= low - reach) & (numbers <= high + reach)]
-    points = thinned(own)
+    points = thin(own)
     return [
         {
             "type": "box",
@@ -150,29 +150,29 @@ def _box(report: Report, benchmark: str, place: int, values: Values) -> list[Par
 
 
 def hover(value: Value) -> str:
-    """What a point is: `gcc-12, block 3, layout 1: 481.2`."""
-    where = [text(value.variant)]
-    where += [f"block {value.block}"] if value.block is not None else []
-    where += [f"layout {value.layout}"] if value.layout is not None else []
-    return f"{', '.join(where)}: {value.value:.6g}"
+    """Return the description of a point: `gcc-12, block 3, layout 1: 481.2`."""
+    parts = [text(value.variant)]
+    parts += [f"block {value.block}"] if value.block is not None else []
+    parts += [f"layout {value.layout}"] if value.layout is not None else []
+    return f"{', '.join(parts)}: {value.value:.6g}"
 
 
 def _legend(report: Report, place: int) -> Part:
-    """An entry of the legend that doesn't depend on which plots the variant is in."""
+    """Return an entry of the legend that doesn't depend on which plots the variant is in."""
     name = report.variants[place]
     marker = {"size": 9, "color": colours(report)[name], "symbol": "square"}
     return {"type": "scatter", "name": text(name), "mode": "markers", "x": [None], "y": [None], "marker": marker}
 
 
 def _symbols(points: Sequence[Value]) -> Part:
-    """Dots; where layout was sampled, a symbol for each layout, large enough to be told apart."""
+    """Return dots; where layout was sampled, a symbol for each layout, large enough to be distinguished."""
     if all(value.layout is None for value in points):
         return {"size": 4, "symbol": SYMBOLS[0]}
     return {"size": 7, "symbol": [SYMBOLS[(value.layout or 0) % len(SYMBOLS)] for value in points]}
 
 
 def _jitter(number: int) -> float:
-    """Numbers from -1 to 1 that spread evenly and are the same in every report (golden-ratio sequence)."""
+    """Yield numbers from -1 to 1 that spread evenly and are equal in every report (golden-ratio sequence)."""
     return 2 * (0.5 + number * 0.618033988749895) % 2 - 1
 
 

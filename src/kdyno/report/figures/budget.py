@@ -1,4 +1,4 @@
-"""Where modelled cycles go: a bar of 100 % for each benchmark, the variants side by side."""
+"""The categories of modelled cycles: a bar of 100 % for each benchmark, the variants side by side."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ COLOURS: dict[Category, str] = {
     "mispredictions": "#c0362c",
     "branches": "#e3b341",
 }
-"""Greys are mostly beyond a compiler of the kernel."""
+"""Greys stand for categories that are mostly beyond a compiler of the kernel."""
 BESIDE = 4
-"""Columns of bars in one plot: the baseline's and those of so many others less one."""
+"""Columns of bars in one plot: the baseline's and those of up to so many others less one."""
 GAP = 0.03
 MOST_BENCHMARKS = 60
 
 
 def bars(budgets: Sequence[Budget]) -> list[Figure]:
-    """One plot for the baseline and up to three others, a further one for the next three, and so on."""
+    """Return one plot for the baseline and up to three others, a further one for the next three, and so on."""
     baseline, *others = variants(budgets)
     step = BESIDE - 1
     columns = [[baseline, *others[place : place + step]] for place in range(0, max(len(others), 1), step)]
@@ -72,7 +72,7 @@ def _plot(budgets: Sequence[Budget], names: Sequence[str]) -> Figure:
 
 
 def _traces(budgets: Sequence[Budget]) -> list[Part]:
-    """One for each category: what it takes in every benchmark of a variant."""
+    """Return one trace for each category: its share in every benchmark of a variant."""
     shares = [percentages([spent.share for spent in budget.categories]) for budget in budgets]
     return [
         {
@@ -94,7 +94,7 @@ def _traces(budgets: Sequence[Budget]) -> list[Part]:
 
 
 def _hover(budget: Budget, category: Category, percent: float) -> str:
-    """`lat_pipe, gcc-O2: fetch 10.0 %, 602.7 of 6,033 cycles/op<br>stall_fetch 533.4`."""
+    """Return the text of a bar: `lat_pipe, gcc-O2: fetch 10.0 %, 602.7 of 6,033 cycles/op<br>stall_fetch 533.4`."""
     [spent] = (spent for spent in budget.categories if spent.category == category)
     first = (
         f"{text(budget.benchmark)}, {text(budget.variant)}: {TITLES[category]} {percent:.1f} %, "

@@ -13,8 +13,10 @@ ROW_PIXELS = 22
 
 
 def forest(report: Report, variant: str, axis: view.Axis) -> Figure:
-    """Effects of a variant as gains, with their intervals, in the order of the report, the geometric mean last."""
-    rows = view.drawn(report, variant)
+    """Return the effects of a variant as gains, with their intervals, in the order of the report, the geometric mean
+    last.
+    """
+    rows = view.plotted_rows(report, variant)
     margin, ticks = math.log1p(report.margin), view.ticks(axis)
     return figure(
         [
@@ -37,7 +39,7 @@ def forest(report: Report, variant: str, axis: view.Axis) -> Figure:
 
 
 def rows_axis(rows: list[Row]) -> Part:
-    """The vertical axis of a plot with one line for each row, the first on top."""
+    """Return the vertical axis of a plot with one line for each row, the first on top."""
     return {
         "categoryorder": "array",
         "categoryarray": [text(row.name) for row in reversed(rows)],
@@ -48,7 +50,7 @@ def rows_axis(rows: list[Row]) -> Part:
 
 
 def _trace(verdict: str, colour: str, shown: list[tuple[Row, Span]]) -> Part:
-    """The rows of one verdict."""
+    """Return the rows of one verdict."""
     means = [row.is_mean for row, _ in shown]
     return {
         "type": "scatter",

@@ -12,17 +12,18 @@ from kdyno.report.figures.style import BAND, COLOURS, INK, Figure, Part, figure,
 
 TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 LEAST = math.asinh(2.0)
-"""How far the axis goes at least to either side: to two margins."""
+"""Margins that the axis shows at least to either side."""
 
 
 def against_margin(report: Report, variant: str) -> Figure | None:
-    """The intervals of a variant in units of the margin, sorted by effect; None without a margin or an interval.
+    """Return the intervals of a variant in units of the margin, sorted by effect; None without a margin or an interval.
 
     The unit is ln(1 + margin), so that ±1 is exactly what *equivalent* means. The scale is an inverse hyperbolic sine,
     even within the margin and logarithmic far from it: an effect of 60 margins and one of 0.2 are both readable. Behind
-    each interval is what the run could have seen: where that is wider than the margin, undecided was to be expected.
+    each interval is the range that the run could not have seen: if that is wider than the margin, undecided was to be
+    expected.
     """
-    rows = sorted(view.drawn(report, variant), key=lambda row: -row.span.mid if row.span else 0)
+    rows = sorted(view.plotted_rows(report, variant), key=lambda row: -row.span.mid if row.span else 0)
     unit, better = math.log1p(report.margin), view.sides(report).right
     if not rows or not unit:
         return None
@@ -54,12 +55,14 @@ def against_margin(report: Report, variant: str) -> Figure | None:
 
 
 def place(gain: float, unit: float) -> float:
-    """Where a gain (a logarithm) lies on the axis: asinh of it in units of the margin's."""
+    """Return where a gain (a logarithm) lies on the axis: asinh of it in units of the margin's."""
     return math.asinh(gain / unit)
 
 
 def _detectable_band(rows: list[Row], unit: float) -> Part:
-    """What could have been seen, to both sides of nothing, as one line broken between rows."""
+    """Return the smallest effects that could have been seen, to both sides of nothing, as one line broken between
+    rows.
+    """
     reaches = [(row, math.asinh(math.log1p(row.detectable) / unit)) for row in rows if row.detectable is not None]
     return {
         "type": "scatter",
@@ -73,7 +76,7 @@ def _detectable_band(rows: list[Row], unit: float) -> Part:
 
 
 def _trace(verdict: str, colour: str, shown: list[tuple[Row, Span]], unit: float) -> Part:
-    """The rows of one verdict."""
+    """Return the rows of one verdict."""
     mid = [place(span.mid, unit) for _, span in shown]
     return {
         "type": "scatter",
@@ -84,8 +87,8 @@ def _trace(verdict: str, colour: str, shown: list[tuple[Row, Span]], unit: float
         "error_x": {
             "type": "data",
             "symmetric": False,
-            "array": [place(span.high, unit) - at for (_, span), at in zip(shown, mid, strict=True)],
-            "arrayminus": [at - place(span.low, unit) for (_, span), at in zip(shown, mid, strict=True)],
+            "array": [place(span.high, unit) - middle for (_, span), middle in zip(shown, mid, strict=True)],
+            "arrayminus": [middle - place(span.low, unit) for (_, span), middle in zip(shown, mid, strict=True)],
             "thickness": 1.6,
             "width": 3,
         },

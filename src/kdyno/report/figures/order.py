@@ -1,4 +1,4 @@
-"""The run-order plot: what each value is away from its variant's mean, in the order of measuring. It shows drift."""
+"""The run-order plot: the distance of each value from its variant's mean, in the order of measuring. It shows drift."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from statistics import fmean, median
 import numpy as np
 
 from kdyno.judge.verdicts.model import Report, Value
-from kdyno.report.figures.style import INK, Figure, Part, colours, figure, legend_above, text, thinned
+from kdyno.report.figures.style import INK, Figure, Part, colours, figure, legend_above, text, thin
 
 FLAGGED = {"symbol": "circle-open", "size": 13, "color": "#c0362c", "line": {"width": 1.6}}
 FEWEST = 3
-"""Points that make a line."""
+"""Points from which on a line is drawn."""
 
 Flags = Mapping[tuple[str, int | None], str]
-"""(variant, block) -> what disturbed that boot."""
+"""(variant, block) -> the disturbances of that boot."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,9 @@ class Point:
 
 
 def points(values: Sequence[Value]) -> list[Point]:
-    """Residuals of one benchmark: ln(value) minus its variant's mean, in %; values without an order are left out."""
+    """Return the residuals of one benchmark: ln(value) minus its variant's mean, in %; values without an order are left
+    out.
+    """
     by_variant: dict[str, list[Value]] = {}
     for value in values:
         if value.value > 0:
@@ -48,13 +50,15 @@ def points(values: Sequence[Value]) -> list[Point]:
 
 
 def order(report: Report, shown: Sequence[Point], flags: Flags, *, legend: bool = False) -> Figure | None:
-    """Residuals against the order of measuring, with the line that fits them best; None if nobody wrote it down."""
+    """Return the residuals against the order of measuring, with the best-fitting line; None if the order wasn't
+    recorded.
+    """
     if len(shown) < FEWEST:
         return None
     traces = [_variant(report, name, shown) for name in report.variants]
     marked = [point for point in shown if (point.value.variant, point.value.block) in flags]
     if marked:
-        traces.append(_flagged(marked, flags))
+        traces.append(_flagged_trace(marked, flags))
     line, slope = _line(shown)
     return figure(
         [*traces, line],
@@ -71,8 +75,8 @@ def order(report: Report, shown: Sequence[Point], flags: Flags, *, legend: bool 
     )
 
 
-def over_all(report: Report) -> list[Point]:
-    """For each boot the median of its residuals over all benchmarks: what touched all of them alike."""
+def median_residuals(report: Report) -> list[Point]:
+    """Return for each boot the median of its residuals over all benchmarks: the disturbances that all of them share."""
     by_place: dict[tuple[str, int], list[Point]] = {}
     by_name: dict[str, list[Value]] = {}
     for value in report.values:
@@ -87,7 +91,7 @@ def over_all(report: Report) -> list[Point]:
 
 
 def _variant(report: Report, name: str, shown: Sequence[Point]) -> Part:
-    own = thinned([point for point in shown if point.value.variant == name])
+    own = thin([point for point in shown if point.value.variant == name])
     return {
         "type": "scatter",
         "name": text(name),
@@ -100,7 +104,7 @@ def _variant(report: Report, name: str, shown: Sequence[Point]) -> Part:
     }
 
 
-def _flagged(marked: Sequence[Point], flags: Flags) -> Part:
+def _flagged_trace(marked: Sequence[Point], flags: Flags) -> Part:
     return {
         "type": "scatter",
         "name": "disturbed",
@@ -114,17 +118,20 @@ def _flagged(marked: Sequence[Point], flags: Flags) -> Part:
 
 
 def _line(shown: Sequence[Point]) -> tuple[Part, float]:
-    """The least-squares line through all residuals, and its slope."""
-    at, off = np.array([point.order for point in shown], dtype=float), np.array([point.residual for point in shown])
-    ends = [float(at.min()), float(at.max())]
-    spread = at - at.mean()
-    slope = float(spread @ off / (spread @ spread)) if ends[0] < ends[1] else 0.0
+    """Return the least-squares line through all residuals, and its slope."""
+    order, residuals = (
+        np.array([point.order for point in shown], dtype=float),
+        np.array([point.residual for point in shown]),
+    )
+    ends = [float(order.min()), float(order.max())]
+    spread = order - order.mean()
+    slope = float(spread @ residuals / (spread @ spread)) if ends[0] < ends[1] else 0.0
     line = {
         "type": "scatter",
         "name": "drift",
         "mode": "lines",
         "x": ends,
-        "y": [float(off.mean()) + slope * (end - float(at.mean())) for end in ends],
+        "y": [float(residuals.mean()) + slope * (end - float(order.mean())) for end in ends],
         "line": {"color": INK, "width": 1.5, "dash": "dash"},
         "hoverinfo": "skip",
     }
@@ -132,7 +139,7 @@ def _line(shown: Sequence[Point]) -> tuple[Part, float]:
 
 
 def _hover(point: Point) -> str:
-    where = [text(point.value.variant)]
-    where += [f"block {point.value.block}"] if point.value.block is not None else []
-    where += [f"layout {point.value.layout}"] if point.value.layout is not None else []
-    return f"{', '.join(where)}: {point.residual:+.3g} %"
+    parts = [text(point.value.variant)]
+    parts += [f"block {point.value.block}"] if point.value.block is not None else []
+    parts += [f"layout {point.value.layout}"] if point.value.layout is not None else []
+    return f"{', '.join(parts)}: {point.residual:+.3g} %"

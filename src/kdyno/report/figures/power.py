@@ -1,4 +1,4 @@
-"""What this run could have seen, and what more of it would see."""
+"""The effects that this run could have seen, and those that a larger one would see."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MARGIN = {"l": 56, "r": 10, "t": 8, "b": 42}
 
 
 def power(report: Report, curves: Sequence[PowerCurve]) -> Figure | None:
-    """The chance of seeing an effect, over its size; the margin and 80 % are marked."""
+    """Return the chance of seeing an effect, over its size; the margin and 80 % are marked."""
     drawn = [curve for curve in curves if len(curve.power) > 1]
     if not drawn:
         return None
@@ -41,7 +41,9 @@ def power(report: Report, curves: Sequence[PowerCurve]) -> Figure | None:
 
 
 def detectable(report: Report, curves: Sequence[PowerCurve]) -> Figure | None:
-    """The smallest effect that is seen with 80 % power, over the number of replicates; this run's is a dot."""
+    """Return the smallest effect that is seen with 80 % power, over the number of replicates; a dot marks this run's
+    number.
+    """
     drawn = [curve for curve in curves if len(curve.detectable) > 1 and all(p.effect > 0 for p in curve.detectable)]
     if not drawn:
         return None
@@ -70,7 +72,9 @@ def detectable(report: Report, curves: Sequence[PowerCurve]) -> Figure | None:
 
 
 def _log_axis(values: Sequence[float]) -> Part:
-    """A logarithmic axis with ticks at 1, 2 and 5 times the powers of ten that the values (not negative) span."""
+    """Return a logarithmic axis with ticks at 1, 2 and 5 times the powers of ten that the values (not negative)
+    span.
+    """
     shown = [value for value in values if value > 0]
     powers = range(math.floor(math.log10(min(shown))), math.ceil(math.log10(max(shown))) + 1)
     ticks = [digit * 10.0**power for power in powers for digit in ((1, 2, 5) if len(powers) < MANY_POWERS else (1,))]
@@ -100,7 +104,7 @@ def _curve(
 
 
 def _mark(x: float | None = None, y: float | None = None) -> Part:
-    """A line across the plot at one value."""
+    """Return a line across the plot at one value."""
     ends = {"x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "y domain"} if x is not None else {}
     ends = ends or {"x0": 0, "x1": 1, "xref": "x domain", "y0": y, "y1": y}
     return {"type": "line", "line": {"color": INK, "width": 1, "dash": "dot"}, **ends}

@@ -10,12 +10,12 @@ from kdyno.judge.verdicts.model import Report
 from kdyno.report.figures.style import INK, Figure, Part, colours, figure, text
 
 FEWEST = 4
-"""Residuals that make a picture."""
+"""The fewest residuals for a plot."""
 MARGIN = {"l": 56, "r": 10, "t": 8, "b": 42}
 
 
 def quantile_plot(report: Report, residuals: Sequence[Residual]) -> Figure | None:
-    """Residuals against what a normal distribution would make of them: normal ones lie on the line."""
+    """Return the residuals against normal quantiles: those of a normal distribution lie on the line."""
     if len(residuals) < FEWEST:
         return None
     ranked = sorted(residuals, key=lambda residual: residual.percent)
@@ -27,18 +27,18 @@ def quantile_plot(report: Report, residuals: Sequence[Residual]) -> Figure | Non
     return _residual_figure(
         [
             {**_line(ends, [(low + high) / 2 + slope * end for end in ends]), "name": "normal"},
-            *_by_variant(report, list(zip(scores, ranked, strict=True))),
+            *_variant_traces(report, list(zip(scores, ranked, strict=True))),
         ],
         "normal quantile",
     )
 
 
 def against_fitted(report: Report, residuals: Sequence[Residual], unit: str) -> Figure | None:
-    """Residuals against the fitted values: an even band where all variants spread alike."""
+    """Return the residuals against the fitted values: an even band if all variants spread alike."""
     if len(residuals) < FEWEST:
         return None
     return _residual_figure(
-        _by_variant(report, [(residual.fitted, residual) for residual in residuals]), f"fitted, {text(unit)}"
+        _variant_traces(report, [(residual.fitted, residual) for residual in residuals]), f"fitted, {text(unit)}"
     )
 
 
@@ -53,7 +53,7 @@ def _residual_figure(traces: list[Part], across: str) -> Figure:
     )
 
 
-def _by_variant(report: Report, placed: list[tuple[float, Residual]]) -> list[Part]:
+def _variant_traces(report: Report, placed: list[tuple[float, Residual]]) -> list[Part]:
     traces = []
     for name, colour in colours(report).items():
         own = [(x, residual) for x, residual in placed if residual.variant == name]

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from kdyno.base.text import number
 from kdyno.judge.curves.model import Series
 from kdyno.judge.stats.scaling.laws import TITLES, Fit, Law, Prediction
-from kdyno.report.figures.style import INK, Figure, Part, figure, legend_above, text, thinned
+from kdyno.report.figures.style import INK, Figure, Part, figure, legend_above, text, thin
 
 COLOURS: dict[Law, str] = {"amdahl": "#d9822b", "usl": "#3b6ea8"}
 SHADES: dict[Law, str] = {"amdahl": "rgba(217,130,43,0.13)", "usl": "rgba(59,110,168,0.16)"}
 
 
 def curves(series: Series) -> Figure:
-    """What was measured and fitted of one series; a line is dashed where nothing was measured."""
+    """Return the measurements and the fits of one series; a line is dashed where nothing was measured."""
     traces = [part for fit in series.scaling.fits for part in _law(fit)]
     ends = [point.n for fit in series.scaling.fits for point in fit.curve]
     drawn = [value.throughput for value in series.values]
@@ -25,13 +25,13 @@ def curves(series: Series) -> Figure:
         margin={"l": 64, "r": 10, "t": 40, "b": 46},
         legend=legend_above(),
         xaxis={"title": {"text": "n"}, "rangemode": "tozero"},
-        # Intervals of few values may be hundreds of times as long as all else.
+        # Intervals of few values may be hundreds of times as long as everything else.
         yaxis={"title": {"text": f"throughput, {text(series.unit)}"}, "range": [0, 1.2 * max(drawn)]},
     )
 
 
 def _law(fit: Fit) -> list[Part]:
-    """The band of a law's interval, its line, and its line beyond what was measured."""
+    """Return the band of a law's interval, its line, and its line beyond what was measured."""
     inside = [point for point in fit.curve if not point.extrapolated]
     beyond = [inside[-1], *(point for point in fit.curve if point.extrapolated)]
     parts = [_line(fit, inside, "solid", shown=True)]
@@ -72,7 +72,7 @@ def _line(fit: Fit, points: Sequence[Prediction], dash: str, *, shown: bool) -> 
 
 
 def _perfect(series: Series, largest: int) -> list[Part]:
-    """n times the throughput of one process, as far as the plot is high."""
+    """Return n times the throughput of one process, as far as the plot is high."""
     first, top = series.scaling.points[0], max(value.throughput for value in series.values)
     if first.n != 1:
         return []
@@ -91,7 +91,7 @@ def _perfect(series: Series, largest: int) -> list[Part]:
 
 
 def _values(series: Series) -> Part:
-    drawn = thinned(series.values)
+    drawn = thin(series.values)
     return {
         "type": "scatter",
         "mode": "markers",

@@ -1,4 +1,4 @@
-"""What all plots have in common: colours, type, and the way onto the page."""
+"""The common parts of all plots: colours, type, and the way onto the page."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ COLOURS = {
     **dict.fromkeys(("higher", "lower"), "#8a3fa0"),
     **{"equivalent": "#3b6ea8", "undecided": "#9a7b1c"},
 }
-"""Of verdicts."""
+"""Colours of verdicts."""
 VARIANT_COLOURS = ("#8a8f98", "#3b6ea8", "#d9822b", "#1a7f4b", "#8e5ba6", "#c0362c", "#2a9d9d", "#6b4f3a")
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "triangle-down", "star", "hexagon", "x", "pentagon")
-"""Of layouts."""
+"""Symbols of layouts."""
 FONT = {"family": "Inter, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif", "size": 12, "color": "#24292f"}
 GRID = "#e6e8eb"
 INK = "#57606a"
 BAND = {"fillcolor": "#3b6ea8", "opacity": 0.08, "line": {"width": 0}, "layer": "below", "type": "rect"}
-"""The equivalence margin."""
+"""The colour of the equivalence margin."""
 CONFIG = {"displaylogo": False, "responsive": True, "modeBarButtons": [["toImage", "zoom2d", "pan2d", "resetScale2d"]]}
-"""No button that would send data anywhere."""
+"""The buttons: none that would send data anywhere."""
 
 MOST_POINTS = 300
-"""Points that are drawn of one variant: more hide each other, and make the page large."""
+"""Points that are drawn of one variant: more would hide each other, and make the page large."""
 
 
 def colours(report: Report) -> dict[str, str]:
-    """The colour of each variant, the same in all plots."""
+    """Return the colour of each variant, the same in all plots."""
     return {name: VARIANT_COLOURS[place % len(VARIANT_COLOURS)] for place, name in enumerate(report.variants)}
 
 
 def text(name: str) -> str:
-    """A name as plotly shows it: cleaned, and escaped (plotly knows &lt; and &amp;, but not &quot;)."""
+    """Return a name as plotly shows it: cleaned, and escaped (plotly knows &lt; and &amp;, but not &quot;)."""
     return html.escape(clean(name), quote=False)
 
 
 def figure(traces: Sequence[Part], height: int, **layout: Any) -> Figure:
-    """A plot from its traces. Axes get the report's grid unless they say otherwise."""
+    """Return a plot from its traces. Axes get the report's grid unless they say otherwise."""
     axes = {name: {"gridcolor": GRID, "zerolinecolor": GRID, **axis} for name, axis in _axes(layout).items()}
-    shown = [trace | {end: _rounded(trace[end]) for end in ("x", "y") if end in trace} for trace in traces]
+    shown = [trace | {end: _round_values(trace[end]) for end in ("x", "y") if end in trace} for trace in traces]
     common = {"template": "none", "font": FONT, "paper_bgcolor": "white", "plot_bgcolor": "white"}
     return go.Figure(data=shown, layout=common | {"height": height} | layout | axes)
 
@@ -61,8 +61,8 @@ def legend_above(y: float = 1.0) -> Part:
     return {"orientation": "h", "yanchor": "bottom", "y": y, "x": 0}
 
 
-def thinned(values: Sequence[Item], most: int = MOST_POINTS) -> list[Item]:
-    """At most `most` of the values, evenly spread over their order."""
+def thin(values: Sequence[Item], most: int = MOST_POINTS) -> list[Item]:
+    """Return at most `most` of the values, evenly spread over their order."""
     return list(values[:: max(1, -(-len(values) // most))])
 
 
@@ -71,8 +71,8 @@ def to_json(figure: Figure) -> str:
     return str(figure.to_json()).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _rounded(values: Sequence[Any]) -> list[Any]:
-    """Seven digits are more than a plot shows, and half of what a page would else carry."""
+def _round_values(values: Sequence[Any]) -> list[Any]:
+    """Return values with seven digits, which is more than a plot shows, and halves the page."""
     return [float(f"{value:.7g}") if isinstance(value, float) else value for value in values]
 
 

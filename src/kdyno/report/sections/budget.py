@@ -19,7 +19,7 @@ def _data(report: Report, _artefacts: Artefacts | None) -> dict[str, Any] | None
     budgets = report.budgets
     return {
         "of": budgets,
-        "plots": [panels.Plot.of("", drawn) for drawn in bars(budgets.budgets)] if budgets.budgets else [],
+        "plots": [panels.Plot.from_figure("", drawn) for drawn in bars(budgets.budgets)] if budgets.budgets else [],
         "columns": budget_rows.COLUMNS,
         "rows": budget_rows.lines(budgets.budgets),
         "legend": budget_rows.LEGEND,

@@ -1,1 +1,3 @@
-"""Looking after a state directory and its store: what takes up space, what may go, runs that come and leave."""
+"""Looking after a state directory and its store: the use of space, the removal of garbage, the export and import of
+runs.
+"""

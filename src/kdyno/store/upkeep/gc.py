@@ -1,6 +1,6 @@
-"""Removing what nothing refers to. What goes leaves its place in one step, and is removed after that.
+"""Removing everything that nothing refers to. Each thing is moved away in one step, and removed after that.
 
-Nobody else is at work in the state directory between the last look and the last of these steps; see State.alone.
+Nobody else is at work in the state directory between the last look and the last of these steps; see State.hold_alone.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ class InUse(InfrastructureError):
 
 @dataclass(frozen=True)
 class Look:
-    """What there is at one moment, and what of it may go."""
+    """Everything that there is at one moment, and the part of it that may be removed."""
 
     runs: int
     items: tuple[Item, ...]
     boots: int
     unneeded_boots: dict[str, datetime]
-    """By key: when it was started."""
+    """When each key was started."""
 
 
 def look(state: State, store: Store, others: Sequence[Store], older_than: float) -> Look:
-    """Look at a state directory and a store. What runs of `others` need is needed, too.
+    """Look at a state directory and a store. Everything that runs of `others` need is kept, too.
 
     Boots that no run has, and that are younger than so many days, keep their artefacts.
     """
@@ -53,23 +53,23 @@ def look(state: State, store: Store, others: Sequence[Store], older_than: float)
     keys = store.keys()
     kept = refs.boots | store.keys_of_runs()
     unneeded = {key: started for key, started in keys.items() if key not in kept}
-    going = {key for key, started in unneeded.items() if started.timestamp() <= _before(older_than)}
+    going = {key for key, started in unneeded.items() if started.timestamp() <= _cutoff_time(older_than)}
     needed_artefacts = store.artefacts(but=going).union(*(other.artefacts() for other in others))
     return Look(len(runs), tuple(items(state, refs, needed_artefacts)), len(keys), unneeded)
 
 
-def _before(older_than: float) -> float:
-    """What was changed after that is younger than so many days."""
+def _cutoff_time(older_than: float) -> float:
+    """Return the time after which a changed file is younger than so many days."""
     return time.time() - older_than * DAY
 
 
 def use_of(inventory: Look, state: State, stores: Iterable[Store], older_than: float, *, removed: bool) -> StoreUse:
-    """The look in numbers; what is younger than so many days stays."""
-    before = _before(older_than)
+    """Return the look in numbers; things younger than so many days stay."""
+    before = _cutoff_time(older_than)
     sizes = Sizes()
     by_part: dict[str, list[tuple[Item, int]]] = {part: [] for part in PARTS}
     for item in sorted(inventory.items, key=lambda item: not item.is_needed):  # a file of both counts as needed
-        by_part[item.part].append((item, sizes.of(item)))
+        by_part[item.part].append((item, sizes.size_of(item)))
     parts = [_use(part, sized, before) for part, sized in by_part.items() if sized]
     young = sum(started.timestamp() > before for started in inventory.unneeded_boots.values())
     boots = PartUse(
@@ -86,7 +86,7 @@ def use_of(inventory: Look, state: State, stores: Iterable[Store], older_than: f
         stores=tuple(store.where for store in stores),
         runs=inventory.runs,
         parts=(*parts, boots),
-        at_work=tuple(state.at_work()),
+        at_work=tuple(state.held_names()),
         removed=removed,
     )
 
@@ -105,11 +105,13 @@ def _use(part: str, sized: Sequence[tuple[Item, int]], before: float) -> PartUse
 
 
 def collect(agreed: Look, state: State, store: Store, others: Sequence[Store], older_than: float) -> None:
-    """Remove what could go when it was looked at, and still can. Raises InUse, and then nothing was removed."""
-    before = _before(older_than)
-    with state.alone() as is_alone:
+    """Remove everything that could be removed at the look, and still can. Raise InUse if another kdyno is at work; then
+    nothing was removed.
+    """
+    before = _cutoff_time(older_than)
+    with state.hold_alone() as is_alone:
         if not is_alone:
-            raise InUse(state=state.root, locks=", ".join(state.at_work()) or "it begins just now")
+            raise InUse(state=state.root, locks=", ".join(state.held_names()) or "it begins just now")
         now = look(state, store, others, older_than)
         keys = agreed.unneeded_boots.keys() & now.unneeded_boots.keys()
         store.remove_boots(key for key in keys if now.unneeded_boots[key].timestamp() <= before)
@@ -120,13 +122,13 @@ def collect(agreed: Look, state: State, store: Store, others: Sequence[Store], o
             if not item.is_needed and (item.part, item.name) in shown and item.changed <= before
             for path in item.paths
         ]
-        left = take_away(going, state)
-    for path in left:
+        moved = take_away(going, state)
+    for path in moved:
         remove_tree(path)
 
 
 def take_away(paths: Iterable[Path], state: State) -> list[Path]:
-    """Take things out of their places, each in one step; returns where they are until they are removed."""
+    """Move things out of their places, each in one step; return where they are until they are removed."""
     taken = []
     for path in paths:
         if path.parent == state.removed:

@@ -1,4 +1,4 @@
-"""What `kdyno store gc` says."""
+"""The report of `kdyno store gc`."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ class PartUse(Frozen):
 
     part: str
     holds: str
-    """What it is, for people."""
+    """The content in words."""
     things: int
     bytes: int | None
-    """On the disk; None where that can't be told: of boots in a store."""
+    """Bytes on the disk; None if they can't be measured: those of boots in a store."""
     unneeded: int
     """Things that no run, no soak, and nothing that is kept refers to."""
     unneeded_bytes: int | None
     young: int
-    """Of these, those that are too young to go, after --older-than."""
+    """How many of these are too young to be removed, by --older-than."""
 
 
 class StoreUse(Frozen):
-    """`kdyno store gc --json`"""
+    """The output of `kdyno store gc --json`."""
 
     state: str
     stores: tuple[str, ...]
-    """Whose runs were looked at."""
+    """The stores whose runs were looked at."""
     runs: int
     parts: tuple[PartUse, ...]
     at_work: tuple[str, ...]
     """Locks that another kdyno holds: while it works, nothing is removed."""
     removed: bool
-    """Whether what may go is gone."""
+    """Whether the garbage was removed."""
 
     @property
     def may_go(self) -> int:
-        """Things that may go now."""
+        """Return the number of things that may be removed now."""
         return sum(part.unneeded - part.young for part in self.parts)

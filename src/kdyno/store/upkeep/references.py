@@ -1,4 +1,4 @@
-"""What is still needed of a state directory: what runs and soaks refer to, and whatever that refers to."""
+"""The needed part of a state directory: everything that runs and soaks refer to, and their own references."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kdyno.store.derivation import Derivation
 from kdyno.store.records import RunRecord
 
 MOST_BYTES = 64 << 20
-"""Of a derivation, and of the record of a soak."""
+"""Bytes of the record of a derivation, or of a soak."""
 
 
 class _SoakedKernel(BaseModel):
@@ -30,7 +30,7 @@ class _SoakedKernel(BaseModel):
 
 
 class _Soaked(BaseModel):
-    """Which images a soak was about; the rest of its record may be of another version."""
+    """The images of a soak; the rest of its record may be of another version."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -39,52 +39,52 @@ class _Soaked(BaseModel):
 
 @dataclass
 class References:
-    """Names and keys of what is needed, by part of the state directory."""
+    """Names and keys of needed things, by part of the state directory."""
 
     images: set[str] = field(default_factory=set)
     inputs: set[str] = field(default_factory=set)
     sources: set[str] = field(default_factory=set)
     patches: set[str] = field(default_factory=set)
-    """SHA-256 of patches."""
+    """The SHA-256 of patches."""
     roots: set[str] = field(default_factory=set)
-    """SHA-256 of root file systems."""
+    """The SHA-256 of root file systems."""
     boots: set[str] = field(default_factory=set)
-    """Keys of boots that no run has, and that inputs were made of."""
+    """Keys of boots that no run has, and that inputs were made from."""
 
 
 def references(runs: Iterable[RunRecord], state: State) -> References:
-    """What these runs and the soaks of a state directory need.
+    """Return the needs of these runs and of the soaks of a state directory.
 
-    An image needs its source, its patches, and its inputs; an input that was made of boots needs these, and the image
-    that was booted. So what a kept recipe derives from is kept, too.
+    An image needs its source, its patches, and its inputs; an input that was made from boots needs these, and the image
+    that was booted. So everything that a kept recipe derives from is kept, too.
     """
     refs = References()
-    left: dict[str, ImageRecord | None] = dict.fromkeys(_soaked(state))
+    remaining: dict[str, ImageRecord | None] = dict.fromkeys(_soaked_images(state))
     for run in runs:
-        left.update({image.key: image for variant in run.variants for image in variant.images})
+        remaining.update({image.key: image for variant in run.variants for image in variant.images})
         if isinstance(root := run.machine.get("root"), str):
             refs.roots.add(root)
-    while left:
-        key, record = left.popitem()
+    while remaining:
+        key, record = remaining.popitem()
         if key in refs.images:
             continue
         refs.images.add(key)
         record = record or _record(key, state)
         if record is not None:
-            _need(record, refs, state)
-            left.update(_derived(record.inputs, refs, state))
+            _add_needs(record, refs, state)
+            remaining.update(_derived_images(record.inputs, refs, state))
     return refs
 
 
-def _need(record: ImageRecord, refs: References, state: State) -> None:
+def _add_needs(record: ImageRecord, refs: References, state: State) -> None:
     identity = record.source.identity
     refs.sources |= {tree_path(identity, state).name, patched_tree(identity, record.patches, state).name}
     refs.patches |= set(record.patches)
     refs.inputs |= set(record.inputs.values())
 
 
-def _derived(inputs: Mapping[str, str], refs: References, state: State) -> dict[str, None]:
-    """The images that inputs were trained on; their boots are needed, too."""
+def _derived_images(inputs: Mapping[str, str], refs: References, state: State) -> dict[str, None]:
+    """Return the images that inputs were trained on; their boots are needed, too."""
     trainees: dict[str, None] = {}
     for digest in inputs.values():
         with suppress(OSError, ValidationError):  # it is a user's own file, or of another version
@@ -101,7 +101,7 @@ def _record(key: str, state: State) -> ImageRecord | None:
     return None
 
 
-def _soaked(state: State) -> list[str]:
+def _soaked_images(state: State) -> list[str]:
     keys = []
     for path in sorted(state.file("soaks").glob("*.json")):
         with suppress(OSError, ValidationError):

@@ -1,4 +1,4 @@
-"""Runs that leave a store, and runs that come from another one."""
+"""Exporting and removing runs of a store, and importing those of another one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from kdyno.base.errors import UserError
-from kdyno.base.state import State
+from kdyno.base.state import State, require_space
 from kdyno.kernel.source_trees import remove_tree
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.errors import RunThere
@@ -27,53 +27,55 @@ class RunUnderWay(UserError):
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import added."""
+    """The records that an import added."""
 
     run: str
     name: str
     boots: int
-    """Those that weren't on record before."""
+    """Boots that weren't on record before."""
     artefacts: int
     host: str
 
 
 def remove_run(run_id: str, state: State, store: Store, others: Sequence[Store]) -> int:
-    """Take a run off the record, and remove the artefacts that no boot has any more; returns how many boots it took.
+    """Take a run off the record, and remove the artefacts that no boot has any more; return the number of its boots
+    that were removed.
 
-    Raises RunUnderWay and InUse, and then nothing was removed.
+    Raise RunUnderWay and InUse; then nothing was removed.
     """
-    with state.alone() as is_alone:
+    with state.hold_alone() as is_alone:
         if not is_alone:
-            locks = state.at_work()
+            locks = state.held_names()
             if f"run-{run_id}" in locks:
                 raise RunUnderWay(run=run_id)
             raise InUse(state=state.root, locks=", ".join(locks) or "it begins just now")
         removed = store.remove_run(run_id)
         needed = {digest for other in others for digest in other.artefacts()}
         directory = state.artefacts
-        left = take_away((directory / digest[:2] / digest for digest in sorted(removed.artefacts - needed)), state)
-    for path in left:
+        moved = take_away((directory / digest[:2] / digest for digest in sorted(removed.artefacts - needed)), state)
+    for path in moved:
         remove_tree(path)
     return removed.boots
 
 
 def export_run(run_id: str, path: Path, state: State, store: Store) -> list[str]:
-    """Write a run's file; returns the artefacts that are lost or damaged, and left out."""
-    with state.in_use():
+    """Write a run's file; return the artefacts that are lost or damaged, and left out."""
+    with state.hold_shared():
         return write_run(store.whole_run(run_id), Artefacts(state.artefacts), path)
 
 
 def import_run(path: Path, state: State, store: Store, tested_run: Callable[[dict[str, Any]], str]) -> Imported:
-    """Put the run in a file on record, all or nothing. Raises NoRunFile, RunThere and what `read_run` raises.
+    """Put the run in a file on record, all or nothing. Raises NoRunFile, RunThere, NoSpace and what `read_run` raises.
 
-    `tested_run` gives the run that a self-test's record is of, and raises ValueError if it can't be read.
+    `tested_run` returns the run of a self-test's record, and raises ValueError if it can't be read.
     """
-    with state.scratch("import") as scratch, _opened(path) as file:
+    with state.scratch("import") as scratch, _open_run_file(path) as file:
 
         def keep(digest: str, content: bytes) -> None:
             (scratch / digest).write_bytes(content)
 
-        whole = read_run(file, str(path), keep)
+        # They lie in the scratch directory, and are copied from there.
+        whole = read_run(file, str(path), keep, lambda size: require_space(scratch, 2 * size))
         _require_own_selftest(whole, str(path), tested_run)
         if store.has_run(whole.run.id):
             raise RunThere(run=whole.run.id, where=store.where)
@@ -87,25 +89,27 @@ def import_run(path: Path, state: State, store: Store, tested_run: Callable[[dic
     return Imported(whole.run.id, whole.run.name, boots, len(new), host)
 
 
-def _opened(path: Path) -> IO[bytes]:
-    """A regular file that somebody named; it is not waited for, as for a pipe. Raises NoRunFile."""
+def _open_run_file(path: Path) -> IO[bytes]:
+    """Return a regular file that somebody named, without waiting, as a pipe would make it. Raise NoRunFile."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise NoRunFile(name=path, why=error.strerror) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise NoRunFile(name=path, why="it is no regular file")
+        raise NoRunFile(name=path, why="it is not a regular file")
     return os.fdopen(descriptor, "rb")
 
 
 def _require_own_selftest(whole: WholeRun, name: str, tested_run: Callable[[dict[str, Any]], str]) -> None:
-    """What a store has of self-tests is read for every report: one that can't be read would spoil them all."""
+    """Raise an error if the run's self-test can't be read: a store's self-tests are read for every report, and one
+    would spoil them all.
+    """
     if whole.selftest is None:
         return
     try:
         run = tested_run(whole.selftest.found)
     except ValueError as error:
-        raise RunFileUnfit(name=name, why="what its self-test found can't be read") from error
+        raise RunFileUnfit(name=name, why="the result of its self-test can't be read") from error
     if run != whole.run.id:
         raise RunFileUnfit(name=name, why="its self-test is that of another run")

@@ -1,4 +1,6 @@
-"""What lies in a state directory, what it takes up, and what of it nothing refers to. Nothing is made or changed."""
+"""The content of a state directory, the space that it takes, and the part that nothing refers to. Nothing is made or
+changed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from kdyno.base.state import ROOT_RECORD, SCRATCH, State
 from kdyno.store.upkeep.references import References
 
 INCOMING = r"\..+-[a-z0-9_]{8}"
-"""What a kdyno that was killed was writing."""
+"""Unfinished files of a kdyno that was killed."""
 KEY = "[0-9a-f]{64}"
 SHORT = "[0-9a-f]{32}"
 PARTS = {
@@ -25,33 +27,33 @@ PARTS = {
     "sources": ("kernel trees", re.compile(r"[a-z]+-[0-9a-f]{32}(\.json)?|\.[a-z]+-[0-9a-f]{16,32}\.partial")),
     "inputs": ("profiles and orders", re.compile(rf"{KEY}(\.json)?|{INCOMING}")),
     "patches": ("patches that kdyno made", re.compile(rf"march-{SHORT}\.patch|{INCOMING}")),
-    "kernels": ("kernels out of packages", re.compile(SHORT)),
+    "kernels": ("kernels from packages", re.compile(SHORT)),
     "roots": ("root file systems of guests", re.compile(SHORT)),
     "builds": ("left by builds that failed", re.compile(rf"{KEY}(\.log)?")),
     "boots": ("left by boots that were killed", re.compile(rf".+{re.escape(SCRATCH)}")),
     "artefacts": ("consoles, streams and PMU records", re.compile(rf"{KEY}|\.incoming-.+")),
     "soaks": ("records of soaks", re.compile(".+")),
     "digests": ("digests of files that were hashed", re.compile(".+")),
-    "removed": ("on its way out", re.compile(SHORT)),
+    "removed": ("being removed", re.compile(SHORT)),
 }
-"""The parts of a state directory that are looked at: what they hold, and how kdyno calls what it makes there.
+"""The parts of a state directory that are looked at: their content, and kdyno's names for the things in them.
 
-What has another name isn't kdyno's, and is as if it weren't there.
+A thing with another name isn't kdyno's, and is ignored.
 """
 KEPT_WHOLE = ("soaks", "digests")
-"""Results that nothing else has, and what is too small to be worth a look."""
+"""Results that exist nowhere else, and things that are too small to look at."""
 FOLDER = re.compile("[0-9a-f]{2}")
-"""Of artefacts."""
+"""Names of the directories of artefacts."""
 MOST_BYTES = 1 << 20
-"""Of the record of a root file system."""
+"""The most bytes of the record of a root file system."""
 MOST_PATCH = 256_000_000
 BLOCK = 512
-"""Unit of st_blocks."""
+"""The unit of st_blocks."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that stays or goes as a whole."""
+    """One thing that stays or is removed as a whole."""
 
     part: str
     name: str
@@ -62,7 +64,7 @@ class Item:
 
 
 def items(state: State, refs: References, artefacts: Collection[str]) -> list[Item]:
-    """All things in the state directory; `artefacts` are those that boots have."""
+    """Return all things in the state directory; `artefacts` are those that boots have."""
     things = []
     for part in PARTS:
         for name, paths in sorted(_things(part, state.file(part), PARTS[part][1]).items()):
@@ -74,7 +76,7 @@ def items(state: State, refs: References, artefacts: Collection[str]) -> list[It
 
 
 def _things(part: str, directory: Path, shape: re.Pattern[str]) -> dict[str, tuple[Path, ...]]:
-    """By name: the paths of each thing; a file and what describes it are one."""
+    """Return the paths of each thing by its name; a file and its description are one thing."""
     entries = _entries(directory)
     if part == "artefacts":
         entries = [path for entry in entries for path in (_entries(entry) if FOLDER.fullmatch(entry.name) else [entry])]
@@ -87,7 +89,7 @@ def _things(part: str, directory: Path, shape: re.Pattern[str]) -> dict[str, tup
 
 
 def _entries(directory: Path) -> list[Path]:
-    """What lies in a directory; nothing where a link leads to one, which is somebody else's."""
+    """Return the entries of a directory; none if it is a link to one, which is somebody else's."""
     with suppress(OSError):
         return [] if directory.is_symlink() else sorted(directory.iterdir())
     return []
@@ -125,13 +127,13 @@ def _content_digest(path: Path) -> str:
 
 
 class Sizes:
-    """What things take up on the disk. A file with several names counts for the first thing that is asked about."""
+    """The space of things on the disk. A file with several names counts for the first thing that is asked about."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[int, int]] = set()
 
-    def of(self, item: Item) -> int:
-        """Bytes."""
+    def size_of(self, item: Item) -> int:
+        """Return the bytes of a thing."""
         return sum(self._status(status) for path in item.paths for status in _walk(path))
 
     def _status(self, status: os.stat_result) -> int:
@@ -143,15 +145,15 @@ class Sizes:
 
 
 def _walk(path: Path) -> Iterator[os.stat_result]:
-    """The status of a path and of all that lies below it; what is removed meanwhile is left out."""
+    """Yield the status of a path and of everything below it; files that are removed meanwhile are left out."""
     with suppress(OSError):
         yield path.lstat()
-    left = [path] if path.is_dir() and not path.is_symlink() else []
-    while left:
-        with suppress(OSError), os.scandir(left.pop()) as entries:
+    remaining = [path] if path.is_dir() and not path.is_symlink() else []
+    while remaining:
+        with suppress(OSError), os.scandir(remaining.pop()) as entries:
             for file in entries:
                 with suppress(OSError):
                     status = file.stat(follow_symlinks=False)
                     if file.is_dir(follow_symlinks=False):
-                        left.append(Path(file.path))
+                        remaining.append(Path(file.path))
                     yield status

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from kdyno.kernel.delegation.globs import escaped
 from kdyno.kernel.delegation.plan_file import DelegationPlan, Rule
 from kdyno.kernel.recipe import Recipe
-from kdyno.run.experiment.tune import Choice
+from kdyno.runs.experiment.tune import Choice
 from kdyno.tune.delegation.trial import Assignment
 
 COLUMNS = ("file", "compiler", "add", "remove", "choice", "cost_reference", "cost_choice")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.text import counted
+from kdyno.base.text import format_count
 from kdyno.tune.delegation.group_testing import Search
 from kdyno.tune.delegation.kernels import Kernels
 from kdyno.tune.delegation.trial import Trial, gain
@@ -74,4 +74,4 @@ def _file(file: str, choice: str, reference: Trial, best: Trial) -> TunedFile:
 
 
 def _named(assignment: Mapping[str, str]) -> str:
-    return f"{counted(len(assignment), 'file')} at {', '.join(sorted(set(assignment.values())))}"
+    return f"{format_count(len(assignment), 'file')} at {', '.join(sorted(set(assignment.values())))}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.text import signed
+from kdyno.base.text import format_signed
 from kdyno.judge.stats.verdict import BETTER, Verdict
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.kernel.recipe import Recipe
 from kdyno.measure.workload.base import WorkloadSettings
-from kdyno.run.experiment.models import Experiment
-from kdyno.run.experiment.tune import Choice
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.experiment.tune import Choice
 from kdyno.tune.delegation.delegation import whole_kernel
 
 MIXED = "mixed"
@@ -98,7 +98,8 @@ def claim(judgements: Sequence[Judged]) -> str:
             (judgement, min(judgement.against, key=lambda against: against.gain or 0.0)) for judgement in judgements
         ]
         gains = " and ".join(
-            f"{signed(best.gain or 0.0)} % on {best.variant} ({judgement.workload})" for judgement, best in closest
+            f"{format_signed(best.gain or 0.0)} % on {best.variant} ({judgement.workload})"
+            for judgement, best in closest
         )
         return f"the mixed kernel beats every kernel of one choice, the best of them by {gains}"
     open_ = [

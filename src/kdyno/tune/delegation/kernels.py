@@ -11,8 +11,8 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.measure.cycles.family import Family
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.profile.sources import read_sources
-from kdyno.run.experiment.tune import Choice
-from kdyno.run.single_boots import BootForFileFailed, BootForFileLost, PmuRun
+from kdyno.runs.experiment.tune import Choice
+from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost, PmuRun
 from kdyno.tune.delegation.costs import BootCost, boot_costs, reference_cycles, trial_of
 from kdyno.tune.delegation.delegation import plan_of
 from kdyno.tune.delegation.trial import Assignment, Trial

@@ -6,13 +6,13 @@ import statistics
 import time
 from collections.abc import Sequence
 
-from kdyno.base.lanes import LANES
+from kdyno.base.lanes import COUNTED_LANE
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
-from kdyno.base.text import clean, counted, signed
+from kdyno.base.text import clean, format_count, format_signed
 from kdyno.kernel.build import BuildPlan
-from kdyno.run.forecast import forecast_builds
-from kdyno.run.outlook import span
+from kdyno.runs.forecast import forecast_builds
+from kdyno.runs.outlook import span
 from kdyno.store.store import Store
 from kdyno.tune.delegation.group_testing import Search
 from kdyno.tune.delegation.trial import Assignment, Trial
@@ -23,12 +23,13 @@ def search_ahead(first: Sequence[BuildPlan], choices: int, state: State, store: 
     kernels = choices + 2
     builds = forecast_builds({"reference": tuple(first)}, state)
     compiled = sum(build.seconds or 0.0 for build in builds)
-    on_record = store.boot_seconds("model", "all", "lmbench")
-    boot = statistics.median(on_record[1]) if on_record else 2 * LANES["model"].first_boot_seconds
+    on_record = store.boot_seconds(COUNTED_LANE.name, "all", "lmbench")
+    boot = statistics.median(on_record[1]) if on_record else 2 * COUNTED_LANE.first_boot_seconds
     seconds = kernels * (compiled + len(first) * boot)
     return [
-        f"to do: measure at least {counted(kernels, 'kernel')} in {counted(len(first), 'link order')} each: the "
-        f"reference, {counted(choices, 'choice')} for all hot files, the best of all; more where these disagree",
+        f"to do: measure at least {format_count(kernels, 'kernel')} in {format_count(len(first), 'link order')} each: "
+        f"the reference, {format_count(choices, 'choice')} for all hot files, the best of all; more where these "
+        "disagree",
         f"time: at most {span(seconds)} for these, a guess: as if each were compiled anew; then the runs that judge",
     ]
 
@@ -53,7 +54,7 @@ class Progress:
         cost = float(trial.total.mean()) - 1
         left = self._search.least_left()
         rest = f"; {span(left * statistics.mean(self._seconds))} for the next {left}, at least" if left else ""
-        result = "measured" if self._search.kernels == 1 else f"{signed(cost)} % modelled cycles"
+        result = "measured" if self._search.kernels == 1 else f"{format_signed(cost)} % modelled cycles"
         self._talk.say(f"  {result}{rest}")
 
 
@@ -61,4 +62,4 @@ def _described(assignment: Assignment) -> str:
     if not assignment:
         return "the reference"
     counts = {choice: list(assignment.values()).count(choice) for choice in sorted(set(assignment.values()))}
-    return ", ".join(f"{counted(count, 'file')} at {choice}" for choice, count in counts.items())
+    return ", ".join(f"{format_count(count, 'file')} at {choice}" for choice, count in counts.items())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kdyno.base.errors import UserError
+from kdyno.base.lanes import COUNTED_LANE
 from kdyno.base.talk import Talk
 from kdyno.boot.registry import open_machine
 from kdyno.judge.verdicts.assemble import Rejudge, assemble
@@ -20,13 +21,13 @@ from kdyno.measure.cycles.family import Family, load_family
 from kdyno.measure.guest.job import TestOrder
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.workload.base import WorkloadSettings
-from kdyno.run.experiment.models import Experiment
-from kdyno.run.experiment.plan import SEED_BITS, block_seed
-from kdyno.run.experiment.tune import Choice, TuneConfig
-from kdyno.run.prepare import NothingToCount
-from kdyno.run.run import run_experiment
-from kdyno.run.session import Session
-from kdyno.run.single_boots import PmuRun, SingleBoots
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.experiment.plan import SEED_BITS, block_seed
+from kdyno.runs.experiment.tune import Choice, TuneConfig
+from kdyno.runs.prepare import NothingToCount
+from kdyno.runs.run import run_experiment
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import PmuRun, SingleBoots
 from kdyno.store.artefacts import Artefacts
 from kdyno.tune.delegation.delegation import plan_of
 from kdyno.tune.delegation.found import Found, outcome_of
@@ -93,13 +94,13 @@ def checked(experiment: Experiment, config: TuneConfig) -> Tuning:
     for name, choice in config.choices.items():
         if choice == Choice(compiler=recipe.toolchain):
             raise NothingToChoose(name=name, baseline=baseline, compiler=choice.compiler)
-    if not experiment.workload.part("model").tests:
+    if not experiment.workload.part(COUNTED_LANE.name).tests:
         raise NothingToCount(type=experiment.workload.type)
-    tests, held_out = (of.part("model").tests for of in (experiment.workload, config.held_out))
+    tests, held_out = (of.part(COUNTED_LANE.name).tests for of in (experiment.workload, config.held_out))
     if both := sorted({test.name for test in tests} & {test.name for test in held_out}):
         raise SameTests(tests=", ".join(both))
     pmu: PmuConfig = getattr(experiment.machine, "pmu", None) or PmuConfig()
-    machine = experiment.machine.counting(pmu.model_copy(update={"events": "all", "clock": "cycles"}))
+    machine = experiment.machine.with_pmu(pmu.model_copy(update={"events": "all", "clock": "cycles"}))
     return Tuning(
         experiment=experiment.model_copy(update={"machine": machine, "name": f"{experiment.name}-tuned"}),
         config=config,
@@ -153,7 +154,7 @@ def search_files(tuning: Tuning, session: Session) -> Found:
 def _builder(trials: Trials, plan: Callable[[Recipe], BuildPlan], talk: Talk) -> Callable[..., list[Image]]:
     def build(recipes: Sequence[Recipe]) -> list[Image]:
         plans = [plan(recipe) for recipe in recipes]
-        with talk.working("building", about=True) as advance:
+        with talk.working("building", is_estimate=True) as advance:
             return trials.build(plans, advance)
 
     return build

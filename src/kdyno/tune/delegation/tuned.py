@@ -7,8 +7,8 @@ from pathlib import Path
 
 from kdyno.base.files import write_whole
 from kdyno.base.frozen import Frozen
-from kdyno.base.text import clean, percent, signed
-from kdyno.run.experiment.tune import Choice
+from kdyno.base.text import clean, format_signed, percent
+from kdyno.runs.experiment.tune import Choice
 from kdyno.tune.delegation.delegation import plan_text, table_text
 from kdyno.tune.delegation.found import Found
 from kdyno.tune.delegation.judgement import Judged, claim
@@ -55,7 +55,7 @@ def lines(tuned: Tuned, top: int) -> list[str]:
     result = tuned.found
     rows = [
         f"{tuned_file.file:<40} {tuned_file.choice:<16} {percent(tuned_file.cost_reference):>6} % "
-        f"{signed(tuned_file.cost_choice - tuned_file.cost_reference):>7} %"
+        f"{format_signed(tuned_file.cost_choice - tuned_file.cost_reference):>7} %"
         for tuned_file in result.files[:top]
     ]
     head = [f"{'file':<40} {'choice':<16} {'before':>8} {'change':>9}  of all modelled cycles", *rows] if rows else []

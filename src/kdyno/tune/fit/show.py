@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kdyno.base.text import clean, counted, signed
+from kdyno.base.text import clean, format_count, format_signed
 from kdyno.tune.fit.model import FitSymbol, Fitted
 from kdyno.tune.fit.symbols import Why
 
@@ -29,7 +29,7 @@ IN_WORDS: dict[Why, str] = {
 def fragment_text(fitted: Fitted) -> str:
     """A Kconfig fragment: what is off or set, each with its reason; then, as comments, what stays, and why."""
     assert fitted.after
-    boots = counted(len(fitted.seeds), "boot")
+    boots = format_count(len(fitted.seeds), "boot")
     head = [
         f"# Made by `kdyno fit-config {' '.join(fitted.load)}`: for this load, and for no other.",
         f"# Linux {fitted.source}, configuration {fitted.config}, {fitted.toolchain}.",
@@ -58,7 +58,9 @@ def lines(fitted: Fitted, top: int) -> list[str]:
     """For a terminal: both kernels, how many symbols stay or go for which reason, and the first `top` that went."""
     counts = {why: [symbol for symbol in fitted.symbols if symbol.why == why] for why in IN_WORDS}
     table = [f"{len(of):>6,}  {IN_WORDS[why]}{_examples(of, why)}" for why, of in counts.items() if of]
-    modules = [f"{counted(fitted.modules, 'symbol')} are modules, of which nothing is known"] if fitted.modules else []
+    modules = (
+        [f"{format_count(fitted.modules, 'symbol')} are modules, of which nothing is known"] if fitted.modules else []
+    )
     on = [f"switched on by that: {', '.join(fitted.switched_on)}"] if fitted.switched_on else []
     return [*_kernels(fitted), "", *table, *modules, *on, *_went(fitted, top)]
 
@@ -75,9 +77,13 @@ def _kernels(fitted: Fitted) -> list[str]:
     ]
     return [
         f"image {before.key[:12]}, and {after.key[:12]} for {' '.join(fitted.load)}; "
-        f"{counted(fitted.kernels, 'kernel')} built",
+        f"{format_count(fitted.kernels, 'kernel')} built",
         f"{'':<24} {'before':>12} {'after':>12} {'change':>9}",
-        *(f"{name:<24} {one:>12,} {other:>12,} {signed(other / one - 1):>7} %" for name, one, other in rows if one),
+        *(
+            f"{name:<24} {one:>12,} {other:>12,} {format_signed(other / one - 1):>7} %"
+            for name, one, other in rows
+            if one
+        ),
     ]
 
 

@@ -31,7 +31,7 @@ class Splitting:
 
     most: int
     """Kernels that may be built."""
-    off: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
     """What a kernel that passed was without: the last one that did."""
     culprits: dict[str, str] = field(default_factory=dict)
     """By symbol, why a kernel without it won't do."""
@@ -49,10 +49,10 @@ class Splitting:
         if self.kernels == self.most:
             self.untried |= dict.fromkeys(group, why)
             return
-        failure = yield (*self.off, *group)
+        failure = yield (*self.disabled, *group)
         self.kernels += failure is None or failure.is_built
         if failure is None:
-            self.off = (*self.off, *group)
+            self.disabled = (*self.disabled, *group)
         elif len(group) == 1:
             self.culprits[group[0]] = failure.why
         else:

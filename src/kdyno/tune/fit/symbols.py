@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Literal
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.text import counted
+from kdyno.base.text import format_count
 from kdyno.kernel.kconfig_check import blamed, selectors
 from kdyno.kernel.kconfig_tree import Entry, KconfigTree
 from kdyno.tune.fit.evidence import Evidence
@@ -27,7 +27,7 @@ Why = Literal[
     "never",
     "along",
 ]
-GOING: tuple[Why, ...] = ("never", "start")
+REMOVABLE: tuple[Why, ...] = ("never", "start")
 """What may go, in the order in which it is tried."""
 FIRM: tuple[Why, ...] = ("load", "asked", "dependency", "culprit", "untried")
 """What a smaller kernel must still have. The others go with what they belong to."""
@@ -47,20 +47,20 @@ class Reason(Frozen):
     """Whether a kernel without it won't do."""
 
 
-def reasons(
-    config: Mapping[str, str], kconfig: KconfigTree, evidence: Mapping[str, Evidence], asked: Mapping[str, str]
+def find_reasons(
+    config: Mapping[str, str], kconfig: KconfigTree, evidence: Mapping[str, Evidence], required: Mapping[str, str]
 ) -> dict[str, Reason]:
-    """Of each symbol that is y in the configuration; `asked` says of some who wants them."""
+    """Why each symbol that is y in the configuration stays or may go; `required` says of some who wants them."""
     return {
-        symbol: _reason(symbol, kconfig.entries.get(symbol, []), evidence.get(symbol, Evidence()), asked)
+        symbol: _reason(symbol, kconfig.entries.get(symbol, []), evidence.get(symbol, Evidence()), required)
         for symbol, value in config.items()
         if value == "y"
     }
 
 
-def _reason(symbol: str, entries: list[Entry], evidence: Evidence, asked: Mapping[str, str]) -> Reason:
-    if symbol in asked:
-        return Reason(why="asked", text=asked[symbol], firm=True)
+def _reason(symbol: str, entries: list[Entry], evidence: Evidence, required: Mapping[str, str]) -> Reason:
+    if symbol in required:
+        return Reason(why="asked", text=required[symbol], firm=True)
     if evidence.load:
         return Reason(why="load", text=f"the load ran {evidence.load.text}", firm=True)
     if not any(entry.prompts for entry in entries):
@@ -73,51 +73,51 @@ def _reason(symbol: str, entries: list[Entry], evidence: Evidence, asked: Mappin
         return Reason(why="no code", text="it has no code that could be seen to run")
     if evidence.start:
         return Reason(why="start", text=f"only the start of the kernel ran code of it, such as {evidence.start.text}")
-    return Reason(why="never", text=f"none of its {counted(evidence.lines, 'line')} of code ran")
+    return Reason(why="never", text=f"none of its {format_count(evidence.lines, 'line')} of code ran")
 
 
-def in_order(of: Mapping[str, Reason], kconfig: KconfigTree) -> list[str]:
+def removal_order(reasons: Mapping[str, Reason], kconfig: KconfigTree) -> list[str]:
     """The symbols that may go: what never ran first, neighbours in Kconfig beside each other."""
 
     def place(symbol: str) -> tuple[int, str, int]:
         file, _, line = kconfig.entries[symbol][0].place.partition(":")
-        return GOING.index(of[symbol].why), file, int(line or 0)
+        return REMOVABLE.index(reasons[symbol].why), file, int(line or 0)
 
-    return sorted((symbol for symbol, reason in of.items() if reason.why in GOING), key=place)
+    return sorted((symbol for symbol, reason in reasons.items() if reason.why in REMOVABLE), key=place)
 
 
-def held(
-    off: Collection[str], of: Mapping[str, Reason], config: Mapping[str, str], kconfig: KconfigTree
+def find_dependencies(
+    candidates: Collection[str], reasons: Mapping[str, Reason], config: Mapping[str, str], kconfig: KconfigTree
 ) -> dict[str, Reason]:
-    """Of the symbols in `off` those that firm ones can't do without, as far as this reader of Kconfig can tell."""
-    gone = set(off)
-    kept: dict[str, Reason] = {}
-    waiting = [symbol for symbol, reason in of.items() if reason.firm and symbol not in gone]
+    """Of the candidates those that firm symbols can't do without, as far as this reader of Kconfig can tell."""
+    removed = set(candidates)
+    dependencies: dict[str, Reason] = {}
+    waiting = [symbol for symbol, reason in reasons.items() if reason.firm and symbol not in removed]
     while waiting:
-        without = {**config, **dict.fromkeys(gone, "n")}
+        without = {**config, **dict.fromkeys(removed, "n")}
         for symbol in waiting:
-            for needed, text in _needed(symbol, gone, config, without, kconfig).items():
-                kept.setdefault(needed, Reason(why="dependency", text=text, firm=True))
-        new = gone & kept.keys()
-        gone -= new
+            for needed, text in _needed(symbol, removed, config, without, kconfig).items():
+                dependencies.setdefault(needed, Reason(why="dependency", text=text, firm=True))
+        new = removed & dependencies.keys()
+        removed -= new
         waiting = [*waiting, *sorted(new)] if new else []
-    return kept
+    return dependencies
 
 
 def _needed(
-    symbol: str, gone: Collection[str], config: Mapping[str, str], without: Mapping[str, str], kconfig: KconfigTree
+    symbol: str, removed: Collection[str], config: Mapping[str, str], without: Mapping[str, str], kconfig: KconfigTree
 ) -> dict[str, str]:
-    """The symbols in `gone` that this one depends on, or is selected by, and why."""
+    """The symbols in `removed` that this one depends on, or is selected by, and why."""
     entries = kconfig.entries.get(symbol, [])
     able = [entry for entry in entries if not blamed(entry, config)]
     needed: dict[str, str] = {}
     if able and all(blamed(entry, without) for entry in able):
-        fewest = min((_leaves(entry, without) & set(gone) for entry in able), key=len)
+        fewest = min((_leaves(entry, without) & set(removed) for entry in able), key=len)
         needed = dict.fromkeys(sorted(fewest), f"{symbol} depends on it")
     selecting = selectors(symbol, config, kconfig)
     is_derived = not any(entry.prompts for entry in entries)
     if is_derived and selecting and not selectors(symbol, without, kconfig):
-        chosen = next(name for name in selecting if name in gone)
+        chosen = next(name for name in selecting if name in removed)
         needed.setdefault(chosen, f"it selects {symbol}")
     return needed
 
@@ -127,20 +127,20 @@ def _leaves(entry: Entry, config: Mapping[str, str]) -> set[str]:
     return {text.partition(" ")[0].partition("=")[0] for text in blamed(entry, config) if not text.startswith("!")}
 
 
-def selected_only(of: Mapping[str, Reason], config: Mapping[str, str], kconfig: KconfigTree) -> list[str]:
+def find_selected(reasons: Mapping[str, Reason], config: Mapping[str, str], kconfig: KconfigTree) -> list[str]:
     """Firm symbols that others select, and that could be set by their own prompt: they needn't go with who selects."""
     return [
         symbol
-        for symbol, reason in of.items()
+        for symbol, reason in reasons.items()
         if reason.firm
         and any(entry.prompts and not entry.choice for entry in kconfig.entries.get(symbol, []))
         and selectors(symbol, config, kconfig)
     ]
 
 
-def lost(of: Mapping[str, Reason], config: Mapping[str, str]) -> list[str]:
+def missing_firm(reasons: Mapping[str, Reason], config: Mapping[str, str]) -> list[str]:
     """Firm symbols that a configuration doesn't have any more."""
-    return [symbol for symbol, reason in of.items() if reason.firm and config.get(symbol) != "y"]
+    return [symbol for symbol, reason in reasons.items() if reason.firm and config.get(symbol) != "y"]
 
 
 def with_whom(symbol: str, config: Mapping[str, str], final: Mapping[str, str], kconfig: KconfigTree) -> str:

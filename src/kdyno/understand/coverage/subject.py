@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from kdyno.base.errors import UserError
 from kdyno.base.state import State
 from kdyno.base.text import clean
-from kdyno.kernel.image import ImageRecord
+from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.images import NoSuchImage, find_image, records
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
-from kdyno.profile.vmlinux import OtherVmlinux, RecordOfNoImage, require_same
-from kdyno.run.experiment.load import training_load
-from kdyno.run.session import Session
-from kdyno.run.single_boots import SingleBoots
+from kdyno.measure.workload.named import training_load
+from kdyno.profile.vmlinux import RecordOfNoImage, require_same
+from kdyno.runs import subject as named
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import SingleBoots
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.errors import RunUnknown
+from kdyno.store.named_run import require_variant
+from kdyno.store.records import RunRecord
 from kdyno.store.store import Store
-
-
-class NothingOfThatName(UserError):
-    message = "{named} is no PMU record, no image and no run"
-    hint = "name a file that `kdyno profile record` wrote, the key of an image (`kdyno build` prints it), or a run"
 
 
 class VmlinuxUnknown(UserError):
@@ -34,11 +32,6 @@ class VmlinuxUnknown(UserError):
 class NoRecordInRun(UserError):
     message = "no boot of {variant} in run {run} carries a PMU record"
     hint = "boot its kernel under the emulated PMU: kdyno coverage {image} --workload lmbench"
-
-
-class NoSuchVariant(UserError):
-    message = "run {run} has no variant {variant}"
-    hint = "it has {known}"
 
 
 class WorkloadOfRecord(UserError):
@@ -78,19 +71,34 @@ class Subject:
 
 
 DEFAULT_WORKLOAD = ("lmbench",)
+Kind = Literal["record", "image", "run"]
+
+
+def kind_of(named: str, state: State) -> Kind:
+    """What a user names; what is neither a record nor an image can only be a run. Raises what load_image raises."""
+    path = Path(named)
+    if path.is_file() and path.name not in ("vmlinux", "bzImage"):
+        return "record"
+    try:
+        find_image(named, state)
+    except NoSuchImage:
+        return "run"
+    return "image"
 
 
 def find_subject(request: SubjectRequest, *, session: Session) -> Subject:
-    """Read the record, or boot the image for it, unless that was done before. Raises the errors above and those of
-    records, images, runs and boots.
+    """Read the record, or boot the image for it, unless that was done before. Raises the errors above, those of what is
+    named, and those of records, images, runs and boots.
     """
-    path = Path(request.named)
-    if path.is_file() and path.name not in ("vmlinux", "bzImage"):
-        return _of_file(path, request, session.state)
-    try:
-        image = find_image(request.named, session.state)
-    except NoSuchImage:
-        return _of_run(request, session.state, session.store)
+    subject = named.find_subject(request.named, ("image", "run", "record"), session.state, session.store)
+    if isinstance(subject, RunRecord):
+        return _of_run(subject, request, session.state, session.store)
+    if not isinstance(subject, Image):
+        return _of_file(subject.path, request, session.state)
+    return _of_image(subject, request, session)
+
+
+def _of_image(image: Image, request: SubjectRequest, session: Session) -> Subject:
     load = training_load(request.workload or DEFAULT_WORKLOAD)
     run = SingleBoots(session).count(
         image, load, seed=request.seed, events="edges", family=PmuConfig().family,
@@ -117,18 +125,13 @@ def _of_file(path: Path, request: SubjectRequest, state: State) -> Subject:
     return Subject(f"record {clean(str(path))}", record, vmlinux, image)
 
 
-def _of_run(request: SubjectRequest, state: State, store: Store) -> Subject:
+def _of_run(run: RunRecord, request: SubjectRequest, state: State, store: Store) -> Subject:
     """The first boot of the variant with a record."""
     if request.workload:
         raise WorkloadOfRecord(named=request.named)
-    try:
-        run = store.run((request.named == "latest" and store.newest()) or request.named)
-    except RunUnknown:
-        raise NothingOfThatName(named=request.named) from None
     name = request.variant or run.baseline
-    variant = next((of_run for of_run in run.variants if of_run.name == name), None)
-    if variant is None:
-        raise NoSuchVariant(run=run.id, variant=name, known=", ".join(of_run.name for of_run in run.variants))
+    require_variant(run.id, name, [of_run.name for of_run in run.variants])
+    variant = next(of_run for of_run in run.variants if of_run.name == name)
     boots = [boot for boot in store.boots(run.id) if boot.variant == name and boot.status == "ok" and boot.pmu]
     if not boots or not variant.images:
         key = variant.images[0].key[:12] if variant.images else "IMAGE"
@@ -138,13 +141,7 @@ def _of_run(request: SubjectRequest, state: State, store: Store) -> Subject:
     path = Artefacts(state.artefacts).get(boot.pmu)
     image = find_image(variant.images[boot.layout_index].key, state)
     record = read_pmu_record(path)
-    if record.image != image.record.files["vmlinux"]:
-        raise OtherVmlinux(
-            vmlinux=image.vmlinux,
-            record=path,
-            ran=(record.image or "none")[:12],
-            given=image.record.files["vmlinux"][:12],
-        )
+    require_same(record, path, image.vmlinux)
     return Subject(f"run {run.id}, {clean(name)}, block {boot.block}", record, image.vmlinux, image.record)
 
 

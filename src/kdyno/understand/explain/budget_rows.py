@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from statistics import fmean
 
-from kdyno.base.text import counted
+from kdyno.base.lanes import COUNTED_LANE
+from kdyno.base.text import format_count
 from kdyno.measure.cycles.budget import Budget, Budgets, Spent, percentages
 from kdyno.measure.cycles.causes import CATEGORIES, TITLES, Category
 from kdyno.understand.explain.figures import amount, change
@@ -66,7 +67,7 @@ def _means(variant: str, budgets: Sequence[Budget], place: int) -> Row:
     fixed = fmean(budget.share(budget.fixed) for budget in budgets)
     layout = fmean(budget.share(budget.cycles - budget.best_layout) for budget in budgets)
     return (
-        f"{OF_VARIANT}{variant}" if place else f"mean of {counted(len(budgets), 'benchmark')}",
+        f"{OF_VARIANT}{variant}" if place else f"mean of {format_count(len(budgets), 'benchmark')}",
         "",
         *_percent(shares),
         f"{100 * fixed:.1f}",
@@ -132,4 +133,4 @@ def _line(title: str, cycles: Sequence[float], percent: Sequence[float]) -> Row:
 
 def caption(budgets: Budgets) -> str:
     """The first line: lane and model."""
-    return f"lane: model — cycles are {budgets.modelled}"
+    return f"lane: {COUNTED_LANE.name} — cycles are {budgets.modelled}"

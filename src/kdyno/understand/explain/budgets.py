@@ -8,15 +8,16 @@ import numpy as np
 
 from kdyno.base.errors import KdynoError, UserError
 from kdyno.base.measurement import Benchmark
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.measure.cycles.budget import Budget, Budgets, budget
 from kdyno.measure.cycles.family import Family, load_family
 from kdyno.measure.cycles.predict import cycles, parts
 from kdyno.measure.guest.pmu import Events
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 from kdyno.store.artefacts import Artefacts
-from kdyno.understand.explain.command import OnlyValues, has_region, refuse_unknown
+from kdyno.store.named_run import require_variant
+from kdyno.understand.explain.command import OnlyValues, has_region
 from kdyno.understand.explain.measured import INTERRUPT, refuse_unlike
 from kdyno.understand.explain.records import (
     BYTES_OF_KIB,
@@ -53,17 +54,17 @@ def explain_budgets(
 ) -> Budgets:
     """The budgets of one benchmark, or of all, in the baseline and in a variant, which may be the baseline.
 
-    Raises EdgesAreNoBudget, UnknownVariant, UnknownBenchmark, OnlyValues, NotMeasured and what `find_sides` raises.
+    Raises EdgesAreNoBudget, NoSuchVariant, UnknownBenchmark, OnlyValues, NotMeasured and what `find_sides` raises.
     """
     run = report.run
     if events == "edges":
         raise EdgesAreNoBudget()
     variants = {known.name: known for known in run.variants}
-    refuse_unknown(run.id, variant, list(variants))
+    require_variant(run.id, variant, list(variants))
     named = [find_benchmark(run.id, report.benchmarks, benchmark)] if benchmark else report.benchmarks
     benchmarks = [benchmark for benchmark in named if has_region(report, benchmark)]
     if not benchmarks:
-        raise OnlyValues(benchmark=listed([benchmark.name for benchmark in named]) or "the run")
+        raise OnlyValues(benchmark=format_list([benchmark.name for benchmark in named]) or "the run")
     chosen = load_family(family) if family else None
     kernels = tuple(variants[name] for name in dict.fromkeys((run.baseline, variant)))
     wanted = Wanted(kernels, tuple(dict.fromkeys(benchmark.test for benchmark in benchmarks)), "all", family)
@@ -71,7 +72,7 @@ def explain_budgets(
     budgets = of_records(report, benchmarks, sides.records, sides.boots, chosen)
     if not budgets.budgets:
         raise NotMeasured(
-            benchmark=listed([benchmark.name for benchmark in benchmarks]), variant=variant, why=budgets.missing[0]
+            benchmark=format_list([benchmark.name for benchmark in benchmarks]), variant=variant, why=budgets.missing[0]
         )
     return budgets
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kdyno.base.errors import UserError
@@ -15,7 +14,8 @@ from kdyno.judge.verdicts.model import RunReport
 from kdyno.kernel.image import Image
 from kdyno.measure.cycles.family import load_family
 from kdyno.measure.guest.pmu import Events
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
+from kdyno.store.named_run import require_variant
 from kdyno.understand.explain import line_tables
 from kdyno.understand.explain.align import aligned
 from kdyno.understand.explain.compare import Subject, explain
@@ -24,11 +24,6 @@ from kdyno.understand.explain.model import Explanation
 from kdyno.understand.explain.records import family_of, find_benchmark, unit_of
 from kdyno.understand.explain.sides import Wanted, find_sides
 from kdyno.understand.explain.tree import Frame
-
-
-class UnknownVariant(UserError):
-    message = "run {run} has no variant {name}"
-    hint = "did you mean {near}? variants: {known}"
 
 
 class NoBenchmark(UserError):
@@ -81,7 +76,7 @@ def explain_benchmark(report: RunReport, request: ExplainRequest, *, session: Se
     """Explain one benchmark of one variant of a run. Raises the errors above and those of records and boots."""
     run = report.run
     variants = {variant.name: variant for variant in run.variants}
-    refuse_unknown(run.id, request.variant, list(variants))
+    require_variant(run.id, request.variant, list(variants))
     if request.variant == run.baseline:
         others = ", ".join(name for name in variants if name != run.baseline)
         raise BaselineItself(name=run.baseline, others=others or "it has none")
@@ -106,13 +101,6 @@ def explain_benchmark(report: RunReport, request: ExplainRequest, *, session: Se
         explanation, {run.baseline: baseline, request.variant: variant}, recorded_sides.images
     )
     return ExplainResult(explanation, comparison, aligned(baseline, variant))
-
-
-def refuse_unknown(run: str, name: str, known: Sequence[str]) -> None:
-    """Raise UnknownVariant unless the run has this variant."""
-    if name not in known:
-        near = (difflib.get_close_matches(name, known, n=1, cutoff=0.0) or known)[0]
-        raise UnknownVariant(run=run, name=name, near=near, known=", ".join(known))
 
 
 def has_region(report: RunReport, benchmark: Benchmark) -> bool:

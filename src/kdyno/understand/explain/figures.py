@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdyno.base.text import number, signed
+from kdyno.base.text import format_signed, number
 from kdyno.understand.explain.model import Pair
 
 SMALLEST = 5e-4
@@ -26,4 +26,4 @@ def relative(pair: Pair) -> str:
         return "" if abs(pair.variant) < SMALLEST else "new"
     if abs(pair.variant) < SMALLEST:
         return "gone"
-    return f"{signed(pair.difference / pair.baseline)} %"
+    return f"{format_signed(pair.difference / pair.baseline)} %"

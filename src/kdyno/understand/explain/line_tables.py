@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from kdyno.base import process
-from kdyno.base.llvm_tools import find_tool
+from kdyno.base import debuginfo
+from kdyno.base.debuginfo import ElfDamaged
+from kdyno.base.process import ToolHangs
 from kdyno.profile.functions import plain_name
 from kdyno.profile.vmlinux import NoLineTables, NotAVmlinux, require_line_tables
 from kdyno.understand.explain.measured import Measured
@@ -21,13 +21,12 @@ MOST_ADDRESSES = 4000
 ADDRESSES_EACH = 400
 STEP = 8
 """Bytes from one address to the next in a block."""
-SECONDS = 120
 
 
 def confirmed(claims: Sequence[Inlining], measured: Measured, vmlinux: Path) -> list[Inlining]:
     """The claims with what the line tables of the kernel that should have the callee inlined say of them.
 
-    Unchanged if vmlinux has no line tables or there is no symbolizer: they are a luxury.
+    Unchanged if vmlinux has no line tables: they are a luxury.
     """
     addresses = sorted(_addresses({claim.caller for claim in claims}, measured))[:MOST_ADDRESSES]
     if not addresses or not has_line_tables(vmlinux):
@@ -46,27 +45,12 @@ def has_line_tables(vmlinux: Path) -> bool:
 
 
 def chains(addresses: Iterable[int], vmlinux: Path) -> list[list[str]]:
-    """For each address the functions that it is code of, the innermost first; empty if the symbolizer can't say."""
+    """For each address the functions that it is code of, the innermost first; empty if the file can't be read."""
     try:
-        words = [find_tool("llvm-symbolizer"), f"--obj={vmlinux}", "--inlines", "--output-style=JSON"]
-        done = process.attempt(words, stdin="".join(f"{address:#x}\n" for address in addresses), timeout=SECONDS)
-    except (process.ToolMissing, process.ToolHangs):
+        asked = debuginfo.frames(vmlinux, addresses)
+    except (ElfDamaged, ToolHangs):
         return []
-    return read_chains(done.stdout)
-
-
-def read_chains(text: str) -> list[list[str]]:
-    """The symbolizer's JSON: each line is one object, or a list of objects."""
-    inline_chains = []
-    for line in text.splitlines():
-        try:
-            answer = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        for symbolized in answer if isinstance(answer, list) else [answer]:
-            frames = symbolized.get("Symbol", [])
-            inline_chains.append([plain_name(str(frame.get("FunctionName", ""))) for frame in frames])
-    return inline_chains
+    return [[plain_name(frame.function) for frame in frames] for frames in asked]
 
 
 def _nested(inline_chains: list[list[str]]) -> Iterable[tuple[str, str]]:

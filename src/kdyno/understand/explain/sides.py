@@ -9,6 +9,8 @@ from pydantic import ValidationError
 
 from kdyno.base.digests import file_digest
 from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.lanes import LANES
+from kdyno.base.mistakes import first_fault
 from kdyno.base.state import State
 from kdyno.boot.base import MachineSettings
 from kdyno.boot.qemu import cpu_of
@@ -17,9 +19,9 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.images import ImageMissing, load_image
 from kdyno.measure.guest.pmu import Events, PmuConfig
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
-from kdyno.run.experiment.models import Experiment
-from kdyno.run.session import Session
-from kdyno.run.single_boots import SingleBoots
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import SingleBoots
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import RunRecord, VariantRecord
 from kdyno.understand.explain.records import Recorded, common_boots, has_records, of_boot
@@ -104,7 +106,7 @@ def _booted(report: RunReport, wanted: Wanted, session: Session) -> RecordsAndBo
     load, events = experiment.workload.load(wanted.tests), wanted.events or "all"
     family = wanted.family or (getattr(experiment.machine, "pmu", None) or PmuConfig()).family
     settings = experiment.machine if wanted.family else _as_booted(report.run, experiment.machine)
-    is_the_runs = cpu_of(settings.counting(PmuConfig(family=family))) == report.run.machine.get("cpu")
+    is_the_runs = cpu_of(settings.with_pmu(PmuConfig(family=family))) == report.run.machine.get("cpu")
     other = "" if is_the_runs else f", on the CPU of {family}: the run's was another"
     records = []
     with session.talk.working("booting with the emulated PMU") as advance:
@@ -130,14 +132,14 @@ def _experiment(run: RunRecord) -> Experiment:
     try:
         return Experiment.model_validate_json(run.experiment)
     except ValidationError as error:
-        raise ExperimentUnreadable(run=run.id, why=error.errors(include_url=False)[0]["msg"]) from error
+        raise ExperimentUnreadable(run=run.id, why=first_fault(error)) from error
 
 
 def _as_booted(run: RunRecord, settings: MachineSettings) -> MachineSettings:
     """The run's machine; in the model lane with the CPU on record, where the same settings mean another today."""
     cpu = run.machine.get("cpu")
     booted_today = cpu_of(settings)
-    if run.lane != "model" or not isinstance(cpu, str) or booted_today in (None, cpu):
+    if not LANES[run.lane].is_icount or not isinstance(cpu, str) or booted_today in (None, cpu):
         return settings
     return settings.model_copy(update={"cpu": cpu})
 

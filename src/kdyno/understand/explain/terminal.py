@@ -11,7 +11,7 @@ from rich.text import Text
 
 from kdyno.base.terminal import NARROWEST_NAME, STYLES
 from kdyno.base.text import clean
-from kdyno.judge.stats.verdict import in_scope
+from kdyno.judge.stats.verdict import scoped_verdict
 from kdyno.judge.verdicts.rows import Row
 from kdyno.measure.cycles.budget import Budgets
 from kdyno.understand.explain import budget_rows, rows
@@ -68,7 +68,7 @@ def render_budgets(budgets: Budgets, console: Console) -> None:
 def _heading(explanation: Explanation, verdict: Row, show: _Shown) -> None:
     show.line(f"{explanation.benchmark}: {explanation.variant} against {explanation.baseline}", "bold")
     effect = f"{verdict.baseline} → {verdict.variant} {verdict.unit}, {verdict.effect}"
-    judged = in_scope(verdict.verdict, verdict.scope) if verdict.verdict else "none"
+    judged = scoped_verdict(verdict.verdict, verdict.scope) if verdict.verdict else "none"
     show.line(f"verdict of the run: {judged}, {effect}", STYLES[verdict.verdict])
     show.line(verdict.sentence, "dim")
     show.line(f"explained from {explanation.boots}; per {explanation.unit}; task and exception work")

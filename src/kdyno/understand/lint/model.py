@@ -40,6 +40,13 @@ class Finding(Frozen):
     message: str
 
 
+class BegunRecord(Frozen):
+    """A file that is looked through now."""
+
+    begun: str
+    bytes: int
+
+
 class Refused(Frozen):
     """A file that couldn't be looked through."""
 

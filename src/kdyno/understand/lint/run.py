@@ -5,26 +5,34 @@ from __future__ import annotations
 import json
 import signal
 import tempfile
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from kdyno.base import process
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.installed import find_program
+from kdyno.base.mistakes import first_fault
+from kdyno.base.text import clean
 from kdyno.understand.lint.always_inline import always_inline_names, defined_without
 from kdyno.understand.lint.costly import rules_for
-from kdyno.understand.lint.model import LINTS, Finding, LintReport, Refused, WithoutFunctions
+from kdyno.understand.lint.model import LINTS, BegunRecord, Finding, LintReport, Refused, WithoutFunctions
 from kdyno.understand.lint.targets import Targets
 
 BINARY = "kdyno-lint"
+MOST_SAID, LONGEST_SAID = 20, 500
+"""Lines of a failed kdyno-lint that are said, its last, and characters of each."""
 Begun = Callable[[str], None]
 """Hears the name of each file when it is looked through."""
 INLINE = "always-inline-emitted"
 COSTLY = "costly-instruction"
 NEEDS = {INLINE: "--source TREE", COSTLY: "--family NAME"}
 """Lints that need more than the files."""
+Told = Finding | Refused | WithoutFunctions
+TOLD: TypeAdapter[Told | BegunRecord] = TypeAdapter(Told | BegunRecord)
 
 
 class UnknownLint(UserError):
@@ -40,6 +48,11 @@ class LintNeeds(UserError):
 class LintFailed(InfrastructureError):
     message = "kdyno-lint failed: {why}"
     hint = "`pip install .` in a kdyno checkout builds it anew"
+
+
+class LintUnclear(InfrastructureError):
+    message = "kdyno-lint and kdyno don't understand each other: {why}"
+    hint = "they are of two releases: `pip install .` in a kdyno checkout builds it anew"
 
 
 class LintKilled(InfrastructureError):
@@ -60,7 +73,7 @@ class LintOptions:
 def lint(targets: Targets, options: LintOptions, begun: Begun = lambda _: None) -> LintReport:
     """Look through the files; `begun` hears of each.
 
-    Raises UnknownLint, LintNeeds, LintFailed, LintKilled, and what the parts raise.
+    Raises UnknownLint, LintNeeds, LintFailed, LintKilled, LintUnclear, and what the parts raise.
     """
     unknown = [name for name in options.only if name not in LINTS]
     if unknown:
@@ -80,9 +93,9 @@ def lint(targets: Targets, options: LintOptions, begun: Begun = lambda _: None) 
         "costly": rules_for(options.family) if options.family and COSTLY in only else [],
     }
     told = _run(settings, begun)
-    findings = [Finding.model_validate(one) for one in told if "lint" in one]
-    refused = [Refused.model_validate(one) for one in told if "refused" in one]
-    bare = [WithoutFunctions.model_validate(one) for one in told if "without_functions" in one]
+    findings = [one for one in told if isinstance(one, Finding)]
+    refused = [one for one in told if isinstance(one, Refused)]
+    bare = [one for one in told if isinstance(one, WithoutFunctions)]
     if options.source:
         findings = _placed(_without_plain(findings, options.source), options.source)
     not_run = {name: option for name, option in NEEDS.items() if not options.only and not has[name]}
@@ -100,18 +113,23 @@ def find_lint() -> Path:
     return find_program(BINARY, "`kdyno kernel lint`")
 
 
-def _run(settings: dict[str, object], begun: Begun) -> list[dict[str, Any]]:
+def _run(settings: dict[str, object], begun: Begun) -> list[Told]:
     """What kdyno-lint tells, record by record. `begun` hears of a file when its turn comes."""
-    told: list[dict[str, Any]] = []
-    said: list[str] = []
+    told: list[Told] = []
+    said: deque[str] = deque(maxlen=MOST_SAID)
+    unclear: deque[str] = deque(maxlen=1)
 
     def hear(line: str) -> None:
         if not line.startswith("{"):
-            said.append(line)
+            said.append(line[:LONGEST_SAID])
             return
-        record = json.loads(line)
-        if "begun" in record:
-            begun(record["begun"])
+        try:
+            record = TOLD.validate_json(line)
+        except ValidationError as error:  # of one that was killed the last record is cut short
+            unclear.append(first_fault(error, "a record"))
+            return
+        if isinstance(record, BegunRecord):
+            begun(record.begun)
         else:
             told.append(record)
 
@@ -122,7 +140,9 @@ def _run(settings: dict[str, object], begun: Begun) -> list[dict[str, Any]]:
     if status < 0:
         raise LintKilled(number=-status, name=signal.strsignal(-status) or "unknown")
     if status != 0:
-        raise LintFailed(why=" ".join(said).strip() or f"status {status}")
+        raise LintFailed(why=clean(" ".join(said)) or f"status {status}")
+    if unclear:
+        raise LintUnclear(why=unclear[0])
     return told
 
 

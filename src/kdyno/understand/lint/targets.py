@@ -16,8 +16,9 @@ from kdyno.kernel.built_kernels.adopt import MOST_VMLINUX
 from kdyno.kernel.built_kernels.header import HEAD, MAGIC, MAGIC_AT, MOST_KERNEL, NotABootableKernel, read_header
 from kdyno.kernel.built_kernels.kallsyms import kallsyms
 from kdyno.kernel.built_kernels.packed import payload_of
-from kdyno.kernel.images import find_image
+from kdyno.kernel.image import Image
 from kdyno.profile.elf_sections import Damaged, Elf
+from kdyno.runs.subject import NamedDirectory, NamedFile, find_subject
 
 SYMBOLS = "System.map"
 MOST_BYTES = 100_000_000
@@ -68,7 +69,7 @@ class Targets:
 def find_targets(named: Sequence[str], symbols: Path | None, scratch: Path, state: State) -> Targets:
     """What a user means by files, directories and keys of images. What is packed in a bzImage goes to `scratch`.
 
-    Raises NothingToLint, SymbolsUnreadable, NotUnpackable, and what find_image raises.
+    Raises NothingToLint, SymbolsUnreadable, NotUnpackable, and what find_subject raises.
     """
     files: list[str] = []
     given = read_symbols(symbols) if symbols else Symbols((), ())
@@ -76,8 +77,9 @@ def find_targets(named: Sequence[str], symbols: Path | None, scratch: Path, stat
     functions: dict[str, Sequence[Function]] = {}
     is_whole = symbols is not None
     for name in named:
-        path = Path(name)
-        if path.is_dir() and path.resolve().parent != state.images.resolve():
+        subject = find_subject(name, ("image", "elf", "kernel", "directory", "file"), state)
+        if isinstance(subject, NamedDirectory):
+            path = subject.path
             objects = list(kernel_objects(path))
             if not objects:
                 raise NothingToLint(directory=path)
@@ -85,14 +87,12 @@ def find_targets(named: Sequence[str], symbols: Path | None, scratch: Path, stat
             if (path / SYMBOLS).is_file():
                 names += read_symbols(path / SYMBOLS).names
                 is_whole = True
-        elif path.is_file():
-            file = str(_unpacked(path, scratch) or path)
-            files.append(file)
-            functions[file] = given.functions or own_functions(Path(file))
         else:
-            image = find_image(name, state)
-            files.append(str(image.vmlinux))
-            functions[files[-1]] = given.functions or own_functions(image.vmlinux)
+            assert isinstance(subject, NamedFile | Image)
+            path = subject.vmlinux if isinstance(subject, Image) else subject.path
+            file = _unpacked(path, scratch) or path
+            files.append(str(file))
+            functions[str(file)] = given.functions or own_functions(file)
     return Targets(tuple(dict.fromkeys(files)), tuple(dict.fromkeys(names)), is_whole, functions)
 
 

@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kdyno.base.errors import UserError
-from kdyno.base.lanes import LANES, Lane
-from kdyno.base.text import counted
-from kdyno.boot.qemu_config import QemuConfig
-from kdyno.boot.registry import open_machine
+from kdyno.base.lanes import LANES, LaneName
+from kdyno.base.text import format_count
+from kdyno.boot.registry import default_machine, open_machine
 from kdyno.judge.verdicts.assemble import with_unlisted
 from kdyno.judge.verdicts.selftest import Kind, SelfTest
 from kdyno.judge.verdicts.values import observations
 from kdyno.kernel.recipe import Recipe
-from kdyno.run.experiment.models import Experiment, too_many_boots
-from kdyno.run.forecast import LINK_SECONDS
-from kdyno.run.run import run_experiment
-from kdyno.run.session import Session
+from kdyno.runs.experiment.models import Experiment, too_many_boots
+from kdyno.runs.forecast import LINK_SECONDS
+from kdyno.runs.run import run_experiment
+from kdyno.runs.session import Session
 from kdyno.understand.selftest.judge import Design, judge_all
 
 NAMES = ("A", "B")
@@ -67,7 +66,7 @@ class OrderedAnyway(UserError):
     hint = "name an experiment whose baseline has no lto"
 
 
-def own_experiment(lane: Lane, kind: Kind = "aa") -> Experiment:
+def own_experiment(lane: LaneName, kind: Kind = "aa") -> Experiment:
     """What is tested if no experiment is named: the kernel that is the demo's baseline.
 
     Without line tables where it is linked many times: they are four fifths of each image.
@@ -77,7 +76,7 @@ def own_experiment(lane: Lane, kind: Kind = "aa") -> Experiment:
         source="debian:linux-source-6.12",
         baseline="gcc-O2",
         variants={"gcc-O2": Recipe(toolchain="gcc", opt="O2", lines=kind == "aa")},
-        machine=QemuConfig(lane=lane),
+        machine=default_machine(lane=lane),
     )
 
 
@@ -110,7 +109,7 @@ def _both(of: Experiment, request: SelfTestRequest, own: dict[str, object]) -> E
             "baseline": NAMES[0],
             "blocks": request.experiments * request.blocks,
             "auto": False,
-            "workload": of.workload.only(request.tests),
+            "workload": of.workload.select_tests(request.tests),
             "judge": of.judge.model_copy(update={"looks": 1}),
             **own,
         }
@@ -189,8 +188,8 @@ def _require_feasible(of: Experiment, request: SelfTestRequest) -> None:
     if why:
         seconds = links * LINK_SECONDS + len(NAMES) * blocks * LANES[about.lane].first_boot_seconds / about.parallel
         raise TooLong(
-            experiments=counted(request.experiments, "experiment"),
-            blocks=counted(request.blocks, "block"),
+            experiments=format_count(request.experiments, "experiment"),
+            blocks=format_count(request.blocks, "block"),
             work=" and ".join([*([f"{links:,} links"] if links else []), f"{len(NAMES) * blocks:,} boots"]),
             hours=seconds / 3600,
             most=why,

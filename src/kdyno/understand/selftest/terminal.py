@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kdyno.base.text import counted, limit, percent
+from kdyno.base.text import format_count, limit, percent
 from kdyno.judge.stats.verdict import DIFFERENT
 from kdyno.judge.verdicts.selftest import Rate, SelfTest
 
@@ -64,7 +64,7 @@ def _render_layouts(result: SelfTest, console: Console) -> None:
     console.print(
         Text(
             f"the same boots as one run with `layouts = {result.experiments}`: "
-            f"{different} of {counted(len(verdicts), 'benchmark')} called different"
+            f"{different} of {format_count(len(verdicts), 'benchmark')} called different"
         )
     )
     table = _table("false verdicts", "95 % of rate", "holds 1", "spread", "largest", "sees", "by layouts")

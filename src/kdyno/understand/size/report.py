@@ -7,7 +7,8 @@ from pathlib import Path
 from kdyno.base.errors import UserError
 from kdyno.base.names import printable
 from kdyno.base.state import State
-from kdyno.kernel.images import find_image
+from kdyno.kernel.image import Image
+from kdyno.runs.subject import NamedDirectory, NamedFile, find_subject
 from kdyno.understand.size.compare import section_rows, section_sizes, symbol_rows, symbol_sizes, totals
 from kdyno.understand.size.elf import read_elf
 from kdyno.understand.size.model import SizedFile, SizeReport
@@ -21,7 +22,7 @@ class OtherMachine(UserError):
 def size_report(before: str, after: str | None, state: State, *, clones_apart: bool = False) -> SizeReport:
     """Measure one file, or compare two; each is an image (its key, its directory), or an ELF file.
 
-    Raises NoSuchImage, ImageCorrupt, NotElf, ElfDamaged and OtherMachine.
+    Raises what find_subject raises, NotElf, ElfDamaged and OtherMachine.
     """
     names = [name for name in (before, after) if name is not None]
     paths = [elf_file(name, state) for name in names]
@@ -51,10 +52,9 @@ def size_report(before: str, after: str | None, state: State, *, clones_apart: b
 
 
 def elf_file(named: str, state: State) -> Path:
-    """The ELF file that a user means: a file is itself, unless it is an image's; of an image it is the vmlinux."""
-    path = Path(named)
-    if path.is_dir() and path.resolve().parent != state.images.resolve():
-        return path / "vmlinux"
-    if path.is_file() or (not path.is_dir() and "/" in named):
-        return path
-    return find_image(named, state).vmlinux
+    """The ELF file that a user means: of an image, or of a directory of a kernel build, it is the vmlinux."""
+    subject = find_subject(named, ("image", "elf", "directory"), state)
+    if isinstance(subject, Image):
+        return subject.vmlinux
+    assert isinstance(subject, NamedFile | NamedDirectory)
+    return subject.path / "vmlinux" if isinstance(subject, NamedDirectory) else subject.path

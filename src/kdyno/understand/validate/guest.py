@@ -21,11 +21,12 @@ from kdyno.kernel.recipe import KconfigValue, Recipe
 from kdyno.kernel.source import fetch
 from kdyno.measure.cycles.family import Family
 from kdyno.measure.cycles.predict import cycles
-from kdyno.measure.guest.job import Load, Program, TestOrder
+from kdyno.measure.guest.job import Program, TestOrder
 from kdyno.measure.guest.pmu_parts import CONTEXTS
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
-from kdyno.run.session import Session
-from kdyno.run.single_boots import PmuRun, SingleBoots
+from kdyno.measure.workload.needs import Load
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import PmuRun, SingleBoots
 from kdyno.understand.validate.mitigations import VULNERABILITIES, parse_listing
 
 INTERRUPT = CONTEXTS.index("interrupt")
@@ -53,7 +54,7 @@ def build_as_host(
     recipe, base = Recipe(kconfig=dict(asked)), f"file:{config}"
     check_early([recipe], base, state)
     plan = plan_build(recipe, fetch(source, state, talk.say), base, state, talk.say)
-    with talk.working("building the kernel as this host's", about=True) as advance:
+    with talk.working("building the kernel as this host's", is_estimate=True) as advance:
         image = build(plan, state, advance)
     return image, read_config(image.config.read_text(encoding="utf-8", errors="replace"))
 

@@ -10,15 +10,16 @@ from pathlib import Path
 from kdyno.base.cpu import Cpu, read_cpu
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.host import host_facts
+from kdyno.base.lanes import TIMED_LANE
 from kdyno.base.measurement import Benchmark
-from kdyno.boot.qemu_config import QemuConfig
+from kdyno.boot.registry import default_machine
 from kdyno.measure.cycles.family import Family, load_family
 from kdyno.measure.cycles.host import UnknownCpu, family_of
 from kdyno.measure.cycles.kernel_measured import KernelBenchmark, KernelMeasurement, Kernels, geometry_of
 from kdyno.measure.cycles.kernel_roles import KINDS, UNLIKE, UNLIKE_IN_TIME, UNLIKE_ON_A_GUEST, role_of
 from kdyno.measure.guest.agent import catalogue
 from kdyno.measure.guest.catalogue import Catalogue, CatalogueTest
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 from kdyno.understand.validate.guest import Counted, build_as_host, count_in_guest, guest_mitigations
 from kdyno.understand.validate.host_kernel import (
     additions,
@@ -93,11 +94,11 @@ def validate_kernel(request: Request, *, session: Session) -> KernelMeasurement:
     asked, why = additions(host)
     vulnerabilities = read_vulnerabilities()
     words = words_for(vulnerabilities, CMDLINE.read_text(encoding="utf-8"))
-    settings = QemuConfig()
+    settings = default_machine()
 
     image, built = build_as_host(source, config, asked, session.state, session.talk)
     session.talk.say(f"{image.record.source.origin} stands for the running kernel, {running}")
-    as_counted = QemuConfig(cpu=family.cpu.qemu), (*family.cpu.cmdline, *words)
+    as_counted = default_machine(cpu=family.cpu.qemu), (*family.cpu.cmdline, *words)
     mitigations = compared(vulnerabilities, guest_mitigations(image, *as_counted, session.state, session.talk))
     counted = count_in_guest(image, orders, family, named, words, request.seed, settings, session=session)
     native = measure_native(orders, request.passes, session.talk)
@@ -136,7 +137,7 @@ def comparable_tests(known: Catalogue) -> tuple[CatalogueTest, ...]:
 
 
 def _described(known: Catalogue, tests: Sequence[CatalogueTest]) -> tuple[Benchmark, ...]:
-    return known.benchmarks([test.name for test in tests], "wall")
+    return known.benchmarks([test.name for test in tests], TIMED_LANE.name)
 
 
 def joined(

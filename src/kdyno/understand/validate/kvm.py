@@ -16,9 +16,9 @@ from kdyno.judge.stats.estimate import Estimate
 from kdyno.judge.verdicts.assemble import assemble
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.measure.guest.pmu import PmuConfig
-from kdyno.run.experiment.models import Experiment
-from kdyno.run.run import run_experiment
-from kdyno.run.session import Session
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.run import run_experiment
+from kdyno.runs.session import Session
 from kdyno.store.artefacts import Artefacts
 from kdyno.understand.validate.effects import Agreement, Effect, agreement, sign_lines, summary, worst
 
@@ -107,7 +107,7 @@ def measure_kvm(experiment: Experiment, family: str, session: Session) -> BothLa
     if why := why_not_kvm(QEMU):
         raise KvmNotProven(why=why)
     pmu = PmuConfig(events="all", family=family, clock="cycles")
-    lanes = {"model": experiment.machine.counting(pmu), "wall": experiment.machine.timed()}
+    lanes = {"model": experiment.machine.with_pmu(pmu), "wall": experiment.machine.in_timed_lane()}
     reports = {}
     for lane, machine in lanes.items():
         session.talk.say(f"{experiment.name} in the {lane} lane")

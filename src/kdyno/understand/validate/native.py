@@ -20,13 +20,13 @@ import numpy as np
 from pydantic import ValidationError
 
 from kdyno.base.errors import InfrastructureError, UserError
-from kdyno.base.lanes import LANES
+from kdyno.base.lanes import COUNTED_LANE, TIMED_LANE
 from kdyno.base.measurement import Benchmark, Sample
-from kdyno.base.process import output, spawned
+from kdyno.base.process import output, spawn
 from kdyno.base.talk import Talk
 from kdyno.measure.cycles.measure import ProbeBroken, find_probe
 from kdyno.measure.cycles.probe import ProgramList, TimedProgram
-from kdyno.measure.guest.agent import asked_of, find_agent, native_command, tsc_khz
+from kdyno.measure.guest.agent import expected_records, find_agent, native_command, tsc_khz
 from kdyno.measure.guest.catalogue import CatalogueTest
 from kdyno.measure.guest.job import Job, TestOrder
 from kdyno.measure.guest.stream import AgentReport, read_stream
@@ -65,7 +65,7 @@ class NativePass:
 def model_orders(tests: Sequence[CatalogueTest]) -> tuple[TestOrder, ...]:
     """These tests with every parameter spelled out as the model lane has it, so that both sides do the same work."""
     return tuple(
-        TestOrder(name=test.name, params={param.name: param.defaults["model"] for param in test.params})
+        TestOrder(name=test.name, params={param.name: param.defaults[COUNTED_LANE.name] for param in test.params})
         for test in tests
     )
 
@@ -148,17 +148,17 @@ def pinned() -> Iterator[None]:
 
 
 def _run(agent: Path, order: TestOrder, place: Path) -> AgentReport:
-    job = Job(lane="wall", iterations=LANES["wall"].iterations, tests=(order,))
+    job = Job(lane=TIMED_LANE.name, iterations=TIMED_LANE.iterations, tests=(order,))
     command = native_command(agent, order, job.iterations)
     with tempfile.TemporaryDirectory(prefix="kdyno-") as directory:
         stream, error_log = Path(directory) / "stream.jsonl", Path(directory) / "said"
         with (
             stream.open("wb") as out,
             error_log.open("wb") as errors,
-            spawned(command, stdout=out, stderr=errors, env={"TMPDIR": str(place)}) as child,
+            spawn(command, stdout=out, stderr=errors, env={"TMPDIR": str(place)}) as child,
         ):
             status = child.wait()
-        report = read_stream(stream, asked_of(job))
+        report = read_stream(stream, expected_records(job))
         if not report.complete:
             why = error_log.read_text(encoding="utf-8", errors="replace").strip() or report.fault
             raise NativeFailed(test=order.name, why=why or f"exit status {status}")

@@ -18,12 +18,12 @@ from kdyno.base.frozen import Frozen
 from kdyno.judge.stats.diagnostics import studentized
 
 TABLE_ENDS = (0.001, 0.9)
-"""Tables of the studentized range end here; programs print them, or nearly, for whatever lies beyond."""
+"""The end of tables of the studentized range; programs print this p, or almost this, for any larger Q."""
 
 NEAR_END = 1e-4
 
 INTERPOLATED = 0.04
-"""How far, as a share of it, a p from interpolated tables may be off; the usual approximation is off by up to 3.6 %."""
+"""The relative error that a p from interpolated tables may have; that of the usual approximation is up to 3.6 %."""
 
 
 class Number(Protocol):
@@ -38,7 +38,7 @@ class Number(Protocol):
 
 @dataclass(frozen=True)
 class Printed:
-    """A number as it was printed: the digits behind the point say how exactly it is known."""
+    """A number as it was printed: the digits behind the point show its precision."""
 
     text: str
 
@@ -48,19 +48,19 @@ class Printed:
 
     @property
     def step(self) -> float:
-        """One in its last digit. Raises ValueError if the text is no number."""
+        """The value of one in its last digit. Raise ValueError if the text is not a number."""
         mantissa, _, exponent = self.text.lower().partition("e")
         return 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
 
     @property
     def ends(self) -> tuple[float, float]:
-        """What it may have been before it was rounded. Raises ValueError if the text is no number."""
+        """The limits of the number before it was rounded. Raise ValueError if the text is not a number."""
         half = 0.5 * self.step
         return self.value - half, self.value + half
 
     @property
     def near(self) -> tuple[float, float]:
-        """What it may have been if digits were cut off, or it was rounded twice. Raises ValueError likewise."""
+        """The limits of the number if digits were cut off, or it was rounded twice. Raise ValueError likewise."""
         return self.value - self.step, self.value + self.step
 
 
@@ -70,7 +70,7 @@ class Computed:
 
     value: float
     room: float
-    """How far off it is at most."""
+    """The largest error."""
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -88,7 +88,7 @@ class Group:
 
 @dataclass(frozen=True)
 class PrintedGroup(Group):
-    """The same, as printed."""
+    """Mean and standard deviation as they were printed."""
 
     mean: Printed
     sd: Printed
@@ -98,39 +98,39 @@ Groups = Mapping[str, Group]
 
 
 class Recomputed(Frozen):
-    """What a table makes of one pair."""
+    """A pair's statistic, computed from a table."""
 
     q: float
     low: float
-    """What its numbers may have been before rounding allows Q to lie between these."""
+    """The limits of Q, given that its numbers were rounded."""
     high: float
     p: float
-    """Of this Q."""
+    """The p of this Q."""
     follows: bool
-    """Whether the published Q is one of those."""
+    """Whether the published Q is within the limits."""
 
 
 class PairCheck(Frozen):
-    """What kdyno makes of one published comparison of two variants (Tukey's)."""
+    """kdyno's check of one published comparison of two variants (Tukey's)."""
 
     from_means: Recomputed | None
-    """None where no means are at hand."""
+    """None without means."""
     from_values: Recomputed | None
-    """None where no values are at hand."""
+    """None without values."""
     p_follows: bool | None
     """Whether the published p is that of the published Q; None without a p."""
     resembles: str
-    """A pair that would give the published Q, if that follows from nothing of its own; else empty."""
+    """A pair that would give the published Q, if its own data don't; else empty."""
     sentence: str
 
     @property
     def q_follows(self) -> bool:
-        """Whether the published Q follows from anything."""
+        """Whether the published Q follows from any data."""
         return any(table is not None and table.follows for table in (self.from_means, self.from_values))
 
 
 def group_of(values: Values, step: float = 0.0) -> Group:
-    """What values come to that were rounded to multiples of `step`: at least one, in any order."""
+    """Return the group of values that were rounded to multiples of `step`: at least one, in any order."""
     n = len(values)
     sd = float(np.std(values, ddof=1)) if n > 1 else 0.0
     return Group(Computed(float(np.mean(values)), step / 2), Computed(sd, step / 2 * math.sqrt(n / max(1, n - 1))), n)
@@ -144,21 +144,22 @@ def check_pair(
     means: Mapping[str, PrintedGroup] | None = None,
     values: Groups | None = None,
 ) -> PairCheck:
-    """Check a published Q of Tukey's test, and its p, against printed means, values or both; one of them must be there.
+    """Check a published Q of Tukey's test, and its p, against printed means, values or both; one of them must be given.
 
-    All groups of a table are of the analysis: they make the variance. A Q that follows from nothing is looked for among
-    the other pairs. Raises ValueError for texts that are no numbers, KeyError for a pair that isn't among the groups.
+    All groups of a table belong to the analysis: they make the variance. A Q that follows from no data is looked for
+    among the other pairs. Raise ValueError for texts that are not numbers, KeyError for a pair that isn't among the
+    groups.
     """
     published = Printed(q)
     tables = [table for table in (means, values) if table is not None]
-    from_means, from_values = (None if table is None else _recomputed(table, pair, q) for table in (means, values))
+    from_means, from_values = (None if table is None else _recompute(table, pair, q) for table in (means, values))
     recomputed = [own for own in (from_means, from_values) if own]
     p_follows = None if p is None else any(_p_follows(published.ends, Printed(p), table) for table in tables)
     resembles = ""
     if not any(own.follows for own in recomputed):
         resembles = next((name for table in tables if (name := _resembles(table, pair, q))), "")
     wrong_summary = any(summary_errors(group, (values or {})[name]) for name, group in (means or {}).items() if values)
-    parts = _about_q(published, from_means, from_values, wrong_summary)
+    parts = _explain_q(published, from_means, from_values, wrong_summary)
     if resembles:
         parts.append(f"it would fit {resembles}")
     if p is not None and not p_follows:
@@ -180,7 +181,7 @@ def check_pair(
 
 
 def fitting(groups: Groups, q: str) -> Iterator[tuple[str, str]]:
-    """The pairs whose means give this Q, to within rounding; none if each mean is of one value."""
+    """Yield the pairs whose means give this Q, to within rounding; none if each mean is of one value."""
     if all(group.n == 1 for group in groups.values()):
         return
     ends, variance = Printed(q).ends, _variance_range(groups)
@@ -190,9 +191,9 @@ def fitting(groups: Groups, q: str) -> Iterator[tuple[str, str]]:
 
 
 def summary_errors(printed: PrintedGroup, values: Group) -> str:
-    """What is wrong with a printed summary of these values, for a sentence; empty if nothing is.
+    """Return what is wrong with a printed summary of these values, for a sentence; empty if nothing is.
 
-    One in the last digit is no error: people cut digits off, and round what was rounded.
+    One in the last digit is not an error: people cut digits off, and round rounded numbers.
     """
     mean_fits, sd_fits = _stands_for(printed.mean, values.mean), _stands_for(printed.sd, values.sd)
     mean, sd = _as_exactly(values.mean, printed.mean), _as_exactly(values.sd, printed.sd)
@@ -216,12 +217,14 @@ def _stands_for(printed: Printed, number: Number) -> bool:
 
 
 def _as_exactly(number: Number, printed: Printed) -> str:
-    """With as many digits behind the point."""
+    """Return a number with as many digits behind the point as another one."""
     return f"{number.value:.{max(0, round(-math.log10(printed.step)))}f}"
 
 
 def _another_spread(printed: PrintedGroup, values: Group) -> str:
-    """What was printed in the place of the standard deviation, if it is one of the usual."""
+    """Return the name of the usual measure of spread that was printed instead of the standard deviation, if it is
+    one.
+    """
     others = {
         "with n instead of n - 1 in the denominator": (values.n - 1) / values.n,
         "their standard error": 1 / values.n,
@@ -233,7 +236,7 @@ def _another_spread(printed: PrintedGroup, values: Group) -> str:
     return ""
 
 
-def _recomputed(groups: Groups, pair: tuple[str, str], q: str) -> Recomputed:
+def _recompute(groups: Groups, pair: tuple[str, str], q: str) -> Recomputed:
     first, second = (groups[name] for name in pair)
     variance = _variance(groups, [group.sd.value for group in groups.values()])
     own = _statistic(abs(first.mean.value - second.mean.value), variance, first.n, second.n)
@@ -248,7 +251,9 @@ def _recomputed(groups: Groups, pair: tuple[str, str], q: str) -> Recomputed:
 
 
 def _q_range(first: Group, second: Group, variance: tuple[float, float]) -> tuple[float, float]:
-    """Interval arithmetic: the difference as small as rounding allows over the largest variance, and vice versa."""
+    """Return the limits of Q by interval arithmetic: the difference as small as rounding allows over the largest
+    variance, and vice versa.
+    """
     differences = [a - b for a, b in product(first.mean.ends, second.mean.ends)]
     near = 0.0 if min(differences) < 0 < max(differences) else min(map(abs, differences))
     least, most = variance
@@ -278,7 +283,7 @@ def _statistic(difference: float, variance: float, n: int, m: int) -> float:
 
 
 def _p_follows(q: tuple[float, float], p: Printed, groups: Groups) -> bool:
-    """Whether the p belongs to a Q between these: to within rounding, or both beyond the end of a table."""
+    """Return whether the p belongs to a Q between these: to within rounding, or both beyond the end of a table."""
     low, high = (studentized.tail(max(0.0, end), len(groups), _df(groups)) for end in reversed(q))
     room = max(NEAR_END, INTERPOLATED * p.value)
     ends = min(p.value - room, p.ends[0]), max(p.value + room, p.ends[1])
@@ -297,10 +302,12 @@ def _overlap(first: tuple[float, float], second: tuple[float, float]) -> bool:
     return max(first[0], second[0]) <= min(first[1], second[1])
 
 
-def _about_q(
+def _explain_q(
     published: Printed, from_means: Recomputed | None, from_values: Recomputed | None, wrong_summary: bool
 ) -> list[str]:
-    """What a Q does not follow from, and which of it and the summary is wrong; nothing if it follows from all."""
+    """Return which data a Q does not follow from, and whether it or the summary is wrong; nothing if it follows from
+    all.
+    """
     q = f"Q {published.text}"
     means = (
         f"the means and sds, which give {from_means.q:.4g} "
@@ -322,5 +329,5 @@ def _about_q(
             wrong = "it was made from a wrong summary" if wrong_summary else "it was made from rounded means"
             return [f"{q} follows from the means and sds, not from {values}: {wrong}"]
         case _:
-            wrong = "neither it nor the summary is of these values" if wrong_summary else "the statistic is wrong"
+            wrong = "neither it nor the summary matches these values" if wrong_summary else "the statistic is wrong"
             return [f"{q} follows neither from {means}, nor from {values}: {wrong}"]

@@ -1,4 +1,4 @@
-"""Everything behind the verdicts on one benchmark: the tables and figures of the report."""
+"""All data behind the verdicts on one benchmark: the tables and figures of the report."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import math
 from kdyno.judge.stats.contrast import Paired, contrast_of, log_ratio
 from kdyno.judge.stats.diagnostics import anova
 from kdyno.judge.stats.diagnostics.assumptions import assumptions
-from kdyno.judge.stats.diagnostics.blocks import by_layout, complete, in_blocks
+from kdyno.judge.stats.diagnostics.blocks import average_layouts, block_values, complete
 from kdyno.judge.stats.diagnostics.groups import groups_in, groups_of, scale_of, summaries_of
-from kdyno.judge.stats.diagnostics.mixed import has_holes, mixed
+from kdyno.judge.stats.diagnostics.mixed import fit_mixed, has_holes
 from kdyno.judge.stats.diagnostics.pairwise import dunnett, pair_tables
 from kdyno.judge.stats.diagnostics.tables import Analysis
 from kdyno.judge.stats.estimate import Limits
@@ -21,21 +21,21 @@ from kdyno.judge.stats.planning.power import PowerCurve
 
 def analyse(observations: Observations, baseline: str, alpha: float, margin: float, family: int = 1) -> Analysis:
     """Make all tables of one benchmark. `alpha` gives the coverage of the tables' intervals, `margin` the effect that
-    replicates are counted for; both are fractions. `family` is the number of comparisons of the run: only what could
-    have been seen depends on it.
+    replicates are counted for; both are fractions. `family` is the number of comparisons of the run: only the
+    detectable effects depend on it.
 
-    Values of one benchmark only: no table is adjusted for the number of benchmarks. Raises UnusableSample,
+    Values of one benchmark only: no table is adjusted for the number of benchmarks. Raise UnusableSample,
     UnusableSummary and BlockTwice; degenerate data (single values, no noise) only leave tables out.
     """
     require_usable(observations)
-    replicates = by_layout(observations)
+    replicates = average_layouts(observations)
     groups, scale = groups_of(replicates), scale_of(replicates)
     one_way, welch = anova.one_way(groups), anova.welch(groups)
     blocked = noise = None
-    if (table := in_blocks(replicates)) is not None:
-        blocked = anova.blocked(table)
+    if (table := block_values(replicates)) is not None:
+        blocked = anova.blocked_anova(table)
         full = complete(table)
-        if noise := anova.noise_of(anova.blocked(full)):
+        if noise := anova.noise_of(anova.blocked_anova(full)):
             groups = groups_in(full)
     return Analysis(
         benchmark=observations.benchmark,
@@ -47,7 +47,7 @@ def analyse(observations: Observations, baseline: str, alpha: float, margin: flo
         assumptions=assumptions(observations),
         pairs=pair_tables(groups, scale, alpha, noise),
         dunnett=dunnett(groups, baseline, scale, alpha, noise),
-        mixed=mixed(observations, baseline, alpha) if has_holes(observations) else None,
+        mixed=fit_mixed(observations, baseline, alpha) if has_holes(observations) else None,
         power=tuple(
             curve
             for variant in observations.groups
@@ -69,6 +69,8 @@ def _power(observed: Observations, variant: str, baseline: str, limits: Limits, 
 
 
 def _sd(ratio: LogRatio, paired: bool) -> float:
-    """Of one replicate: the differences' in a paired design, otherwise that of both groups if they were alike."""
+    """Return the standard deviation of one replicate: of the differences in a paired design, otherwise of both groups
+    if they were alike.
+    """
     assert ratio.error is not None
     return ratio.error * math.sqrt(ratio.units / (1 if paired else 2))

@@ -1,6 +1,6 @@
-"""Analysis of variance: do the variants differ at all?
+"""Analysis of variance: whether the variants differ at all.
 
-One-way and Welch's from moments, so that published summaries do; blocked from the values.
+One-way and Welch's from moments, so that published summaries are enough; blocked from the values.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 import scipy
 
 from kdyno.base.arrays import Values
-from kdyno.judge.stats.diagnostics.blocks import Blocked, centred, residuals
-from kdyno.judge.stats.diagnostics.groups import Group, Noise, pooled
+from kdyno.judge.stats.diagnostics.blocks import Blocked, centre, residuals
+from kdyno.judge.stats.diagnostics.groups import Group, Noise, pool_noise
 from kdyno.judge.stats.diagnostics.tables import AnovaRow, AnovaTable
 
 FEW = "fewer than two variants"
@@ -24,11 +24,11 @@ EXACT = "all values of each variant agree: there is no noise to compare with"
 
 
 def one_way(groups: Sequence[Group]) -> AnovaTable:
-    """Fisher's one-way table; omega² after Hays (1963)."""
+    """Return Fisher's one-way table; omega² after Hays (1963)."""
     if reason := _hopeless(groups):
         return AnovaTable(kind="one-way", reason=reason)
     between, df = _between(groups), len(groups) - 1
-    noise = pooled(groups)
+    noise = pool_noise(groups)
     if noise is None:
         return AnovaTable(kind="one-way", reason=EXACT)
     within, rest = noise.variance, noise.df
@@ -40,12 +40,12 @@ def one_way(groups: Sequence[Group]) -> AnovaTable:
 
 
 def welch(groups: Sequence[Group]) -> AnovaTable:
-    """Welch's test (1951), which doesn't take the spreads to be alike; it has no sums of squares."""
+    """Return the table of Welch's test (1951), which doesn't assume equal spreads; it has no sums of squares."""
     if reason := _hopeless(groups):
         return AnovaTable(kind="welch", reason=reason)
     if min(group.n for group in groups) < 2 or min(group.variance for group in groups) == 0:
         return AnovaTable(kind="welch", reason="a variant without spread: its weight would be infinite")
-    # brings pandas, which takes seconds to import: only who analyses pays for it
+    # brings pandas, which takes seconds to import: only an analysis pays for it
     from statsmodels.stats.oneway import anova_generic  # type: ignore[import-untyped]
 
     test = anova_generic(
@@ -67,23 +67,24 @@ def welch(groups: Sequence[Group]) -> AnovaTable:
     )
 
 
-def blocked(table: Blocked) -> AnovaTable:
-    """Randomised complete blocks, additive. Where boots are missing, sums of squares are of type II: each source after
-    the other (Yates 1934); they then don't add up to the total."""
+def blocked_anova(table: Blocked) -> AnovaTable:
+    """Return the table of randomised complete blocks, additive. If boots are missing, sums of squares are of type II:
+    each source after the other (Yates 1934); they then don't add up to the total.
+    """
     if len(table.names) < 2:
         return AnovaTable(kind="blocked", reason=FEW)
     if not len(table.logs):
         return AnovaTable(kind="blocked", reason=APART)
     values, count = table.logs, int(table.blocks.max()) + 1
     rest = residuals(table)
-    design = centred(np.eye(len(table.names))[table.variants], table.blocks)
+    design = centre(np.eye(len(table.names))[table.variants], table.blocks)
     df = int(np.linalg.matrix_rank(design.T @ design, tol=1e-9))
     df_rest = len(values) - count - df
     if df_rest < 1 or df < len(table.names) - 1:
         return AnovaTable(kind="blocked", reason=APART)
     within = float(rest @ rest)
-    without_variants = _squares(centred(values, table.blocks))
-    without_blocks = _squares(centred(values, table.variants))
+    without_variants = _squares(centre(values, table.blocks))
+    without_blocks = _squares(centre(values, table.variants))
     if within <= 1e-20 * (without_variants + without_blocks) or within == 0:
         return AnovaTable(kind="blocked", reason=EXACT)
     mean, between = within / df_rest, max(0.0, without_variants - within)
@@ -98,7 +99,7 @@ def blocked(table: Blocked) -> AnovaTable:
 
 
 def noise_of(table: AnovaTable) -> Noise | None:
-    """The noise that a table found."""
+    """Return the noise that a table found."""
     for row in table.rows:
         if row.source == "residual" and row.mean_square:
             return Noise(row.mean_square, int(row.df))

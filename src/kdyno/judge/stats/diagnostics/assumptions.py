@@ -1,4 +1,4 @@
-"""What the tables assume, looked at: spread, normality, drift, independence. Nothing is decided here."""
+"""Checks of the tables' assumptions: spread, normality, drift, independence. Nothing is decided here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from kdyno.base.arrays import Labels, Values
-from kdyno.judge.stats.diagnostics.blocks import in_blocks, residuals
+from kdyno.judge.stats.diagnostics.blocks import block_values, residuals
 from kdyno.judge.stats.diagnostics.groups import groups_of, sd_ratio
 from kdyno.judge.stats.diagnostics.tables import Assumptions, Residual
 from kdyno.judge.stats.observations import Observations
@@ -17,14 +17,14 @@ SHOWN = 2000
 """Residuals in a report."""
 
 LOOKED_AT = 100_000
-"""Values of each variant; of more, so many are taken at even distances."""
+"""Values of each variant; if there are more, so many are taken at even distances."""
 
 TESTED = 5000
 """Values up to which the p of Shapiro and Wilk is known."""
 
 
 def assumptions(observed: Observations) -> Assumptions | None:
-    """Look at the values of one benchmark; None for summaries, and where each variant's values all agree."""
+    """Look at the values of one benchmark. Return None for summaries, and if each variant's values all agree."""
     samples = {name: sample for name in observed.groups if (sample := observed.sample(name))}
     groups = groups_of(observed)
     if not samples or all(group.variance == 0 for group in groups):
@@ -65,7 +65,7 @@ def assumptions(observed: Observations) -> Assumptions | None:
 
 
 def _spread(logs: list[Values]) -> tuple[float | None, float | None]:
-    """Brown and Forsythe (1974): an analysis of variance of the distances from the medians."""
+    """Return F and p of Brown and Forsythe (1974): an analysis of variance of the distances from the medians."""
     if len(logs) < 2 or all(np.ptp(np.abs(own - np.median(own))) == 0 for own in logs):
         return None, None
     test = scipy.stats.levene(*logs, center="median")
@@ -73,7 +73,7 @@ def _spread(logs: list[Values]) -> tuple[float | None, float | None]:
 
 
 def _normality(observed: Observations, rest: Values) -> tuple[float | None, float | None]:
-    table = in_blocks(observed)
+    table = block_values(observed)
     if table is not None and len(table.names) > 1:
         rest = residuals(table)
     rest = rest[_evenly(len(rest), TESTED)]
@@ -84,7 +84,7 @@ def _normality(observed: Observations, rest: Values) -> tuple[float | None, floa
 
 
 def _drift(rest: Values, order: Labels) -> tuple[float | None, float | None, float | None]:
-    """Trend per 100 places and its p, and the correlation of each residual with the next."""
+    """Return the trend per 100 places and its p, and the correlation of each residual with the next."""
     if len(rest) < 4 or np.ptp(order) == 0 or np.ptp(rest) == 0:
         return None, None, None
     line = scipy.stats.linregress(order.astype(float), rest)
@@ -95,7 +95,7 @@ def _drift(rest: Values, order: Labels) -> tuple[float | None, float | None, flo
 
 
 def _evenly(n: int, most: int) -> Labels:
-    """Indices of all of n, or of so many at even distances."""
+    """Return the indices of all of n, or of so many at even distances."""
     return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)
 
 

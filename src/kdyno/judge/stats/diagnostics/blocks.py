@@ -11,7 +11,7 @@ from kdyno.judge.stats.logratio import cluster_means
 from kdyno.judge.stats.observations import Observations, Sample
 
 MOST = 100_000
-"""Values; tables of blocks of more take longer than anybody waits for them."""
+"""The most values; tables of blocks of more take longer than anybody waits for them."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,11 @@ class Blocked:
     names: tuple[str, ...]
 
 
-def by_layout(observed: Observations) -> Observations:
-    """Where layout was sampled, one value for each variant and layout, the geometric mean over its boots, and the
-    layout as its block: boots of one layout are not replicates of each other. Otherwise as it was."""
+def average_layouts(observed: Observations) -> Observations:
+    """Return, if layout was sampled, one value for each variant and layout, the geometric mean over its boots, with the
+    layout as its block: boots of one layout are not replicates of each other. Otherwise return the observations
+    unchanged.
+    """
     groups: dict[str, Sample] = {}
     for name in observed.groups:
         sample = observed.sample(name)
@@ -41,7 +43,7 @@ def by_layout(observed: Observations) -> Observations:
     return replace(observed, groups=groups)
 
 
-def in_blocks(observed: Observations) -> Blocked | None:
+def block_values(observed: Observations) -> Blocked | None:
     """Return the values of a benchmark that is in blocks; None if any are not, or if there are more than `MOST`."""
     samples = {name: sample for name in observed.groups if (sample := observed.sample(name))}
     blocks = [sample.blocks for sample in samples.values() if sample.blocks is not None]
@@ -56,7 +58,7 @@ def in_blocks(observed: Observations) -> Blocked | None:
 
 
 def complete(table: Blocked) -> Blocked:
-    """Only the blocks that have every variant."""
+    """Return only the blocks that have every variant."""
     full = np.flatnonzero(np.bincount(table.blocks) == len(table.names))
     kept = np.isin(table.blocks, full)
     blocks = np.searchsorted(full, table.blocks[kept]).astype(np.int64)
@@ -64,17 +66,17 @@ def complete(table: Blocked) -> Blocked:
 
 
 def residuals(table: Blocked) -> Values:
-    """What is left of the logarithms when variants and blocks are taken out by least squares, shape (n,)."""
-    values = centred(table.logs, table.blocks)
-    design = centred(np.eye(len(table.names))[table.variants], table.blocks)
+    """Return the rest of the logarithms after variants and blocks are taken out by least squares, shape (n,)."""
+    values = centre(table.logs, table.blocks)
+    design = centre(np.eye(len(table.names))[table.variants], table.blocks)
     rest: Values = values - design @ np.linalg.lstsq(design.T @ design, design.T @ values, rcond=1e-12)[0]
     return rest
 
 
-def centred(values: Values, labels: Labels) -> Values:
-    """Values, shape (n,) or (n, k), without the means of the groups that the labels make."""
+def centre(values: Values, labels: Labels) -> Values:
+    """Return values, shape (n,) or (n, k), without the means of the groups that the labels make."""
     counts = np.bincount(labels)
     if values.ndim == 1:
         flat: Values = values - (np.bincount(labels, weights=values) / counts)[labels]
         return flat
-    return np.column_stack([centred(column, labels) for column in values.T])
+    return np.column_stack([centre(column, labels) for column in values.T])

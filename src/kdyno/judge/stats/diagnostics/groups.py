@@ -1,4 +1,4 @@
-"""Groups on the scale of a table: what analysis of variance and comparisons of pairs are computed from."""
+"""Groups on the scale of a table: the input of analysis of variance and comparisons of pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kdyno.judge.stats.diagnostics.tables import GroupSummary, Scale
 from kdyno.judge.stats.observations import Observations, Sample, Summary
 
 ALIKE = 2.0
-"""Spreads of which the largest is less than this many times the smallest are taken to be alike."""
+"""Spreads are taken to be alike if the largest is less than this many times the smallest."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Group:
     n: int
     mean: float
     variance: float
-    """With n - 1 in the denominator; 0 where all values agree, or there is one only."""
+    """With n - 1 in the denominator; 0 if all values agree, or there is only one."""
 
 
 def groups_of(observed: Observations) -> list[Group]:
-    """Moments by variant: of logarithms, or as published."""
+    """Return moments by variant: of logarithms, or as published."""
     groups = []
     for variant, measured in observed.groups.items():
         if isinstance(measured, Summary):
@@ -40,7 +40,7 @@ def groups_of(observed: Observations) -> list[Group]:
 
 
 def summaries_of(observed: Observations) -> tuple[GroupSummary, ...]:
-    """What a reader wants to see first, in the benchmark's unit."""
+    """Return the summaries that a reader wants to see first, in the benchmark's unit."""
     return tuple(
         GroupSummary(
             variant=variant, n=measured.n, mean=measured.mean, sd=measured.sd if measured.n > 1 else None, median=None
@@ -53,7 +53,7 @@ def summaries_of(observed: Observations) -> tuple[GroupSummary, ...]:
 
 
 def scale_of(observed: Observations) -> Scale:
-    """Raw where only summaries are known, otherwise logarithms."""
+    """Return raw if only summaries are known, otherwise logarithms."""
     return "raw" if any(isinstance(measured, Summary) for measured in observed.groups.values()) else "log"
 
 
@@ -65,27 +65,27 @@ class Noise:
     df: int
 
 
-def pooled(groups: Sequence[Group]) -> Noise | None:
-    """The noise within groups; None where there is none to be seen."""
+def pool_noise(groups: Sequence[Group]) -> Noise | None:
+    """Return the noise within groups; None if there is none."""
     df = sum(group.n - 1 for group in groups)
     variance = sum((group.n - 1) * group.variance for group in groups) / max(df, 1)
     return Noise(variance, df) if variance > 0 else None
 
 
 def groups_in(table: Blocked) -> list[Group]:
-    """Moments by variant of values in blocks."""
+    """Return moments by variant of values in blocks."""
     return [_group(name, table.logs[table.variants == index]) for index, name in enumerate(table.names)]
 
 
 def sd_ratio(groups: Sequence[Group]) -> float | None:
-    """Largest sd over the smallest; None where one is unknown or 0."""
+    """Return the largest sd over the smallest; None if one is unknown or 0."""
     variances = [group.variance for group in groups]
     comparable = groups and min(variances) > 0 and min(group.n for group in groups) > 1
     return math.sqrt(max(variances) / min(variances)) if comparable else None
 
 
 def ratio_of(first: Group, second: Group, scale: Scale) -> float:
-    """first / second in the benchmark's unit."""
+    """Return first / second in the benchmark's unit."""
     if scale == "raw":
         return first.mean / second.mean
     return math.exp(max(-700.0, min(first.mean - second.mean, 700.0)))

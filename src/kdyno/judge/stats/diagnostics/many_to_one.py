@@ -17,11 +17,11 @@ from scipy import special
 from kdyno.judge.stats.diagnostics.studentized import MEANS, errors
 
 REACH = 9.0
-"""How far out the control's mean is followed, in standard deviations."""
+"""Standard deviations up to which the control's mean is integrated."""
 
 
 def tail(t: float, sizes: tuple[int, ...], control: int, df: float) -> float:
-    """The chance that any of the groups, of these sizes, is |t| or more from a control of size `control`.
+    """Return the chance that any of the groups, of these sizes, is |t| or more from a control of size `control`.
 
     Absolute error below 1e-8; never more than Bonferroni, nor less than one comparison alone.
     """
@@ -40,7 +40,9 @@ def tail(t: float, sizes: tuple[int, ...], control: int, df: float) -> float:
 
 @lru_cache(maxsize=1024)
 def quantile(confidence: float, sizes: tuple[int, ...], control: int, df: float) -> float:
-    """The |t| that all groups stay below with this confidence: more than one needs, less than Bonferroni asks for."""
+    """Return the |t| that all groups stay below with this confidence: more than one needs, less than Bonferroni asks
+    for.
+    """
     low, high = (float(scipy.stats.t.isf((1 - confidence) / 2 / k, df)) for k in (1, len(sizes)))
     if len(sizes) == 1:
         return low

@@ -7,7 +7,7 @@ import scipy
 
 from kdyno.base.arrays import Labels, Values
 from kdyno.judge.stats.diagnostics import reml
-from kdyno.judge.stats.diagnostics.blocks import centred, in_blocks
+from kdyno.judge.stats.diagnostics.blocks import block_values, centre
 from kdyno.judge.stats.diagnostics.tables import MixedEffect, MixedTable
 from kdyno.judge.stats.estimate import exp
 from kdyno.judge.stats.observations import Observations
@@ -17,21 +17,21 @@ MOST = 2000
 
 
 def has_holes(observed: Observations) -> bool:
-    """Whether some variant lacks a block that another one has."""
-    table = in_blocks(observed)
+    """Return whether some variant lacks a block that another one has."""
+    table = block_values(observed)
     if table is None or len(table.names) < 2:
         return False
     return len(table.logs) < len(table.names) * (int(table.blocks.max()) + 1)
 
 
-def mixed(observed: Observations, baseline: str, alpha: float) -> MixedTable:
+def fit_mixed(observed: Observations, baseline: str, alpha: float) -> MixedTable:
     """Fit log value ~ variant with a random intercept for each block, and each variant's layout where known, by REML.
 
-    Intervals and p are from t with the degrees of freedom that hold the effects (containment): what blocks leave or,
-    where layout was sampled, what images differ by within blocks. How often these intervals hold is simulated in
-    tests/judge_simulation. Never raises for a fit that fails: the table says so.
+    Intervals and p are from t with the degrees of freedom of the effects (containment): those that blocks leave or, if
+    layout was sampled, those of the images within blocks. How often these intervals hold is simulated in
+    tests/judge_simulation. A failed fit is no error: the table says so.
     """
-    table = in_blocks(observed)
+    table = block_values(observed)
     blank = MixedTable(confidence=1 - alpha)
     if table is None or baseline not in table.names or len(table.names) < 2:
         return blank.model_copy(update={"reason": "needs values in blocks, of the baseline and another variant"})
@@ -51,12 +51,12 @@ def mixed(observed: Observations, baseline: str, alpha: float) -> MixedTable:
         return blank.model_copy(update={"reason": "too few values: variants and blocks explain all of them"})
     try:
         levels = [table.blocks] if images is None else [table.blocks, images]
-        fit = reml.fitted((table.logs - centre) / scale, design, levels)
+        fit = reml.fit_reml((table.logs - centre) / scale, design, levels)
     except np.linalg.LinAlgError as error:
         return blank.model_copy(update={"reason": f"no fit: {error}"})
     effects, errors = scale * fit.effects[1:], scale * fit.errors[1:]
     if not (np.isfinite(effects).all() and np.isfinite(errors).all() and (errors > 0).all()):
-        return blank.model_copy(update={"reason": "no fit: the noise can't be told from nothing"})
+        return blank.model_copy(update={"reason": "no fit: the noise can't be distinguished from nothing"})
     reach = float(scipy.stats.t.isf(alpha / 2, df))
     return MixedTable(
         confidence=1 - alpha,
@@ -76,7 +76,9 @@ def mixed(observed: Observations, baseline: str, alpha: float) -> MixedTable:
 
 
 def _images(observed: Observations) -> Labels | None:
-    """The image of each value in the order of `in_blocks`, if layout was sampled: each variant has its own layouts."""
+    """Return the image of each value in the order of `block_values`, if layout was sampled: each variant has its own
+    layouts.
+    """
     clusters = [sample.clusters for name in observed.groups if (sample := observed.sample(name))]
     layouts = [labels for labels in clusters if labels is not None]
     if not layouts or len(layouts) < len(clusters):
@@ -88,9 +90,11 @@ def _images(observed: Observations) -> Labels | None:
 
 
 def _df(design: Values, blocks: Labels, images: Labels | None) -> int:
-    """Degrees of freedom of the variants' effects: those that are left, or that images have, beside the blocks."""
-    variants = int(np.linalg.matrix_rank(centred(design, blocks)))
+    """Return the degrees of freedom of the variants' effects: those that are left, or those of images, besides the
+    blocks.
+    """
+    variants = int(np.linalg.matrix_rank(centre(design, blocks)))
     if images is None:
         return len(design) - int(blocks.max()) - 1 - variants
-    within = centred(np.eye(int(images.max()) + 1)[images], blocks)
+    within = centre(np.eye(int(images.max()) + 1)[images], blocks)
     return int(np.linalg.matrix_rank(within)) - variants

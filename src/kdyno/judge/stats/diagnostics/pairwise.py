@@ -1,6 +1,7 @@
-"""Which variants differ: all pairs, or all against the baseline, from moments, so that published summaries do.
+"""The variants that differ: all pairs, or all against the baseline, from moments, so that published summaries are
+enough.
 
-scipy's tukey_hsd and dunnett compute the same, but want the values; Dunnett's chances are in `many_to_one`.
+scipy's tukey_hsd and dunnett compute the same, but need the values; Dunnett's probabilities are in `many_to_one`.
 """
 
 from __future__ import annotations
@@ -10,24 +11,25 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from kdyno.judge.stats.diagnostics import many_to_one, studentized
-from kdyno.judge.stats.diagnostics.groups import ALIKE, Group, Noise, pooled, ratio_of, sd_ratio
+from kdyno.judge.stats.diagnostics.groups import ALIKE, Group, Noise, pool_noise, ratio_of, sd_ratio
 from kdyno.judge.stats.diagnostics.tables import PairTable, PairTest, Scale
 
 MOST = 20
-"""Variants in a table of all pairs; more make more pairs than anybody reads."""
+"""Variants in a table of all pairs; more would make more pairs than anybody reads."""
 
 
 def pair_tables(
     groups: Sequence[Group], scale: Scale, alpha: float, noise: Noise | None = None
 ) -> tuple[PairTable, ...]:
-    """All pairs by Tukey and by Games and Howell, the one that fits the spreads first; none for under three variants.
+    """Return all pairs by Tukey and by Games and Howell, the one that fits the spreads first; none for under three
+    variants.
 
-    Two variants need no table of pairs: one comparison is what the verdict is about. `noise` is what blocks leave, if
-    the groups are of complete blocks: only Tukey knows of it. For more than `MOST` variants there is one table without
-    rows, which says so.
+    Two variants need no table of pairs: the verdict is about their only comparison. `noise` is the noise that blocks
+    leave, if the groups are of complete blocks: only Tukey uses it. For more than `MOST` variants there is one table
+    without rows, which says so.
     """
     usable = [group for group in groups if group.n > 1]
-    own = noise or pooled(usable)
+    own = noise or pool_noise(usable)
     if len(usable) < 3 or own is None:
         return ()
     if len(usable) > MOST:
@@ -44,7 +46,7 @@ def pair_tables(
 
 
 def tukey(groups: Sequence[Group], scale: Scale, alpha: float, noise: Noise, reason: str = "") -> PairTable:
-    """Tukey's honestly significant difference, with Kramer's (1956) standard error where sizes differ.
+    """Return the table of Tukey's honestly significant difference, with Kramer's (1956) standard error if sizes differ.
 
     Statistic: difference / √(variance/2 · (1/n + 1/m)).
     """
@@ -56,9 +58,9 @@ def tukey(groups: Sequence[Group], scale: Scale, alpha: float, noise: Noise, rea
 
 
 def games_howell(groups: Sequence[Group], scale: Scale, alpha: float, reason: str = "") -> PairTable:
-    """Games & Howell (1976): Tukey's with each pair's own variances and Welch's degrees of freedom.
+    """Return the table of Games & Howell (1976): Tukey's with each pair's own variances and Welch's degrees of freedom.
 
-    A pair that has no spread at all is left out.
+    A pair without any spread is left out.
     """
     tests = []
     for first, second in combinations(groups, 2):
@@ -74,14 +76,15 @@ def games_howell(groups: Sequence[Group], scale: Scale, alpha: float, reason: st
 def dunnett(
     groups: Sequence[Group], baseline: str, scale: Scale, alpha: float, noise: Noise | None = None
 ) -> PairTable | None:
-    """Dunnett (1955): every variant against the baseline, spreads taken to be alike. None without a spread or baseline.
+    """Return the table of Dunnett (1955): every variant against the baseline, spreads taken to be alike. None without a
+    spread or baseline.
 
-    `noise` is what blocks leave, if the groups are of complete blocks.
+    `noise` is the noise that blocks leave, if the groups are of complete blocks.
     """
     control = [group for group in groups if group.variant == baseline]
     others = [group for group in groups if group.variant != baseline]
     used = [*control, *others]
-    own = noise or pooled(used)
+    own = noise or pool_noise(used)
     if not control or not others or own is None:
         return None
     variance, df = own.variance, own.df

@@ -1,6 +1,6 @@
 """The studentized range: largest minus smallest of k normal means, over their standard error.
 
-scipy.stats.studentized_range says the same, at 10 ms a tail and 300 ms a quantile; a report asks for hundreds.
+scipy.stats.studentized_range computes the same, at 10 ms a tail and 300 ms a quantile; a report asks for hundreds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ERRORS, MEANS = np.polynomial.legendre.leggauss(96), np.polynomial.legendre.legg
 
 
 def tail(q: float, k: int, df: float) -> float:
-    """The chance of a range of at least q among k >= 2 means; absolute error below 1e-9."""
+    """Return the chance of a range of at least q among k >= 2 means; absolute error below 1e-9."""
     s, weight = errors(df)
     z = 9.0 * MEANS[0]
     density = 9.0 * MEANS[1] * scipy.stats.norm.pdf(z)
@@ -29,7 +29,7 @@ def tail(q: float, k: int, df: float) -> float:
 
 @lru_cache(maxsize=1024)
 def quantile(confidence: float, k: int, df: float) -> float:
-    """The range that is exceeded with the chance 1 - confidence."""
+    """Return the range that is exceeded with probability 1 - confidence."""
     high = 4.0
     while tail(high, k, df) > 1 - confidence:
         high *= 2
@@ -38,7 +38,7 @@ def quantile(confidence: float, k: int, df: float) -> float:
 
 @lru_cache(maxsize=1024)
 def errors(df: float) -> tuple[Values, Values]:
-    """Values that the estimated standard error may have, over the true one, and their weights."""
+    """Return the possible values of the estimated standard error, over the true one, and their weights."""
     low, high = (
         math.sqrt(float(end) / df) for end in (scipy.stats.chi2.ppf(1e-15, df), scipy.stats.chi2.isf(1e-15, df))
     )

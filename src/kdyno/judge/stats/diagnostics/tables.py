@@ -1,4 +1,4 @@
-"""The tables that stand behind a verdict. What can't be computed is None; no number is infinite or not a number."""
+"""The tables behind a verdict. A value that can't be computed is None; no number is infinite or not a number."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class GroupSummary(Frozen):
     n: int
     mean: float
     sd: float | None
-    """With n - 1 in the denominator; None of a single value, and of values too far apart for a double."""
+    """With n - 1 in the denominator; None for a single value, and for values too far apart for a double."""
     median: float | None
-    """None where only a summary was published."""
+    """None if only a summary was published."""
 
 
 class AnovaRow(Frozen):
@@ -35,12 +35,12 @@ class AnovaRow(Frozen):
 
 
 class AnovaTable(Frozen):
-    """An analysis of variance; without rows where it can't be made, and then the reason."""
+    """An analysis of variance; without rows if it can't be made, with the reason."""
 
     kind: Literal["one-way", "welch", "blocked"]
     rows: tuple[AnovaRow, ...] = ()
     omega_squared: float | None = None
-    """Share of the variance that belongs to the variants, freed of what chance adds; of "blocked", without blocks."""
+    """Share of the variance that belongs to the variants, corrected for chance; of "blocked", without blocks."""
     reason: str = ""
 
 
@@ -58,7 +58,7 @@ class PairTest(Frozen):
     statistic: float
     """Q of the studentized range (tukey, games-howell), t (dunnett)."""
     p: float
-    """Adjusted for all pairs of this table."""
+    """The p-value, adjusted for all pairs of this table."""
     method: Literal["tukey", "games-howell", "dunnett"]
 
 
@@ -69,39 +69,39 @@ class PairTable(Frozen):
     confidence: float
     tests: tuple[PairTest, ...] = ()
     reason: str = ""
-    """Why this table is the first or the second, and whether it knows of blocks."""
+    """Why this table is the first or the second, and whether it takes blocks out."""
 
 
 class Residual(Frozen):
-    """What is left of a value when its variant's mean is taken out; blocks stay in, so that a drift shows."""
+    """The residual of a value after its variant's mean is taken out; blocks stay in, so that a drift shows."""
 
     variant: str
     order: int | None
     """Place in the order of measuring."""
     fitted: float
-    """In the benchmark's unit."""
+    """The value in the benchmark's unit."""
     percent: float
-    """Residual, in percent of the fitted value."""
+    """The residual, in percent of the fitted value."""
 
 
 class Assumptions(Frozen):
-    """What the tables assume, looked at. Shown to the reader; no verdict depends on it."""
+    """Checks of the tables' assumptions. Shown to the reader; no verdict depends on them."""
 
     sd_ratio: float | None
-    """Largest sd of a variant over the smallest."""
+    """The largest sd of a variant over the smallest."""
     spread_f: float | None
     """Brown-Forsythe: equal spread of all variants."""
     spread_p: float | None
     normality_w: float | None
-    """Shapiro-Wilk of what is left when blocks are taken out too; of 5000 residuals at most."""
+    """Shapiro-Wilk of the residuals after blocks are taken out too; of 5000 residuals at most."""
     normality_p: float | None
     drift: float | None
     """Trend of the residuals over the order of measuring, as a fraction per 100 places in it."""
     drift_p: float | None
     autocorrelation: float | None
-    """Of each residual with the next in that order."""
+    """The correlation of each residual with the next in that order."""
     residuals: tuple[Residual, ...]
-    """At most 2000 of them, evenly taken."""
+    """At most 2000 residuals, evenly taken."""
 
 
 class MixedEffect(Frozen):
@@ -125,25 +125,25 @@ class MixedTable(Frozen):
 
 
 class Analysis(Frozen):
-    """The tables of one benchmark. What can't be made is None, or says why."""
+    """The tables of one benchmark. A table that can't be made is None, or gives the reason."""
 
     benchmark: str
     scale: Scale
-    """Of all tables but `groups`: logarithms of values; raw where only summaries were published."""
+    """The scale of all tables but `groups`: logarithms of values; raw if only summaries were published."""
     groups: tuple[GroupSummary, ...]
     one_way: AnovaTable
     welch: AnovaTable
     blocked: AnovaTable | None
-    """None where values are not in blocks, or more than a hundred thousand."""
+    """None if values are not in blocks, or more than a hundred thousand."""
     assumptions: Assumptions | None
-    """None where only summaries were published, or nothing varies."""
+    """None if only summaries were published, or nothing varies."""
     pairs: tuple[PairTable, ...]
     """Tukey and Games-Howell; the one that fits the spreads comes first. Empty for fewer than three variants."""
     dunnett: PairTable | None
     """Every variant against the baseline; None without noise or baseline."""
     mixed: MixedTable | None
-    """None where every block has every variant: the blocked table then says the same."""
+    """None if every block has every variant: the blocked table then gives the same."""
     power: tuple[PowerCurve, ...]
-    """By variant, where its comparison with the baseline has a spread."""
+    """By variant, if its comparison with the baseline has a spread."""
     reason: str
     """Why nothing could be analysed; empty if something was."""

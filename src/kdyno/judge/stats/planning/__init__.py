@@ -1,1 +1,1 @@
-"""How large a run must be to see an effect: components of variance, power, and the cheapest plan."""
+"""The size that a run needs to see an effect: components of variance, power, and the cheapest plan."""

@@ -1,9 +1,9 @@
 """The cheapest plan that can see an effect: how many iterations, boots and layouts.
 
 Kalibera & Jones, "Rigorous benchmarking in reasonable time" (ISMM 2013): the optimal number of repetitions of a level
-is the one whose variance times cost is least, whatever is to be seen; only the topmost level grows with precision. That
-is planned on an upper bound of the noise: a plan that trusts what a short pilot saw has too little power in almost
-every second case.
+is the one whose variance times cost is least, whatever the effect; only the topmost level grows with precision. That is
+planned on an upper bound of the noise: a plan that trusts a short pilot has too little power in almost every second
+case.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kdyno.judge.stats.planning.levels import Components
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds that one more of a level takes, without the levels below it; for all variants together."""
+    """Seconds that one more repetition of a level takes, without the levels below it; for all variants together."""
 
     iteration: float
     boot: float
@@ -30,39 +30,39 @@ class Costs:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Smallest and largest number of repetitions that make sense."""
+    """Smallest and largest useful number of repetitions."""
 
     iterations: tuple[int, int] = (1, 100)
     boots: tuple[int, int] = (1, 100)
-    """Of one layout."""
+    """Boots of one layout."""
     replicates: tuple[int, int] = (4, 1000)
-    """Of the topmost level: layouts, or blocks where layout isn't sampled."""
+    """Repetitions of the topmost level: layouts, or blocks if layout isn't sampled."""
 
 
 class Plan(Frozen):
-    """What to run."""
+    """The size of a run."""
 
     iterations: int
     """Readings in a boot."""
     blocks: int
-    """All of them: `layouts` times `boots_per_layout` where layout is sampled."""
+    """All boots: `layouts` times `boots_per_layout` if layout is sampled."""
     layouts: int
-    """0 where layout isn't sampled."""
+    """0 if layout isn't sampled."""
     boots_per_layout: int
-    """0 where layout isn't sampled."""
+    """0 if layout isn't sampled."""
     effect: float
-    """That is to be seen, a fraction."""
+    """The effect to be seen, a fraction."""
     power: float
-    """With which this plan sees it, if the noise is at its bound; if there is less, it sees it more surely."""
+    """The power of this plan for the effect, if the noise is at its bound; with less noise it is higher."""
     half_width: float
-    """Of the 95 % interval, as a fraction, if the noise is at its bound."""
+    """Half-width of the 95 % interval, as a fraction, if the noise is at its bound."""
     noise: float
-    """Of one replicate, as a fraction: the pilot's estimate of its standard deviation."""
+    """The pilot's estimate of one replicate's standard deviation, as a fraction."""
     noise_bound: float
-    """What that is at most, with the confidence `bound.CONFIDENCE`: the plan relies on it."""
+    """The upper bound of it, with the confidence `bound.CONFIDENCE`: the plan relies on it."""
     seconds: float
     enough: bool
-    """Whether the power asked for is reached within the limits."""
+    """Whether the requested power is reached within the limits."""
 
 
 def plan(
@@ -83,16 +83,16 @@ def plan(
     """
     limits = bounds or Bounds()
     iterations = _iterations(components, costs, limits)
-    boot = components.boot + components.within(iterations)
+    boot = components.boot + components.variance_within(iterations)
     boot_cost = costs.boot + iterations * costs.iteration
     boots, cost = 1, boot_cost
     if components.layout is not None:
         of_layouts = bound.upper(components, iterations, math.inf)
-        boots = _clamped(_ratio(boot, of_layouts, costs.layout, boot_cost), limits.boots)
+        boots = _clamp(_ratio(boot, of_layouts, costs.layout, boot_cost), limits.boots)
         cost = costs.layout + boots * boot_cost
     sd = math.sqrt(bound.upper(components, iterations, boots))
-    needed = power.replicates_needed(effect, sd, alpha, aim=aim)
-    replicates = limits.replicates[1] if needed is None else _clamped(needed, limits.replicates)
+    needed = power.find_replicates(effect, sd, alpha, aim=aim)
+    replicates = limits.replicates[1] if needed is None else _clamp(needed, limits.replicates)
     reach = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, replicates - 1)) * sd / math.sqrt(replicates)
     return Plan(
         iterations=iterations,
@@ -102,7 +102,7 @@ def plan(
         effect=effect,
         power=float(power.power(effect, replicates, sd, alpha)),
         half_width=exp(reach) - 1,
-        noise=exp(math.sqrt(bound.estimated(components, iterations, boots))) - 1,
+        noise=exp(math.sqrt(bound.estimate_variance(components, iterations, boots))) - 1,
         noise_bound=exp(sd) - 1,
         seconds=replicates * cost,
         enough=needed is not None and needed <= limits.replicates[1],
@@ -125,6 +125,6 @@ def _ratio(variance: float, above: float, cost_above: float, cost: float) -> flo
     return math.sqrt(cost_above / cost * variance / above) if above > 0 else math.inf
 
 
-def _clamped(wanted: float, limits: tuple[int, int]) -> int:
+def _clamp(wanted: float, limits: tuple[int, int]) -> int:
     low, high = limits
     return high if wanted >= high else max(low, math.ceil(wanted))

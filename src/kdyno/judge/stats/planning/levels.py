@@ -1,7 +1,7 @@
-"""How much of the noise comes from where: components of variance of layouts, boots and iterations.
+"""The sources of the noise: components of variance of layouts, boots and iterations.
 
 Nested analysis of variance by its moments (Searle, Casella & McCulloch 1992, 3.4), after Kalibera & Jones (ISMM 2013);
-but of boots' medians, which are what the judge compares, where theirs is of means.
+but of boots' medians, which the judge compares, where theirs is of means.
 """
 
 from __future__ import annotations
@@ -20,21 +20,26 @@ Pair = tuple[Values, Values]
 
 
 class Components(Frozen):
-    """Variances of the log-ratio of two boots' medians, by the level that makes them; what comes out negative is 0."""
+    """Variances of the log-ratio of two boots' medians, by the level that makes them; negative estimates become 0."""
 
     layout: float | None
-    """Between layouts of one variant; None where fewer than two were measured: it is then part of nothing."""
+    """The variance between layouts of one variant; None if fewer than two were measured: it then belongs to no
+    component.
+    """
     boot: float
     medians: tuple[float, ...]
-    """What is added to it within boots if each has 1, 2, ... readings, up to the `iterations` of the pilot; empty where
-    each boot has a single reading: it is then part of `boot`."""
+    """The variance added within boots if each has 1, 2, ... readings, up to the `iterations` of the pilot; empty if
+    each boot has a single reading: it is then part of `boot`.
+    """
     layouts: int
     boots: int
     iterations: int
     """Readings of a boot, on (harmonic) average."""
 
-    def within(self, iterations: float) -> float:
-        """What is added within boots of so many readings; beyond those of the pilot it falls as their number grows."""
+    def variance_within(self, iterations: float) -> float:
+        """Return the variance added within boots of so many readings; beyond those of the pilot it falls as their
+        number grows.
+        """
         if not self.medians:
             return 0.0
         if iterations <= self.iterations:
@@ -45,8 +50,8 @@ class Components(Frozen):
 def components(nested: Sequence[Sequence[Pair]]) -> Components | None:
     """Return the components from pairs of boots, [layout][block].
 
-    Levels need not be balanced. What the two boots of a block share is in neither component. None with fewer than two
-    pairs in all, or without two in any layout.
+    Levels need not be balanced. The part that the two boots of a block share is in neither component. None with fewer
+    than two pairs in all, or without two in any layout.
     """
     pairs = [[pair for pair in layout if all(len(side) for side in pair)] for layout in nested]
     pairs = [layout for layout in pairs if layout]
@@ -57,7 +62,7 @@ def components(nested: Sequence[Sequence[Pair]]) -> Components | None:
     iterations = max(1, round(1 / float(np.mean([1 / len(side) for pair in every for side in pair]))))
     centres = [np.array([np.median(ours) - np.median(theirs) for ours, theirs in layout]) for layout in pairs]
     between = sum(float(((of_layout - of_layout.mean()) ** 2).sum()) for of_layout in centres) / df_boot
-    ours, theirs = (of_median(list(side), iterations) for side in zip(*every, strict=True))
+    ours, theirs = (median_variance(list(side), iterations) for side in zip(*every, strict=True))
     within = ours + theirs
     # what boots were seen to differ by holds for the pilot's readings, whatever is thought to be within them
     known = min(between, float(within[-1]))
@@ -77,8 +82,8 @@ def components(nested: Sequence[Sequence[Pair]]) -> Components | None:
     )
 
 
-def of_median(boots: Sequence[Values], most: int) -> Values:
-    """Variance of the median of 1, 2, ..., `most` readings around their boot; shape (most,).
+def median_variance(boots: Sequence[Values], most: int) -> Values:
+    """Return the variance of the median of 1, 2, ..., `most` readings around their boot; shape (most,).
 
     The exact bootstrap (Maritz & Jarrett 1978) of all boots' residuals: how often each of the sorted residuals is the
     median of so many drawn ones. In simulations it is right to 20 % for up to as many readings as a boot has.
@@ -94,7 +99,8 @@ def of_median(boots: Sequence[Values], most: int) -> Values:
 
 
 def _residuals(readings: Values) -> Values:
-    """Each one's distance from the median of the others, sorted all, in the size of distances from the truth.
+    """Return each reading's distance from the median of the others, all sorted, in the size of distances from the
+    truth.
 
     The median's distance from itself would be 0 in each boot: a peak amid the pool that readings don't have.
     """

@@ -1,4 +1,5 @@
-"""What a run of some size can see: by the rule of the judge, or, for planning, by the power of the t-test behind it.
+"""The effects that a run of some size can see: by the rule of the judge, or, for planning, by the power of the t-test
+behind it.
 
 Effects are fractions (0.01 is 1 %), taken on the log scale; `sd` is that of one replicate's log-ratio for a paired
 design, and of one value's logarithm in either group for an unpaired one.
@@ -19,7 +20,7 @@ from kdyno.judge.stats.detectable import detectable as by_rule
 from kdyno.judge.stats.estimate import POWER, Limits, exp
 
 MOST = 1_000_000
-"""Replicates that nobody runs."""
+"""The number of replicates that nobody exceeds."""
 
 NS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96)
 SHARES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
@@ -27,7 +28,7 @@ SHARES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
 
 
 class PowerPoint(Frozen):
-    """How surely an effect (a fraction) would be seen with n replicates."""
+    """The probability of seeing an effect (a fraction) with n replicates."""
 
     n: int
     effect: float
@@ -35,24 +36,24 @@ class PowerPoint(Frozen):
 
 
 class PowerCurve(Frozen):
-    """What a variant's comparison could have seen, given the spread that was found."""
+    """The effects that a variant's comparison could have seen, given the spread that was found."""
 
     variant: str
     n: int
     """Replicates of this run."""
     sd: float
-    """Of one paired log-ratio, or pooled over both groups."""
+    """The standard deviation of one paired log-ratio, or pooled over both groups."""
     detectable: tuple[PowerPoint, ...]
     """Smallest effect that is called different in 80 % of runs, over n."""
     power: tuple[PowerPoint, ...]
-    """How surely a run of this size calls effects different."""
+    """The probability with which a run of this size calls effects different."""
     blocks_needed: int | None
     """Replicates that see an effect of the size of the margin with a power of 80 %; None above a million, or for no
     margin."""
 
 
 def power(effect: ArrayLike, n: ArrayLike, sd: float, alpha: float, *, paired: bool = True) -> Values:
-    """Return how surely n replicates (of each group) give p < alpha for an effect; arrays broadcast."""
+    """Return the probability with which n replicates (of each group) give p < alpha for an effect; arrays broadcast."""
     log_effect, size = np.broadcast_arrays(np.log1p(np.asarray(effect, dtype=float)), np.asarray(n, dtype=float))
     if sd == 0:
         return np.where(log_effect == 0, alpha, 1.0)
@@ -66,8 +67,8 @@ def detectable(n: int, sd: float, limits: Limits, *, family: int = 1, paired: bo
     return by_rule(error, float(_df(n, paired)), limits, family=family) if error else 0.0
 
 
-def replicates_needed(effect: float, sd: float, alpha: float, *, aim: float = POWER, paired: bool = True) -> int | None:
-    """Return the fewest replicates that see an effect with the power aimed at; None above a million, or for none."""
+def find_replicates(effect: float, sd: float, alpha: float, *, aim: float = POWER, paired: bool = True) -> int | None:
+    """Return the fewest replicates that see an effect with the requested power; None above a million, or for none."""
     if effect == 0:
         return None
     low, high = 1, 2
@@ -85,7 +86,9 @@ def replicates_needed(effect: float, sd: float, alpha: float, *, aim: float = PO
 
 
 def curve(variant: str, n: int, sd: float, limits: Limits, *, family: int = 1, paired: bool = True) -> PowerCurve:
-    """Return what n >= 2 replicates with this spread could have seen, and what more of them would see."""
+    """Return the effects that n >= 2 replicates with this spread could have seen, and those that more of them would
+    see.
+    """
     sizes = sorted({*NS, n})
     error, df = _error(n, sd, paired), float(_df(n, paired))
     step = math.log1p(by_rule(error, df, limits, family=family))
@@ -102,7 +105,7 @@ def curve(variant: str, n: int, sd: float, limits: Limits, *, family: int = 1, p
             PowerPoint(n=n, effect=effect, power=chance)
             for effect, chance in zip(effects, chances(effects, error, df, limits, family=family), strict=True)
         ),
-        blocks_needed=replicates_needed(limits.margin, sd, limits.alpha / family, paired=paired),
+        blocks_needed=find_replicates(limits.margin, sd, limits.alpha / family, paired=paired),
     )
 
 
@@ -112,13 +115,13 @@ def _df(n: ArrayLike, paired: bool) -> Values:
 
 
 def _error(n: float, sd: float, paired: bool) -> float:
-    """Standard error of a log-ratio."""
+    """Return the standard error of a log-ratio."""
     return sd * math.sqrt((1 if paired else 2) / n)
 
 
 def _power(shift: Values | float, df: Values | float, alpha: float) -> Values:
-    """Power for an effect of so many standard errors."""
+    """Return the power for an effect of so many standard errors."""
     bound = -special.stdtrit(df, alpha / 2)
-    # far out the noncentral t comes out as not a number, where it is 0: nothing is left of the bound
+    # far out the noncentral t is not a number where it should be 0: nothing is left of the bound
     missed, other_way = (np.nan_to_num(special.nctdtr(df, shift, end), nan=0.0) for end in (bound, -bound))
     return np.clip(np.asarray(1 - missed + other_way, dtype=np.float64), 0.0, 1.0)

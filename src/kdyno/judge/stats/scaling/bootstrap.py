@@ -1,4 +1,4 @@
-"""Cases drawn with replacement: what the intervals of a fitted law are made of."""
+"""Cases drawn with replacement: the basis of the intervals of a fitted law."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Drawn = Literal["blocks", "layouts", "replicates"]
 
 @dataclass(frozen=True)
 class Resampled:
-    """Bootstrap draws: means of ln X and how many values they are of, both of shape (draws, k)."""
+    """Bootstrap draws: means of ln X and the number of their values, both of shape (draws, k)."""
 
     logs: Array
     counts: Array
@@ -35,7 +35,7 @@ class Resampled:
 
 
 def drawn_cases(levels: Sequence[Level]) -> tuple[Drawn, list[Labels] | None]:
-    """What the bootstrap draws, and the label of each value; None where values don't belong together."""
+    """Return the unit that the bootstrap draws, and the label of each value; None if values don't belong together."""
     layouts = [level.sample.clusters for level in levels if level.sample.clusters is not None]
     if len(layouts) == len(levels) and len(np.unique(np.concatenate(layouts))) > 1:
         return "layouts", layouts
@@ -45,8 +45,8 @@ def drawn_cases(levels: Sequence[Level]) -> tuple[Drawn, list[Labels] | None]:
     return "replicates", None
 
 
-def why_no_interval(levels: Sequence[Level], labels: list[Labels] | None, drawn: str) -> str:
-    """Why no bootstrap can be had; empty if it can."""
+def no_interval_reason(levels: Sequence[Level], labels: list[Labels] | None, drawn: str) -> str:
+    """Return why there can be no bootstrap; empty if there can."""
     if all(np.ptp(level.sample.values) == 0 for level in levels) and any(
         len(level.sample.values) > 1 for level in levels
     ):
@@ -56,7 +56,7 @@ def why_no_interval(levels: Sequence[Level], labels: list[Labels] | None, drawn:
         return f"{units} {drawn} are too few for a bootstrap: it needs {FEWEST}" if units < FEWEST else ""
     lone = [str(level.n) for level in levels if len(level.sample.values) < 2]
     if lone:
-        return f"only one value at n = {', '.join(lone)}: nothing says how it spreads"
+        return f"only one value at n = {', '.join(lone)}: its spread is unknown"
     spare = sum(len(level.sample.values) - 1 for level in levels)
     if spare < FEWEST:
         return f"{spare + len(levels)} values at {len(levels)} n are too few for a bootstrap"
@@ -81,9 +81,9 @@ def resample(
         return Resampled(means, counts, _tail(math.sqrt(values / (values - k)), values - k))
     units = np.unique(np.concatenate(labels))
     sums, sizes = np.zeros((len(units), k)), np.zeros((len(units), k))
-    for place, (own, of) in enumerate(zip(logs, labels, strict=True)):
-        np.add.at(sums[:, place], np.searchsorted(units, of), own)
-        np.add.at(sizes[:, place], np.searchsorted(units, of), 1)
+    for place, (own, own_labels) in enumerate(zip(logs, labels, strict=True)):
+        np.add.at(sums[:, place], np.searchsorted(units, own_labels), own)
+        np.add.at(sizes[:, place], np.searchsorted(units, own_labels), 1)
     times = random.multinomial(len(units), np.full(len(units), 1 / len(units)), draws).astype(np.float64)
     counts = times @ sizes
     means = np.divide(times @ sums, counts, out=np.zeros_like(counts), where=counts > 0)
@@ -91,5 +91,5 @@ def resample(
 
 
 def _tail(factor: float, df: int) -> float:
-    """The share of draws beyond an end: that of the normal distribution beyond factor · t."""
+    """Return the share of draws beyond an end: that of the normal distribution beyond factor · t."""
     return float(special.ndtr(-factor * special.stdtrit(df, (1 + CONFIDENCE) / 2)))

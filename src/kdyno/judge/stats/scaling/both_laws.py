@@ -1,4 +1,4 @@
-"""The scaling of one workload: what was measured, both laws, and which describes it better."""
+"""The scaling of one workload: the measurements, both laws, and the law that describes them better."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import numpy as np
 
 from kdyno.base.frozen import Frozen
 from kdyno.judge.stats.estimate import CONFIDENCE
-from kdyno.judge.stats.scaling.bootstrap import DRAWS, SEED, Drawn, drawn_cases, resample, why_no_interval
+from kdyno.judge.stats.scaling.bootstrap import DRAWS, SEED, Drawn, drawn_cases, no_interval_reason, resample
 from kdyno.judge.stats.scaling.fit import fit_law
 from kdyno.judge.stats.scaling.laws import NEEDED, TITLES, Fit, Law
 from kdyno.judge.stats.scaling.least_squares import Data
 from kdyno.judge.stats.scaling.levels import Level, Point, points_of, require_usable
 
 TOLD_APART = 2.0
-"""Models whose AICc differs by less are not told apart (Burnham and Anderson, 2002)."""
+"""Models whose AICc differs by less are not distinguished (Burnham and Anderson, 2002)."""
 
 
 class Scaling(Frozen):
-    """The scaling of one workload: what was measured, and both laws."""
+    """The scaling of one workload: the measurements, and both laws."""
 
     confidence: float
     points: tuple[Point, ...]
     drawn: Drawn
-    """What the bootstrap draws."""
+    """The unit that the bootstrap draws."""
     amdahl: Fit | None
     no_amdahl: str
     """Why it can't be fitted; empty if it is."""
@@ -33,7 +33,7 @@ class Scaling(Frozen):
     aicc_gain: float | None
     """AICc of Amdahl's law less that of the USL: above 0 the USL is the better description. None if not known."""
     better: Law | None
-    """None where they aren't told apart."""
+    """The better law; None if they can't be distinguished."""
 
     @property
     def fits(self) -> tuple[Fit, ...]:
@@ -43,18 +43,18 @@ class Scaling(Frozen):
 def scaling(levels: Sequence[Level], largest: int | None = None, draws: int = DRAWS, seed: int = SEED) -> Scaling:
     """Fit both laws. `largest`: also predict up to this n; predictions beyond the measured range are marked.
 
-    Raises NoThroughput, NoSuchCount, NotAscending and UnusableThroughput.
+    Raise NoThroughput, NoSuchCount, NotAscending and UnusableThroughput.
     """
     require_usable(levels)
     drawn, labels = drawn_cases(levels)
-    data = Data.of(levels)
-    no_interval = why_no_interval(levels, labels, drawn)
+    data = Data.from_levels(levels)
+    no_interval = no_interval_reason(levels, labels, drawn)
     resampled = None if no_interval else resample(levels, labels, draws, np.random.default_rng(seed))
     fits: dict[Law, Fit] = {}
     reasons: dict[Law, str] = {"amdahl": "", "usl": ""}
     for law, needed in NEEDED.items():
         if len(levels) < needed:
-            reasons[law] = f"{TITLES[law]} needs {needed} different n, and there {_are(len(levels))}"
+            reasons[law] = f"{TITLES[law]} needs {needed} different n, and there {_number_phrase(len(levels))}"
         else:
             fits[law] = fit_law(law, data, resampled, no_interval, max(largest or 0, levels[-1].n))
     amdahl, usl = fits.get("amdahl"), fits.get("usl")
@@ -72,5 +72,5 @@ def scaling(levels: Sequence[Level], largest: int | None = None, draws: int = DR
     )
 
 
-def _are(count: int) -> str:
+def _number_phrase(count: int) -> str:
     return f"are {count}" if count > 1 else "is one"

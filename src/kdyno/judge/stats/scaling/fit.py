@@ -1,4 +1,4 @@
-"""One law with all that is said of it: parameters, intervals, the peak, and a curve to draw."""
+"""The fit of one law: parameters, intervals, the peak, and a curve to draw."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Refits:
-    """What the draws of the bootstrap give: X1, shape (draws,), and a and b, shape (draws, p)."""
+    """The results of the bootstrap's draws: X1, shape (draws,), and a and b, shape (draws, p)."""
 
     singles: Array
     values: Array
     tail: float
 
     def ends(self, drawn: Array) -> tuple[float, float]:
-        """The ends of the interval of what was computed for each draw."""
+        """Return the ends of the interval of a quantity that was computed for each draw."""
         low, high = np.quantile(drawn, [self.tail, 1 - self.tail], method="nearest")
         return float(low), float(high)
 
@@ -70,7 +70,7 @@ def fit_law(law: Law, data: Data, resampled: Resampled | None, no_interval: str,
 
 
 def _refits(basis: Array, scales: Array, upper: Array, scaled: Array, n: Array, resampled: Resampled) -> _Refits:
-    """The law fitted to every draw that has enough different n."""
+    """Return the law fitted to every draw that has enough different n."""
     enough = (resampled.counts > 0).sum(axis=1) > len(basis)
     logs, counts = resampled.logs[enough] - np.log(n), resampled.counts[enough]
     start = np.minimum(np.maximum(scaled, 1e-2), upper)
@@ -90,13 +90,13 @@ def _prediction(n: int, single: float, values: Array, refits: _Refits | None, da
 
 
 def _process_counts(data: Data, largest: int) -> list[int]:
-    """The n at which a curve is given: all that were measured, the end, and what a smooth line needs between."""
+    """Return the n of a curve's points: all that were measured, the end, and those that a smooth line needs between."""
     between = np.rint(np.geomspace(data.n[0], max(largest, data.n[-1]), MOST_DRAWN)).astype(int).tolist()
     return sorted({*between, *data.n.astype(int).tolist()})
 
 
 def _peak(values: Array, refits: _Refits | None, data: Data) -> Peak | None:
-    """None where throughput never falls."""
+    """Return the peak; None if throughput never falls."""
     peak = float(peaks_of(values[None])[0])
     if math.isinf(peak):
         return None

@@ -2,10 +2,10 @@
 
     X(n) = X1 · n / (1 + a (n - 1) + b n (n - 1))
 
-a is contention, the part of the work done one after the other; b is coherency, what each pair of processes costs
+a is contention, the part of the work done one after the other; b is coherency, the cost of each pair of processes
 (Gunther, "Guerrilla Capacity Planning", 2007). Amdahl's law (1967) is b = 0, and a is then the serial fraction s <= 1.
 
-What is fitted is ln X, by least squares, and every replicate weighs alike. Intervals are from a bootstrap of cases:
+The fit is of ln X, by least squares, and all replicates have equal weights. Intervals are from a bootstrap of cases:
 whole blocks are drawn where blocks (or layouts) are known, else replicates within each n.
 """
 
@@ -34,23 +34,23 @@ class Parameter(Frozen):
 
     value: float
     low: float | None
-    """None where there is no interval: see `Fit.no_interval`."""
+    """None if there is no interval: see `Fit.no_interval`."""
     high: float | None
     bound: Bound
     """Whether the value is the lowest or highest that the law allows: the data may want it beyond."""
 
 
 class Peak(Frozen):
-    """Where throughput is greatest; 1 where it falls from the first process on."""
+    """The n of the greatest throughput; 1 if it falls from the first process on."""
 
     n: float
     low: float | None
     high: float | None
-    """None where there is no interval, and where `open`."""
+    """None if there is no interval, and if `open`."""
     open: bool
     """Whether the interval has no upper end: throughput may never fall."""
     extrapolated: bool
-    """Whether it lies beyond what was measured."""
+    """Whether it lies beyond the measured n."""
 
 
 class Prediction(Frozen):
@@ -61,44 +61,45 @@ class Prediction(Frozen):
     low: float | None
     high: float | None
     extrapolated: bool
-    """Whether n is beyond what was measured."""
+    """Whether n is beyond the measured range."""
 
 
 class Fit(Frozen):
-    """One law, fitted."""
+    """The fit of one law."""
 
     law: Law
     single: Parameter
-    """X1, the throughput of one process; extrapolated where `smallest` isn't 1."""
+    """X1, the throughput of one process; extrapolated if `smallest` isn't 1."""
     contention: Parameter
-    """a; of Amdahl's law the serial fraction s."""
+    """The parameter a; the serial fraction s of Amdahl's law."""
     coherency: Parameter | None
-    """b; None for Amdahl's law."""
+    """The parameter b; None for Amdahl's law."""
     peak: Peak | None
-    """None where throughput never falls: b = 0."""
+    """None if throughput never falls: b = 0."""
     smallest: int
     """The range of n that was measured."""
     largest: int
     residual_sd: float
-    """Standard deviation of ln(measured / fitted), without what blocks share: 0.01 is about 1 %."""
+    """Standard deviation of ln(measured / fitted), without the part that blocks share: 0.01 is about 1 %."""
     misfit_p: float | None
-    """Of the hypothesis that the curve goes through the true means (lack-of-fit F test). None where n takes no more
-    values than the law has parameters, or where nothing is known of the spread at one n."""
+    """The p of the hypothesis that the curve goes through the true means (lack-of-fit F test). None if n takes no more
+    values than the law has parameters, or if the spread at one n is unknown.
+    """
     aicc: float | None
     """Akaike's criterion, corrected for few values; less is better. None for an exact fit, and for too few values."""
     no_interval: str
     """Why there are no intervals; empty if there are."""
     curve: tuple[Prediction, ...]
-    """Over the measured range, and beyond it up to where it was asked for."""
+    """Points over the measured range, and beyond it up to the requested n."""
 
     def at(self, n: float) -> float:
-        """The throughput that the law gives for n; see `knows` for whether that was measured near."""
+        """Return the throughput that the law gives for n; `knows` says whether that is near the measured ones."""
         return float(
             curve_at(n, self.single.value, self.contention.value, self.coherency.value if self.coherency else 0)
         )
 
     def knows(self, n: float) -> bool:
-        """Whether n lies within what was measured; anything else is an extrapolation."""
+        """Return whether n lies within the measured range; anything else is an extrapolation."""
         return self.smallest <= n <= self.largest
 
 
@@ -107,7 +108,9 @@ def curve_at(n: float, single: Array | float, a: Array | float, b: Array | float
 
 
 def peaks_of(values: Array) -> Array:
-    """n* = sqrt((1 - a) / b), at least 1; infinite for b = 0, unless a says that throughput falls from the first on."""
+    """Return n* = sqrt((1 - a) / b), at least 1; infinite for b = 0, unless a says that throughput falls from the first
+    on.
+    """
     a, b = values.T
     with np.errstate(divide="ignore", invalid="ignore"):
         peaks = np.sqrt(np.maximum(1 - a, 0) / b)

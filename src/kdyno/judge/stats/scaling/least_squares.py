@@ -14,29 +14,29 @@ from kdyno.judge.stats.scaling.laws import Bound, Law
 from kdyno.judge.stats.scaling.levels import Level, orders_of_blocks
 
 ON_BOUND = 1e-9
-"""So near to a bound, as a fraction of what parameters can do at the largest n, a parameter is on it."""
+"""A parameter is on its bound if it is this near, as a fraction of its effect at the largest n."""
 EXACT = 1e-20
-"""Squares of ln X per value below which a curve fits exactly: what rounding in doubles leaves."""
+"""Squares of ln X per value below which a curve fits exactly: the rounding of doubles leaves that much."""
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Data:
-    """Everything that a fit is made of, whatever the law; arrays of shape (k,), k the number of different n."""
+    """The input of a fit, whatever the law; arrays of shape (k,), k the number of different n."""
 
     n: Array
     counts: Array
-    """Replicates."""
+    """Numbers of replicates."""
     logs: Array
     """Means of ln X."""
     pure: float
-    """Sum of squares of ln X around these means, without what blocks share."""
+    """Sum of squares of ln X around these means, without the part that blocks share."""
     pure_df: int
-    """Its degrees of freedom."""
+    """The degrees of freedom of it."""
 
     @classmethod
-    def of(cls, levels: Sequence[Level]) -> Data:
+    def from_levels(cls, levels: Sequence[Level]) -> Data:
         logs = [np.log(level.sample.values) for level in levels]
         means = np.array([_mean(own) for own in logs])
         pure = float(sum(((own - mean) ** 2).sum() for own, mean in zip(logs, means, strict=True)))
@@ -56,19 +56,19 @@ class Data:
 
 
 def basis_of(law: Law, n: Array) -> tuple[Array, Array]:
-    """n - 1 and n (n - 1), scaled so that the largest is 1, shape (p, k); and what they were divided by, shape (p,)."""
+    """Return n - 1 and n (n - 1), scaled so that the largest is 1, shape (p, k); and the scales, shape (p,)."""
     rows = np.array([n - 1, n * (n - 1)] if law == "usl" else [n - 1])
     scales = rows[:, -1]
     return rows / scales[:, None], scales
 
 
 def least_squares(basis: Array, logs: Array, counts: Array, upper: Array) -> tuple[Array, list[Bound]]:
-    """The scaled parameters, and which of them are on a bound; the best from two starts."""
+    """Return the scaled parameters, and which of them are on a bound; the best from two starts."""
     roots = np.sqrt(counts)
 
     def residuals(parameters: Array) -> Array:
-        left = logs + np.log1p(parameters[1:] @ basis) - parameters[0]
-        return np.asarray(roots * left, dtype=np.float64)
+        rest = logs + np.log1p(parameters[1:] @ basis) - parameters[0]
+        return np.asarray(roots * rest, dtype=np.float64)
 
     def slopes(parameters: Array) -> Array:
         divisors = 1 + parameters[1:] @ basis
@@ -102,22 +102,23 @@ def least_squares(basis: Array, logs: Array, counts: Array, upper: Array) -> tup
 
 
 def constants(basis: Array, logs: Array, counts: Array, parameters: Array) -> Array:
-    """ln X1 of each draw: the weighted mean of what the law leaves over."""
-    left = logs + np.log1p(parameters @ basis)
-    return np.asarray((counts * left).sum(axis=1) / counts.sum(axis=1), dtype=np.float64)
+    """Return ln X1 of each draw: the weighted mean of the law's residuals."""
+    rest = logs + np.log1p(parameters @ basis)
+    return np.asarray((counts * rest).sum(axis=1) / counts.sum(axis=1), dtype=np.float64)
 
 
 def quality(data: Data, missed: float, parameters: int) -> tuple[float, float | None, float | None]:
-    """The residual spread, the p of a lack-of-fit F test, and AICc. `missed`: weighted squares of means off the curve.
+    """Return the residual spread, the p of a lack-of-fit F test, and AICc. `missed`: weighted squares of means off the
+    curve.
 
-    What blocks share is no residual: it is taken out, and its degrees of freedom with it.
+    The part that blocks share is not a residual: it is taken out, together with its degrees of freedom.
     """
     levels = len(data.n)
-    left = data.pure_df + levels - parameters
+    residual_df = data.pure_df + levels - parameters
     total = data.pure + missed
     if total <= EXACT * (levels + data.pure_df):
         return 0.0, None, None
-    residual_sd = math.sqrt(total / left) if left else 0.0
+    residual_sd = math.sqrt(total / residual_df) if residual_df else 0.0
     misfit_p = None
     if levels > parameters and data.pure_df and data.pure > 0:
         ratio = missed / (levels - parameters) / (data.pure / data.pure_df)
@@ -129,5 +130,5 @@ def quality(data: Data, missed: float, parameters: int) -> tuple[float, float | 
 
 
 def _mean(logs: Array) -> float:
-    """numpy's mean of equal numbers may differ from them."""
+    """Return the mean of equal numbers exactly: numpy's may differ from them."""
     return float(logs[0]) if logs.min() == logs.max() else float(logs.mean())

@@ -1,4 +1,4 @@
-"""What throughput was measured at each number of processes."""
+"""The measured throughput at each number of processes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class UnusableThroughput(UserError):
 
 class NoThroughput(UserError):
     message = "no throughput at {where}"
-    hint = "every n needs at least one value"
+    hint = "give at least one value for every n"
 
 
 @dataclass(frozen=True)
@@ -46,21 +46,21 @@ class Level:
 
     n: int
     sample: Sample
-    """Throughputs: work per time, finite and positive. Blocks or layouts say what was measured together."""
+    """Throughputs: work per time, finite and positive. Blocks or layouts show which were measured together."""
 
 
 class Point(Frozen):
-    """What was measured at one n."""
+    """The measurements at one n."""
 
     n: int
     replicates: int
     throughput: float
     """The geometric mean."""
     low: float | None
-    """Ends of its interval, by t of the logarithms. None for one replicate, or where all agree exactly."""
+    """Ends of its interval, by t of the logarithms. None for one replicate, or if all agree exactly."""
     high: float | None
     speedup: float | None
-    """Throughput over that of n = 1; within blocks where these are known. None where n = 1 wasn't measured."""
+    """Throughput over that of n = 1; within blocks if these are known. None if n = 1 wasn't measured."""
     speedup_low: float | None
     speedup_high: float | None
     efficiency: float | None
@@ -86,12 +86,12 @@ def require_usable(levels: Sequence[Level]) -> None:
 
 
 def ratio_of(level: Level, base: Level) -> tuple[float, float | None, float | None]:
-    """Throughput over another one's, with the ends of its interval: within blocks where both have them."""
+    """Return throughput over another one's, with the ends of its interval: within blocks if both have them."""
     observed = Observations("", "", "higher", "", {"level": level.sample, "base": base.sample})
     contrast = contrast_of(observed, "level", "base")
     if contrast is None:  # not one block has both
         logs = [np.log(sample.values) for sample in (level.sample, base.sample)]
-        return _interval(logratio.of_groups(logs[0], logs[1]))
+        return _interval(logratio.log_ratio_of_groups(logs[0], logs[1]))
     return _interval(log_ratio(contrast))
 
 
@@ -99,7 +99,7 @@ def points_of(levels: Sequence[Level]) -> tuple[Point, ...]:
     base = levels[0] if levels[0].n == 1 else None
     points = []
     for level in levels:
-        throughput, low, high = _interval(logratio.of_differences(np.log(level.sample.values)))
+        throughput, low, high = _interval(logratio.log_ratio_of_differences(np.log(level.sample.values)))
         speedup = None if base is None else (1.0, None, None) if level is base else ratio_of(level, base)
         points.append(
             Point(
@@ -125,7 +125,9 @@ def _interval(ratio: LogRatio) -> tuple[float, float | None, float | None]:
 
 
 def orders_of_blocks(levels: Sequence[Level]) -> list[Labels] | None:
-    """What sorts the values of each n by block; None unless every block has exactly one value of every n."""
+    """Return the indices that sort the values of each n by block; None unless every block has exactly one value of
+    every n.
+    """
     blocks = [level.sample.blocks for level in levels if level.sample.blocks is not None]
     if len(blocks) < len(levels) or len(levels) < 2 or len(blocks[0]) < 2:
         return None

@@ -1,4 +1,4 @@
-"""Least squares for many curves at once: what a bootstrap of `scaling` needs thousands of times.
+"""Least squares for many curves at once: a bootstrap of `scaling` needs thousands of them.
 
 scipy.optimize.least_squares fits one curve in milliseconds; here the same problem is solved for all draws together, by
 Levenberg and Marquardt's method with bounds (projected steps; a parameter on a bound moves only inwards).
@@ -15,7 +15,7 @@ MOST_STEPS = 100
 DAMPING = 1e-3
 LEAST_DAMPING, LARGEST_DAMPING = 1e-12, 1e10
 LEAST_STEP = 1e-6
-"""Relative to 1 + the parameter; what is left after it is far below what draws differ by."""
+"""The tolerance relative to 1 + the parameter; the error left is far below the differences of draws."""
 
 
 def solve(basis: Array, logs: Array, weights: Array, start: Array, upper: Array) -> Array:
@@ -26,14 +26,14 @@ def solve(basis: Array, logs: Array, weights: Array, start: Array, upper: Array)
     """
     parameters = np.tile(start, (len(logs), 1))
     damping = np.full(len(logs), DAMPING)
-    residuals, slopes = _linearised(basis, logs, weights, parameters)
+    residuals, slopes = _linearise(basis, logs, weights, parameters)
     costs = (weights * residuals**2).sum(axis=1)
     moving = np.arange(len(logs))
     for _ in range(MOST_STEPS):
         steps = _steps(residuals[moving], slopes[moving], weights[moving], parameters[moving], damping[moving], upper)
         tried = np.clip(parameters[moving] + steps, 0, upper)
         moved = tried - parameters[moving]
-        new_residuals, new_slopes = _linearised(basis, logs[moving], weights[moving], tried)
+        new_residuals, new_slopes = _linearise(basis, logs[moving], weights[moving], tried)
         new_costs = (weights[moving] * new_residuals**2).sum(axis=1)
         better = new_costs < costs[moving]
         taken = moving[better]
@@ -47,22 +47,22 @@ def solve(basis: Array, logs: Array, weights: Array, start: Array, upper: Array)
     return parameters
 
 
-def _linearised(basis: Array, logs: Array, weights: Array, parameters: Array) -> tuple[Array, Array]:
-    """Residuals, shape (draws, k), and their derivatives, shape (draws, p, k), both without the constant c."""
+def _linearise(basis: Array, logs: Array, weights: Array, parameters: Array) -> tuple[Array, Array]:
+    """Return residuals, shape (draws, k), and their derivatives, shape (draws, p, k), both without the constant c."""
     divisors = 1 + parameters @ basis
     return (
-        _centred(logs + np.log(divisors), weights),
-        _centred(basis[None, :, :] / divisors[:, None, :], weights[:, None, :]),
+        _centre(logs + np.log(divisors), weights),
+        _centre(basis[None, :, :] / divisors[:, None, :], weights[:, None, :]),
     )
 
 
-def _centred(values: Array, weights: Array) -> Array:
+def _centre(values: Array, weights: Array) -> Array:
     means = (weights * values).sum(axis=-1, keepdims=True) / weights.sum(axis=-1, keepdims=True)
     return np.asarray(values - means, dtype=np.float64)
 
 
 def _steps(residuals: Array, slopes: Array, weights: Array, parameters: Array, damping: Array, upper: Array) -> Array:
-    """Where each draw goes from here; 0 for parameters that are on a bound and would leave it."""
+    """Return the next step of each draw; 0 for parameters that are on a bound and would leave it."""
     weighted = slopes * weights[:, None, :]
     gradient = (weighted * residuals[:, None, :]).sum(axis=-1)
     curvature = weighted @ slopes.transpose(0, 2, 1)

@@ -8,12 +8,12 @@ from kdyno.measure.readers.errors import Broken
 from kdyno.measure.readers.readings import ONE_PROCESS, ProgramOutput, Series, positive
 from kdyno.measure.readers.sheet import grids, is_printed_number, refusal, shape_of
 from kdyno.measure.readers.source import Source
-from kdyno.measure.readers.units import shown
+from kdyno.measure.readers.units import format_unit
 
 TITLE = "criterion's raw.csv"
 _NAME = ("group", "function", "value")
 _TOTALS = {"sample_measured_value", "sample_time_nanos"}
-"""The column of a sample's total, the second in criterion 0.2, where it has no unit beside it."""
+"""The column of a sample's total: the second in criterion 0.2, which has no column of units."""
 _COUNT = "iteration_count"
 
 
@@ -24,8 +24,9 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """A value is the time of one iteration, on average over its sample. Several files written one after the other into
-    one are read. Raises Broken, BadValue and what a table can be refused for."""
+    """Read values that are each the time of one iteration, on average over its sample. Several files that were written
+    into one, one after the other, are read. Raise Broken, BadValue and the errors of a table.
+    """
     header = shape_of(source).header
     total = next((name for name in header if name in _TOTALS), "sample_measured_value")
     missing = [name for name in (*_NAME, total, _COUNT) if name not in header]
@@ -42,7 +43,7 @@ def read(source: Source) -> ProgramOutput:
                 raise refusal(source.shown, row.line, name, text, text)
         benchmark = "/".join(filter(None, (row.cells[place[name]] for name in _NAME)))
         unit = row.cells[place["unit"]] if "unit" in place else "ns"
-        values[benchmark, shown(unit)].append(float(row.cells[place[total]]) / float(row.cells[place[_COUNT]]))
+        values[benchmark, format_unit(unit)].append(float(row.cells[place[total]]) / float(row.cells[place[_COUNT]]))
     series = [Series(benchmark, unit, tuple(times)) for (benchmark, unit), times in values.items()]
     usable, unusable = positive(series)
     return ProgramOutput(usable, (*unusable, ONE_PROCESS))

@@ -1,4 +1,4 @@
-"""CSV with one value a row: read into columns by pandas, which does millions of rows in seconds."""
+"""CSV with one value a row, read into columns by pandas, which does millions of rows in seconds."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from kdyno.base.errors import UserError
 from kdyno.measure.readers import units
 from kdyno.measure.readers.cells import Cell, cell_of
 from kdyno.measure.readers.errors import AllMissing, Broken, EmptyCell, ManyVariants, NoRows, TooLarge
-from kdyno.measure.readers.frames import joined
+from kdyno.measure.readers.frames import join_tables
 from kdyno.measure.readers.numerals import MISSING_SPELLINGS, Decimal, is_missing, plain
 from kdyno.measure.readers.readings import LEFT, Frame, LongTable
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.roles import FACTORS, NUMBERING, Roles, find_roles, folded
+from kdyno.measure.readers.roles import FACTORS, NUMBERING, Roles, find_roles, fold_name
 from kdyno.measure.readers.sheet import LARGEST, LEAST, LONGEST_FIELD, Shape, is_number, refusal, rows, shape_of
 from kdyno.measure.readers.source import Source
 
@@ -29,15 +29,15 @@ MOST_ROWS = 10_000_000
 CHUNK = 1 << 18
 """Rows that are held as text."""
 MOST_LEVELS = 2000
-"""A column without a role that has more values than this is no factor."""
+"""A column without a role that has more values than this is not a factor."""
 MOST_LEFT = 100
 """Columns without a role that are looked at."""
 
 
 def read(source: Source, request: JudgeRequest) -> LongTable:
-    """Read one file. Without a column for the variant, all of it is one variant, named as the file.
+    """Read one file. Without a column for the variant, the whole file is one variant with the file's name.
 
-    Raises NoHeader, NoRows, NoColumn, NoSuchColumn, RaggedRow, HugeField, BadValue, EmptyCell, ManyVariants and
+    Raise NoHeader, NoRows, NoColumn, NoSuchColumn, RaggedRow, HugeField, BadValue, EmptyCell, ManyVariants and
     TooLarge.
     """
     shape = shape_of(source)
@@ -60,7 +60,7 @@ def read(source: Source, request: JudgeRequest) -> LongTable:
         if "variant" not in part:
             part["variant"] = pd.Categorical.from_codes(np.zeros(len(part), np.int8), [source.name])
         if "unit" not in part:
-            unit = own_units.get(column) or request.unit or units.of_column(column)
+            unit = own_units.get(column) or request.unit or units.unit_of_column(column)
             part["unit"] = pd.Categorical.from_codes(np.zeros(len(part), np.int8), [unit])
         part["benchmark"] = _benchmark(part, column, len(roles.values) > 1)
         if len(empty := part[part["value"].isna()]):
@@ -69,7 +69,7 @@ def read(source: Source, request: JudgeRequest) -> LongTable:
             if part.empty:
                 raise AllMissing(file=source.shown, column=column)
         parts.append(part)
-    whole = joined(parts)
+    whole = join_tables(parts)
     for role, most in MOST.items():
         if len(whole[role].cat.categories) > most:
             name = roles.columns.get(role, role)
@@ -82,24 +82,28 @@ def _notes(shape: Shape) -> tuple[str, ...]:
     if not unclear:
         return ()
     other = "," if mark == "." else "."
-    return (f"{unclear} was read as {plain(unclear, mark)}; --decimal {other} reads it otherwise",)
+    return (f"{unclear} was read as {plain(unclear, mark)}; --decimal {other} reads it the other way",)
 
 
 def _looked_at(shape: Shape, roles: Roles) -> tuple[str, ...]:
-    """The columns without a role that may be factors, by their names and first rows: fractions are measured."""
+    """Return the columns without a role that may be factors, by their names and first rows: fractions are
+    measurements.
+    """
     place = {name: index for index, name in enumerate(shape.header)}
     columns = []
     for name in roles.unused:
-        if folded(name) in NUMBERING:
+        if fold_name(name) in NUMBERING:
             continue
         cells = [row[place[name]].replace(shape.decimal.mark, ".") for row in shape.first if place[name] < len(row)]
-        if folded(name) in FACTORS or not any(is_number(cell) and not cell.strip("+-").isdecimal() for cell in cells):
+        if fold_name(name) in FACTORS or not any(
+            is_number(cell) and not cell.strip("+-").isdecimal() for cell in cells
+        ):
             columns.append(name)
-    return tuple(sorted(columns, key=lambda name: folded(name) not in FACTORS)[:MOST_LEFT])
+    return tuple(sorted(columns, key=lambda name: fold_name(name) not in FACTORS)[:MOST_LEFT])
 
 
 def _frame(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str]) -> tuple[Frame, Mapping[str, str]]:
-    """The columns that have a role, and those `looked_at` that have few values; and the units beside the values.
+    """Return the columns that have a role, and those `looked_at` that have few values; and the units with the values.
 
     Values that aren't plain numbers, such as `1,079.5` or `5.84 s`, are read as text first, which takes longer.
     """
@@ -113,7 +117,7 @@ def _frame(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str])
         cells = [None if is_missing(text) else cell_of(text, shape.decimal.mark) for text in texts]
         written = dict.fromkeys(cell.unit for cell in cells if cell and cell.kind == "value")
         if any(_is_bad(text, cell) for text, cell in zip(texts, cells, strict=True)) or len(written) > 1:
-            raise _bad(source, shape, roles, "its values are in several units")
+            raise _locate_fault(source, shape, roles, "its values are in several units")
         numbers = np.array([float(cell.mean) if cell else np.nan for cell in cells])
         codes = table[name].cat.codes.to_numpy()
         table[name] = np.where(codes < 0, np.nan, numbers[codes])
@@ -126,13 +130,13 @@ class _NotPlain(Exception):
 
 
 def _is_bad(text: str, cell: Cell | None) -> bool:
-    """Whether a cell has something else than a measurement, or nothing."""
+    """Return whether a cell has content that is not a measurement, or is empty."""
     return not is_missing(text) and (cell is None or cell.kind != "value" or bool(cell.sd))
 
 
 def _columns(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str], *, as_text: bool = False) -> Frame:
-    """Read chunk by chunk: text as such is large, and as categories `6.10` would be 6.1. Raises _NotPlain."""
-    named = _named(roles)
+    """Read chunk by chunk: plain text takes much memory, and among categories `6.10` would be 6.1. Raise _NotPlain."""
+    named = _required_columns(roles)
     texts = list(dict.fromkeys((*named, *looked_at, *(roles.values if as_text else ()))))
     kinds: dict[str, Any] = {**dict.fromkeys(roles.values, np.float64), **dict.fromkeys(texts, str)}
     try:
@@ -167,15 +171,17 @@ def _columns(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str
                     raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows")
     except pd.errors.EmptyDataError as error:
         raise NoRows(file=source.shown) from error
-    except (ValueError, pd.errors.ParserWarning) as error:  # of which ParserError is one
+    except (ValueError, pd.errors.ParserWarning) as error:  # the base class of ParserError
         if not as_text and type(error) is ValueError:
             raise _NotPlain from None
-        raise _bad(source, shape, roles, "a quote is never closed: the one that opens in line {line}") from error
-    return joined([part[list(kinds)] for part in parts])
+        raise _locate_fault(
+            source, shape, roles, "a quote is never closed: the one that opens in line {line}"
+        ) from error
+    return join_tables([part[list(kinds)] for part in parts])
 
 
-def _named(roles: Roles) -> list[str]:
-    """The columns that must have something in every row, beside the values."""
+def _required_columns(roles: Roles) -> list[str]:
+    """Return the columns that must have a value in every row, besides the measurements."""
     return list(dict.fromkeys((*roles.columns.values(), *roles.further)))
 
 
@@ -190,13 +196,13 @@ def _require_good(source: Source, shape: Shape, roles: Roles, table: Frame) -> N
         for name in texts
     )
     if not (values and names and short):
-        raise _bad(source, shape, roles, "a value or a name in it is not one, but no line shows which")
+        raise _locate_fault(source, shape, roles, "a value or a name in it is invalid, but no line shows which")
 
 
-def _bad(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
-    """Go through a file that has something wrong in it, for an error that names line and column.
+def _locate_fault(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
+    """Go through a faulty file, and return an error that names line and column.
 
-    Raises RaggedRow and HugeField itself. `why` is what an error says that finds nothing; `{line}` is where the last
+    Raise RaggedRow and HugeField directly. `why` is the reason if no fault is found; `{line}` in it is where the last
     row begins.
     """
     end = begin = shape.above + 1
@@ -222,7 +228,7 @@ def _is_good(text: str, cell: Cell | None) -> bool:
 
 
 def _benchmark(part: Frame, column: str, several: bool) -> Any:
-    """The benchmark of every row; several value columns are several benchmarks."""
+    """Return the benchmark of every row; several value columns are several benchmarks."""
     if "benchmark" not in part:
         return pd.Categorical.from_codes(np.zeros(len(part), np.int8), [column])
     if several:

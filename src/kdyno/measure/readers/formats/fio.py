@@ -26,14 +26,14 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every document of a file is a run; clones of a job run at the same time, and their operations are added.
+    """Read a run from each document of a file; clones of a job run at the same time, and their operations are added.
 
-    Bandwidth is the same measurement told again. Raises Broken.
+    Bandwidth is derived from the same measurement. Raise Broken.
     """
-    return _of_json(source) if '"fio version"' in source.head else _of_text(source)
+    return _read_json(source) if '"fio version"' in source.head else _read_text(source)
 
 
-def _of_json(source: Source) -> ProgramOutput:
+def _read_json(source: Source) -> ProgramOutput:
     rates: dict[str, list[float]] = defaultdict(list)
     notes: list[str] = []
     try:
@@ -57,7 +57,7 @@ def _of_json(source: Source) -> ProgramOutput:
     return ProgramOutput(usable, (*dict.fromkeys(notes), *unusable))
 
 
-def _of_text(source: Source) -> ProgramOutput:
+def _read_text(source: Source) -> ProgramOutput:
     rates: dict[str, list[str]] = defaultdict(list)
     name = ""
     for line in source.text.splitlines():

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from kdyno.measure.readers.readings import ONE_PROCESS, ProgramOutput, positive, printed_series
 from kdyno.measure.readers.source import Source
-from kdyno.measure.readers.units import find, shown
+from kdyno.measure.readers.units import find, format_unit
 
 TITLE = "go test -bench output"
 _ROW = re.compile(r"^Benchmark(\S+)\s+\d+\s+(\d\S*\s+\S+/\S+.*)$", re.MULTILINE)
@@ -19,7 +19,9 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every row is a value of each of its units; MB/s is ns/op told again, and what is 0 is no ratio's."""
+    """Read a value for each unit of every row; MB/s is derived from ns/op, and zeros are left out because ratios need
+    positive values.
+    """
     values: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in _ROW.finditer(source.text.replace("\r", "")):
         for text, unit in _PAIR.findall(row[2]):
@@ -27,7 +29,7 @@ def read(source: Source) -> ProgramOutput:
                 name = row[1] if unit == "ns/op" else f"{row[1]} {unit}"
                 values[name, unit].append(text)
     series = [
-        printed_series(name, shown(unit), texts, "lower" if unit.endswith("/op") and not find(unit) else None)
+        printed_series(name, format_unit(unit), texts, "lower" if unit.endswith("/op") and not find(unit) else None)
         for (name, unit), texts in values.items()
     ]
     usable, unusable = positive(series)

@@ -12,7 +12,7 @@ from kdyno.measure.readers.source import Source
 
 TITLE = "google-benchmark JSON"
 _OWN = {"real_time", "cpu_time", "aggregate_name", "error_occurred"}
-"""Of which every entry has one."""
+"""Keys that every entry has."""
 
 
 def recognises(source: Source) -> bool:
@@ -21,9 +21,10 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every repetition is a value, in real time. Where only aggregates were kept, mean and standard deviation are read.
+    """Read a value, in real time, from every repetition. If only aggregates were kept, read mean and standard
+    deviation.
 
-    CPU time, bytes and items per second are the same measurement told again. Raises Broken.
+    CPU time, bytes and items per second are derived from the same measurement. Raise Broken.
     """
     try:
         document = json.table(source.document, "the document")
@@ -38,7 +39,7 @@ def read(source: Source) -> ProgramOutput:
                 continue
             key = name, json.text(entry.get("time_unit", "ns"), "time_unit")
             if entry.get("run_type") == "aggregate":
-                if "real_time" in entry:  # a fit of complexity has none
+                if "real_time" in entry:  # a complexity fit has none
                     kind = json.text(entry.get("aggregate_name"), "aggregate_name")
                     aggregates[key][kind] = json.number(entry["real_time"], "real_time")
                     aggregates[key]["n"] = json.number(entry.get("repetitions", 0.0), "repetitions")
@@ -56,12 +57,12 @@ def read(source: Source) -> ProgramOutput:
     usable, unusable = positive(series)
     notes = [f"{name} failed: left out" for name in failed]
     if times and aggregates:
-        notes.append("google-benchmark's own means and medians weren't read, but the repetitions")
+        notes.append("google-benchmark's own means and medians weren't read: its repetitions were")
     if scaled is True:
         notes.append("google-benchmark says that the CPU's frequency was scaled")
     return ProgramOutput(usable, (*notes, *unusable, ONE_PROCESS))
 
 
 def _is_whole(sums: dict[str, float]) -> bool:
-    """Whether mean, standard deviation and number are there, and can be."""
+    """Return whether mean, standard deviation and number are there, and possible."""
     return sums.get("mean", 0.0) > 0 and 0 <= sums.get("stddev", -1.0) < LARGEST and 1 <= sums["n"] < 1e9

@@ -10,7 +10,7 @@ from kdyno.measure.readers.source import Source
 
 TITLE = "hyperfine output"
 _COLUMNS = "command,mean,stddev,median,user,system,min,max"
-"""How the CSV begins; parameters follow."""
+"""The header of the CSV begins like this; parameters follow."""
 
 
 def recognises(source: Source) -> bool:
@@ -21,14 +21,14 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every command is a series. Runs that failed are left out, and a note says so.
+    """Read a series from every command. Failed runs are left out, and a note says so.
 
-    Raises Broken, and what a table can be refused for.
+    Raise Broken, and the errors of a table.
     """
-    return _of_json(source) if source.form == "json" else _of_csv(source)
+    return _read_json(source) if source.form == "json" else _read_csv(source)
 
 
-def _of_json(source: Source) -> ProgramOutput:
+def _read_json(source: Source) -> ProgramOutput:
     try:
         document = json.table(source.document, "the document")
         series, notes = [], []
@@ -43,7 +43,7 @@ def _of_json(source: Source) -> ProgramOutput:
             if len(good) < len(times):
                 notes.append(f"{len(times) - len(good)} of {len(times)} runs of {command} failed: left out")
             if not times:
-                notes.append(f"{command} has no single times in it: left out")
+                notes.append(f"{command} has no single times: left out")
             series.append(Series("elapsed", "s", good, command=command))
     except ValueError as error:
         raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
@@ -51,12 +51,12 @@ def _of_json(source: Source) -> ProgramOutput:
     return ProgramOutput(usable, (*notes, *unusable))
 
 
-def _of_csv(source: Source) -> ProgramOutput:
-    """Means and standard deviations of seconds; of a single run there is no standard deviation."""
+def _read_csv(source: Source) -> ProgramOutput:
+    """Read means and standard deviations of seconds; a single run has no standard deviation."""
     series = []
     for grid in grids(source):
         if grid.header[:8] != tuple(_COLUMNS.split(",")):
-            raise Broken(file=source.shown, format=TITLE, why=f"its columns aren't {_COLUMNS}")
+            raise Broken(file=source.shown, format=TITLE, why=f"its columns are not {_COLUMNS}")
         for row in grid.rows:
             command, mean, sd = row.cells[:3]
             for name, text in (("mean", mean), ("stddev", sd or "0")):

@@ -1,4 +1,4 @@
-"""iperf3 -J: what the receiver got of all streams together; its intervals are parts of one run."""
+"""iperf3 -J: the receiver's rate for all streams together; its intervals are parts of one run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every document of a file is a run. Raises Broken."""
+    """Read a run from every document of a file. Raise Broken."""
     rates: dict[str, list[float]] = defaultdict(list)
     notes: list[str] = []
     try:
@@ -46,7 +46,7 @@ def read(source: Source) -> ProgramOutput:
 
 
 def _name(test: dict[str, Any]) -> str:
-    """`iperf3 TCP, 4 streams, reverse`"""
+    """Return the name: `iperf3 TCP, 4 streams, reverse`."""
     protocol = json.text(test.get("protocol", ""), "protocol")
     streams = json.whole(test.get("num_streams", 1.0), "num_streams")
     facts = [f"{streams} stream{'' if streams == 1 else 's'}", *(["reverse"] if test.get("reverse") else [])]

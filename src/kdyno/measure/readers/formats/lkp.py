@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from kdyno.base.measurement import Direction
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.measure.readers import json_values as json
 from kdyno.measure.readers.errors import Broken
 from kdyno.measure.readers.numerals import is_missing
@@ -17,7 +17,7 @@ from kdyno.measure.readers.source import Source
 
 TITLE = "lkp's comparison, or its matrix.json"
 LEAST_PRINTED = 0.02
-"""lkp prints deviations of 2 % and more of the mean; where it prints none, it is smaller."""
+"""lkp prints deviations of 2 % and more of the mean; one that isn't printed is smaller."""
 _COMMITS = re.compile(r"^commit:\s*$", re.MULTILINE)
 _COMMIT = re.compile(r"^\s+([0-9A-Za-z][^\s(]*)(?:\s+\(.*)?\s*$")
 _RULE = re.compile(r"^\s*-{8,}(?:\s+-{8,})+\s*$")
@@ -39,7 +39,7 @@ _MONITORS = frozenset(
         *("softirqs", "stderr", "last_state", "time", "turbostat", "uptime", "vmstat", "zoneinfo"),
     )
 )
-"""What lkp records beside every test: it explains a change, and is none of what was tested."""
+"""Monitors that lkp records with every test: they explain a change, but do not belong to the test."""
 LINE_LENGTH = 1000
 
 
@@ -51,7 +51,7 @@ def recognises(source: Source) -> bool:
 
 
 def _is_metric(item: tuple[str, object]) -> bool:
-    """Whether a name of lkp's has its values, or their mean."""
+    """Return whether a name of lkp's has its values, or their mean."""
     name, values = item
     if isinstance(values, float):
         return "." in name
@@ -59,11 +59,13 @@ def _is_metric(item: tuple[str, object]) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every metric of the test is a benchmark; those of monitors are left out where there are others. Raises Broken."""
-    return _of_json(source) if source.form == "json" else _of_text(source)
+    """Read a benchmark from every metric of the test; metrics of monitors are left out if there are others. Raise
+    Broken.
+    """
+    return _read_json(source) if source.form == "json" else _read_text(source)
 
 
-def _of_json(source: Source) -> ProgramOutput:
+def _read_json(source: Source) -> ProgramOutput:
     try:
         document = json.table(source.document, "the document")
         rows = [
@@ -73,10 +75,10 @@ def _of_json(source: Source) -> ProgramOutput:
     except ValueError as error:
         raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
     series = [Series(name, "", values, direction=_direction(name)) for name, values in rows]
-    return _of_tests(series, "")
+    return _select_test_metrics(series, "")
 
 
-def _of_text(source: Source) -> ProgramOutput:
+def _read_text(source: Source) -> ProgramOutput:
     series: list[Series] = []
     commits: list[str] = []
     runs: set[int] = set()
@@ -111,9 +113,9 @@ def _of_text(source: Source) -> ProgramOutput:
                 )
     if not series:
         raise Broken(file=source.shown, format=TITLE, why="no row has a value for each commit and the name of a metric")
-    output = _of_tests(series, _test_of(source.head))
+    output = _select_test_metrics(series, _test_of(source.head))
     note = (
-        "where lkp prints no deviation it is below 2 % of the mean, and 2 % is taken"
+        "if lkp prints no deviation, it is below 2 % of the mean, and 2 % is assumed"
         if any(one.benchmark in small for one in output.series)
         else ""
     )
@@ -121,7 +123,7 @@ def _of_text(source: Source) -> ProgramOutput:
 
 
 def _row(line: str, commits: int) -> tuple[str, list[tuple[str, str]]]:
-    """The name of a metric, and (mean, deviation in percent) of each commit; nothing for a line that is none."""
+    """Return the name of a metric, and (mean, deviation in percent) of each commit; nothing for any other line."""
     values: list[tuple[str, str]] = []
     rest = line
     for place in range(2 * commits - 1):
@@ -137,17 +139,21 @@ def _row(line: str, commits: int) -> tuple[str, list[tuple[str, str]]]:
     return (name, values) if name and " " not in name else ("", [])
 
 
-def _of_tests(series: Sequence[Series], test: str) -> ProgramOutput:
-    """The metrics of the test alone, if there are any."""
+def _select_test_metrics(series: Sequence[Series], test: str) -> ProgramOutput:
+    """Return only the metrics of the test, if there are any."""
     own = [one for one in series if one.benchmark.partition(".")[0] == test]
     own = own or [one for one in series if one.benchmark.partition(".")[0] not in _MONITORS] or list(series)
     usable, _ = positive(own)
     kept = {one.benchmark for one in usable}
     zero = list(dict.fromkeys(one.benchmark for one in own if one.benchmark not in kept))
     others = len({one.benchmark for one in series} - {one.benchmark for one in own})
-    notes = [f"metrics of monitors that weren't read: {others}; they explain a change, and are none"] if others else []
+    notes = (
+        [f"metrics of monitors were not read: {others}; they explain a change, but are not measurements of the test"]
+        if others
+        else []
+    )
     if zero:
-        notes.append(f"left out, since ratios need positive numbers: {listed(zero)}")
+        notes.append(f"left out, since ratios need positive numbers: {format_list(zero)}")
     return ProgramOutput(usable, tuple(notes))
 
 
@@ -157,7 +163,9 @@ def _direction(metric: str) -> Direction | None:
 
 
 def _test_of(head: str) -> str:
-    """The name of the test: the last part of what stands below the line that ends in `testcase:`; empty without one."""
+    """Return the name of the test: the last part of the text below the line that ends in `testcase:`; empty without
+    one.
+    """
     for line, below in pairwise(head.splitlines()):
         if "testcase" in line and line.rstrip().endswith(":") and below[:1].isspace() and below.strip():
             return below.split()[0].rpartition("/")[2]

@@ -8,7 +8,7 @@ from collections import defaultdict
 from kdyno.base.measurement import Direction
 from kdyno.measure.readers.readings import ProgramOutput, positive, printed_series
 from kdyno.measure.readers.source import Source
-from kdyno.measure.readers.units import shown
+from kdyno.measure.readers.units import format_unit
 
 TITLE = "lmbench output"
 _NUMBER = r"-?\d+(?:\.\d+)?"
@@ -28,13 +28,15 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every line of a result and every row of a table is a benchmark; one that comes again has further values."""
+    """Read a benchmark from every line of a result and every row of a table; one that occurs again has further
+    values.
+    """
     values: dict[tuple[str, str, Direction], list[str]] = defaultdict(list)
     heading = ""
     for line in map(str.strip, source.text.splitlines()):
         if match := _LINE.match(line):
             name = _PATH.sub(lambda path: path[1], match[1])
-            values[name, shown(match[3]), _direction(match[3])].append(match[2])
+            values[name, format_unit(match[3]), _direction(match[3])].append(match[2])
         elif match := _SWITCH.match(line):
             heading = f"context switch, {match[1]}"
         elif match := _STRIDE.match(line):
@@ -54,7 +56,7 @@ def read(source: Source) -> ProgramOutput:
 
 
 def _row(heading: str, size: str) -> tuple[str, str]:
-    """(benchmark, unit) of a row: its first column is a number of processes, or a size in MB."""
+    """Return (benchmark, unit) of a row: its first column is a number of processes, or a size in MB."""
     if heading.startswith("context switch"):
         return f"{heading}, {size} processes", "us"
     if heading.startswith("memory latency"):

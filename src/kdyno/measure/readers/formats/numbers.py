@@ -1,4 +1,4 @@
-"""One number a line: what is left of a benchmark's output when everything else is cut away."""
+"""One number a line: the rest of a benchmark's output when everything else is cut away."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kdyno.measure.readers.readings import ProgramOutput, Series, positive
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.sheet import last_place
 from kdyno.measure.readers.source import Source
-from kdyno.measure.readers.units import shown
+from kdyno.measure.readers.units import format_unit
 
 TITLE = "one number a line"
 NAME = "value"
@@ -21,7 +21,7 @@ def recognises(source: Source, _request: JudgeRequest) -> bool:
 
 
 def read(source: Source, request: JudgeRequest) -> ProgramOutput:
-    """Every line is a value. Raises BadValue and TwoMarks."""
+    """Read a value from every line. Raise BadValue and TwoMarks."""
     lines = [(number, text) for number, text in _lines(source.text) if not is_missing(text)]
     decimal = Decimal(request.decimal) if request.decimal else decimal_of(text for _, text in lines)
     if decimal is None:
@@ -35,18 +35,23 @@ def read(source: Source, request: JudgeRequest) -> ProgramOutput:
         values.append(cell.mean)
         unit = cell.unit
     missing = len(_lines(source.text)) - len(lines)
-    notes = [f"lines without a number that were left out: {missing}"] if missing else []
+    notes = [f"lines without a number were left out: {missing}"] if missing else []
     if decimal.guessed_from:
-        notes.append(f"{decimal.guessed_from} was read with a comma between thousands; --decimal , reads it otherwise")
+        notes.append(
+            f"{decimal.guessed_from} was read with a comma between thousands; --decimal , reads it the other way"
+        )
     series = Series(
-        NAME, shown(unit) or request.unit, tuple(map(float, values)), step=max(map(last_place, values), default=0.0)
+        NAME,
+        format_unit(unit) or request.unit,
+        tuple(map(float, values)),
+        step=max(map(last_place, values), default=0.0),
     )
     usable, unusable = positive([series] if values else [])
     return ProgramOutput(usable, (*notes, *unusable))
 
 
 def _lines(text: str) -> list[tuple[int, str]]:
-    """(number of the line, what stands in it) without blank lines and comments."""
+    """Return (number of the line, its text) without blank lines and comments."""
     return [
         (number, line.strip())
         for number, line in enumerate(text.splitlines(), 1)

@@ -1,5 +1,6 @@
 """perf stat -x,: value, unit, event, [standard error,] run time, percentage of it, [metric, its unit]; and -j, which
-writes the same as one JSON object a line."""
+writes one JSON object a line with the same data.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ from kdyno.measure.readers.json_values import not_json, require_moderate
 from kdyno.measure.readers.readings import ProgramOutput, Series, positive
 from kdyno.measure.readers.sheet import is_printed_number, last_place
 from kdyno.measure.readers.source import Source
-from kdyno.measure.readers.units import shown
+from kdyno.measure.readers.units import format_unit
 
 TITLE = "perf stat -x output"
 _SEPARATORS = ",;\t|:"
 _PLACES = ("cpu", "core", "die", "socket", "node")
-"""Keys of -j that say where something was counted."""
+"""Keys of -j that say where an event was counted."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class _Count:
 
 
 def _pattern(separator: str, decimal: str) -> re.Pattern[str]:
-    """How a line looks with this between its fields and that before a fraction."""
+    """Return the pattern of a line, given its separator and its decimal mark."""
     s, d = re.escape(separator), re.escape(decimal)
     # Event names may hold the separator: sched:sched_switch, and between slashes cpu/event=0x3c,umask=0x1/
     event = r"\S.*?" if separator == ":" else rf"[^{s}/\s][^{s}/]*(?:/[^/]*/[^{s}]*)?"
@@ -49,17 +50,17 @@ def _pattern(separator: str, decimal: str) -> re.Pattern[str]:
 
 _PATTERNS = [_pattern(separator, decimal) for separator in _SEPARATORS for decimal in ".," if separator != decimal]
 _COMMAS = _pattern(",", ",")
-"""Decimal commas between commas: lines of two or three more fields, and nobody can tell which belong together."""
+"""Decimal commas between commas: lines have two or three more fields, and the parts can't be matched."""
 _HUNDRED = re.compile(r",\d{1,3},\d\d(?:,|$)")
 """A share of the time with a decimal comma; perf prints it with two decimals, and no metric without."""
 
 
 def _has_commas(line: str) -> bool:
-    """Whether a line between whose fields are commas has decimal commas as well."""
-    return bool(_COMMAS.match(line)) and (bool(_HUNDRED.search(line)) or not _of_line(line))
+    """Return whether a line whose fields are separated by commas has decimal commas as well."""
+    return bool(_COMMAS.match(line)) and (bool(_HUNDRED.search(line)) or not _match_line(line))
 
 
-def _of_line(line: str) -> re.Match[str] | None:
+def _match_line(line: str) -> re.Match[str] | None:
     return next((row for pattern in _PATTERNS if (row := pattern.match(line))), None)
 
 
@@ -68,11 +69,13 @@ def recognises(source: Source) -> bool:
     first = next(lines, "")
     if first.startswith("{"):
         return '"counter-value"' in first
-    return bool(_of_line(first) or _COMMAS.match(first))
+    return bool(_match_line(first) or _COMMAS.match(first))
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every event is a benchmark. Notes say what wasn't counted, or not all the time. Raises Broken and CommaTwice."""
+    """Read a benchmark from every event. Notes say which events weren't counted, or not all the time. Raise Broken and
+    CommaTwice.
+    """
     values: dict[tuple[str, str], list[str]] = defaultdict(list)
     errors: dict[tuple[str, str], float] = {}
     notes: list[str] = []
@@ -84,7 +87,7 @@ def read(source: Source) -> ProgramOutput:
             continue
         if float(count.ran) < 100:
             notes.append(f"{count.event} was counted {count.ran} % of the time and scaled up (multiplexing)")
-        key = count.event, shown(count.unit)
+        key = count.event, format_unit(count.unit)
         values[key].append(count.value)
         if count.error:
             errors[key] = float(count.error) / 100
@@ -103,12 +106,12 @@ def read(source: Source) -> ProgramOutput:
 def _counts(source: Source) -> Iterator[_Count]:
     for number, line in enumerate(source.text.splitlines(), 1):
         if line.startswith("{"):
-            count = _of_json(line, number, source)
+            count = _count_from_json(line, number, source)
             if count:
                 yield count
         elif _has_commas(line):
             raise CommaTwice(file=source.shown, line=number)
-        elif match := _of_line(line):
+        elif match := _match_line(line):
             yield _Count(
                 event=match["event"] + (f", {match['where']}" if match["where"] else ""),
                 value=match["value"].replace(",", "."),
@@ -119,20 +122,20 @@ def _counts(source: Source) -> Iterator[_Count]:
             )
 
 
-def _of_json(line: str, number: int, source: Source) -> _Count | None:
-    """What a line of -j says; None for one with nothing but a metric. Raises Broken."""
+def _count_from_json(line: str, number: int, source: Source) -> _Count | None:
+    """Return the count in a line of -j; None for a line with only a metric. Raise Broken."""
     try:
         require_moderate(line)
         row = json.loads(line, parse_int=str, parse_float=str)
     except (ValueError, RecursionError) as error:
-        raise Broken(file=source.shown, format=TITLE, why=f"line {number} is no JSON, {not_json(error)}") from error
+        raise Broken(file=source.shown, format=TITLE, why=f"line {number}: {not_json(error)}") from error
     facts = {name: fact.encode(errors="replace").decode() for name, fact in row.items() if isinstance(fact, str)}
     if not {"counter-value", "event"} <= facts.keys():
         return None
-    where = next((f", {'CPU' if name == 'cpu' else ''}{facts[name]}" for name in _PLACES if name in facts), "")
+    place = next((f", {'CPU' if name == 'cpu' else ''}{facts[name]}" for name in _PLACES if name in facts), "")
     numbers = {name: facts.get(name, "") for name in ("variance", "pcnt-running")}
     return _Count(
-        event=facts["event"] + where,
+        event=facts["event"] + place,
         value=facts["counter-value"],
         unit=facts.get("unit", ""),
         error=numbers["variance"] if is_printed_number(numbers["variance"]) else None,

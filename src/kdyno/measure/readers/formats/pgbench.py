@@ -16,7 +16,7 @@ _FACTS = {
     "number of clients": "clients",
     "number of threads": "threads",
 }
-"""What is part of the benchmark's name, and how it is called there."""
+"""The circumstances that are part of the benchmark's name, and their words in it."""
 _TPS = re.compile(r"^tps = (\d+(?:\.\d+)?) \((without initial|including|excluding)")
 _LATENCY = re.compile(r"^latency average = (\d+(?:\.\d+)?) ms$")
 _FAILED = re.compile(r"^number of failed transactions: ([1-9]\d*+) ")
@@ -27,9 +27,10 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Transactions per second; of runs that -R held at a rate, the latency. Every further run is a further value.
+    """Read transactions per second; or the latency of runs that -R held at a rate. Every further run is a further
+    value.
 
-    Without -R the average latency is clients by transactions per second, and would be the same measurement told again.
+    Without -R the average latency is clients by transactions per second, and so the same measurement.
     """
     printed: dict[tuple[str, str], list[str]] = defaultdict(list)
     notes: list[str] = []
@@ -46,12 +47,12 @@ def read(source: Source) -> ProgramOutput:
         elif line.startswith("rate limit schedule lag: "):
             run["limited"] = "-R"
         elif match := _TPS.match(line):
-            # Up to version 13 there are two lines, of which the second leaves the connecting out.
+            # Up to version 13 there are two lines, of which the second excludes the time for connecting.
             run["tps"] = match[1]
         elif match := _FAILED.match(line):
             notes.append(f"{match[1]} transactions failed in a run")
         elif line.startswith("progress: "):
-            notes.append("the lines of progress (-P) weren't read: parts of one run are no replicates")
+            notes.append("the lines of progress (-P) weren't read: parts of one run are not replicates")
     _close(run, printed)
     series = [
         printed_series(benchmark, unit, values, "lower" if unit == "ms" else "higher")
@@ -62,7 +63,7 @@ def read(source: Source) -> ProgramOutput:
 
 
 def _close(run: dict[str, str], printed: dict[tuple[str, str], list[str]]) -> None:
-    """Note what a run measured, if its report is whole."""
+    """Add the measurement of a run, if its report is whole."""
     unit, value = ("ms", "latency") if "limited" in run else ("tps", "tps")
     if "type" not in run or value not in run:
         return

@@ -11,7 +11,7 @@ from kdyno.measure.readers.json_values import Unfit
 from kdyno.measure.readers.readings import ProgramOutput, Series, positive
 from kdyno.measure.readers.sheet import is_printed_number, last_place
 from kdyno.measure.readers.source import Source
-from kdyno.measure.readers.units import shown
+from kdyno.measure.readers.units import format_unit
 
 TITLE = "Phoronix Test Suite XML"
 DIRECTIONS: dict[str, Direction] = {"LIB": "lower", "HIB": "higher"}
@@ -23,7 +23,9 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every result is a benchmark, every identifier a variant; graphs of sensors are left out. Raises Broken."""
+    """Read a benchmark from every result, a variant from every identifier; graphs of sensors are left out. Raise
+    Broken.
+    """
     try:
         root = xml.tree(source.text)
     except Unfit as error:
@@ -31,11 +33,11 @@ def read(source: Source) -> ProgramOutput:
     series, notes = [], []
     for result in root.iterfind("Result"):
         benchmark = _name(result)
-        unit, direction = shown(xml.text_of(result, "Scale")), DIRECTIONS.get(xml.text_of(result, "Proportion"))
+        unit, direction = format_unit(xml.text_of(result, "Scale")), DIRECTIONS.get(xml.text_of(result, "Proportion"))
         for entry in result.iterfind("Data/Entry"):
-            variant, printed = xml.text_of(entry, "Identifier"), _printed(entry)
+            variant, printed = xml.text_of(entry, "Identifier"), _printed_values(entry)
             if not printed:
-                notes.append(f"{benchmark} of {variant} has no single values in it: left out")
+                notes.append(f"{benchmark} of {variant} has no single values: left out")
                 continue
             series.append(
                 Series(
@@ -53,13 +55,15 @@ def read(source: Source) -> ProgramOutput:
 
 
 def _name(result: Element) -> str:
-    """What was run, in which version, and how: `Timed GCC Compilation 13.2, Time To Compile`."""
+    """Return the name of the test, its version, and its settings: `Timed GCC Compilation 13.2, Time To Compile`."""
     title = " ".join(filter(None, (xml.text_of(result, "Title"), xml.text_of(result, "AppVersion"))))
     return ", ".join(filter(None, (title, xml.text_of(result, "Description")))) or "result"
 
 
-def _printed(entry: Element) -> list[str]:
-    """The single values as written; where only their mean is there, that. Sensors have several, between commas."""
+def _printed_values(entry: Element) -> list[str]:
+    """Return the single values as written; if only their mean is there, the mean. Sensors have several, between
+    commas.
+    """
     raw = [text.strip() for text in xml.text_of(entry, "RawString").split(":") if text.strip()]
     printed = raw or [xml.text_of(entry, "Value")]
     return printed if all(map(is_printed_number, printed)) else []

@@ -1,4 +1,4 @@
-"""Programs that print a measurement a line: what their lines look like, and one reader for all of them."""
+"""Programs that print a measurement a line: the patterns of their lines, and one reader for all of them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from kdyno.measure.readers.errors import TooLarge, TwoMarks
 from kdyno.measure.readers.numerals import Mark, decimal_of
 from kdyno.measure.readers.readings import ProgramOutput, positive, printed_series
 from kdyno.measure.readers.source import Source
-from kdyno.measure.readers.units import shown
+from kdyno.measure.readers.units import format_unit
 
 _V = r"(?P<value>\d+(?:,\d{3})*(?:\.\d+)?)"
 _CLOCK = re.compile(r"(?:(\d{1,4}):)?(\d{1,4}):(\d{1,2}(?:[.,]\d+)?)")
 _LINE_END = re.compile(r"[\r\n]+")
 LONGEST_LINE = 300
-"""Characters of a line that are looked at."""
+"""Characters of a line that are used."""
 MOST_LINES = 50_000
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line with a measurement: the group `value`, and `name` and `unit` where the line has them."""
+    """A line with a measurement: the group `value`, and `name` and `unit` if the line has them."""
 
     pattern: re.Pattern[str]
     unit: str = ""
@@ -35,19 +35,19 @@ class Line:
 
 @dataclass(frozen=True)
 class Program:
-    """What a program prints."""
+    """The output of a program."""
 
     name: str
-    """As `--format` has it, and as benchmarks are called."""
+    """The name for `--format`, and of its benchmarks."""
     sign: re.Pattern[str]
-    """What its output has near the beginning."""
+    """A pattern that its output has near the beginning."""
     excerpt: str
     measures: tuple[tuple[Line, ...], ...]
-    """Each is one measurement told in several ways, of which the first that is there is read."""
+    """Each item is one measurement in several forms, of which the first one found is read."""
     start: re.Pattern[str] | None = None
     """The line that a run begins with."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """Pattern of a line -> how its groups stand in the benchmark's name: under what it was measured."""
+    """Pattern of a line -> the form of its groups in the benchmark's name: the circumstances of the measurement."""
 
     @property
     def title(self) -> str:
@@ -57,8 +57,10 @@ class Program:
         return bool(self.sign.search(source.head))
 
     def read(self, source: Source) -> ProgramOutput:
-        """Every run is a value of the benchmark that its circumstances name. Raises TwoMarks."""
-        matches = [(named, line, match) for named, run in self._runs(source) for line, match in self._measured(run)]
+        """Read a value from every run, for the benchmark that its circumstances name. Raise TwoMarks."""
+        matches = [
+            (named, line, match) for named, run in self._runs(source) for line, match in self._match_measures(run)
+        ]
         decimal = decimal_of(match["value"] for _, _, match in matches)
         if decimal is None:
             raise TwoMarks(file=source.shown)
@@ -66,7 +68,7 @@ class Program:
         for named, line, match in matches:
             groups = match.groupdict()
             own = (groups.get("name") or line.name).strip()
-            unit = shown((groups.get("unit") or line.unit).strip())
+            unit = format_unit((groups.get("unit") or line.unit).strip())
             benchmark = ", ".join(filter(None, (" ".join(filter(None, (self.name, own))), *named)))
             if number := _number(match["value"], decimal.mark):
                 values[benchmark, unit, line.direction].append(number)
@@ -74,7 +76,7 @@ class Program:
         return ProgramOutput(*positive(series))
 
     def _runs(self, source: Source) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-        """The lines of each run, with the circumstances that stand before them."""
+        """Yield the lines of each run, with the circumstances that precede them."""
         facts: dict[str, str] = {}
         lines: list[str] = []
         patterns = {re.compile(pattern): template for pattern, template in self.facts.items()}
@@ -100,7 +102,7 @@ class Program:
             lines.append(cut)
         yield tuple(facts.values()), lines
 
-    def _measured(self, run: list[str]) -> Iterator[tuple[Line, re.Match[str]]]:
+    def _match_measures(self, run: list[str]) -> Iterator[tuple[Line, re.Match[str]]]:
         for ways in self.measures:
             for line in ways:
                 matches = [match for text in run if (match := line.pattern.search(text))]
@@ -110,7 +112,7 @@ class Program:
 
 
 def _number(text: str, mark: Mark) -> str:
-    """A number, or a duration in seconds, with a decimal point; empty for what is none."""
+    """Return a number, or a duration in seconds, with a decimal point; empty for any other text."""
     if clock := _CLOCK.fullmatch(text):
         hours, minutes, seconds = clock.groups()
         rest = seconds.replace(",", ".")

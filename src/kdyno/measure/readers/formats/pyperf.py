@@ -25,10 +25,10 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every benchmark is a series with one value for each process: the median of its values.
+    """Read a series from every benchmark, with one value for each process: the median of its values.
 
-    The values of a process share its memory layout and hash seed. Warm-ups and calibration runs (which have no
-    values) are left out. Raises Broken.
+    The values of a process share its memory layout and hash seed. Warm-ups and calibration runs (which have no values)
+    are left out. Raise Broken.
     """
     try:
         document = json.table(source.document, "the document")
@@ -39,9 +39,9 @@ def read(source: Source) -> ProgramOutput:
             runs = [json.table(run, "a run") for run in json.rows(benchmark.get("runs"), "runs")]
             processes = [json.numbers(run["values"], "values") for run in runs if run.get("values")]
             single &= all(len(values) == 1 for values in processes)
-            about = {**common, **json.table(benchmark.get("metadata", {}), "metadata")}
-            unit = json.text(about.get("unit", "second"), "unit")
-            name = json.text(about.get("name", "benchmark"), "name")
+            metadata = {**common, **json.table(benchmark.get("metadata", {}), "metadata")}
+            unit = json.text(metadata.get("unit", "second"), "unit")
+            name = json.text(metadata.get("name", "benchmark"), "name")
             series.append(Series(name, UNITS.get(unit, unit), tuple(map(statistics.median, processes))))
     except ValueError as error:
         raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error

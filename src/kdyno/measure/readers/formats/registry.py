@@ -1,11 +1,11 @@
-"""The formats that kdyno reads: a new one is a module beside this one and a row in the table."""
+"""The formats that kdyno reads: a new one is a module in this directory and a row in the table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kdyno.base.text import cut, listed
+from kdyno.base.text import cut, format_list
 from kdyno.measure.readers import claims
 from kdyno.measure.readers.errors import UnknownForm, UnknownText
 from kdyno.measure.readers.formats import (
@@ -42,21 +42,23 @@ class Reader:
     """One format of files."""
 
     name: str
-    """As `--format` has it."""
+    """The name for `--format`."""
     title: str
-    """In reports and errors."""
+    """The name in reports and errors."""
     recognises: Callable[[Source, JudgeRequest], bool]
-    """Whether a file is of this format, by its beginning; is asked only after the rows above have said no."""
+    """Returns whether a file has this format, by its beginning; it is called only after the rows above have returned
+    False.
+    """
     read: Callable[[Source, JudgeRequest], Reading]
     excerpt: str
-    """What such a file has in it."""
+    """The content of such a file, in words."""
     forms: tuple[Form, ...] = ("text",)
-    """What such a file begins like."""
+    """An example of the beginning of such a file."""
     lone_variant: str = ""
-    """What to do if the files have a single variant, besides naming one file for each."""
+    """Advice if the files have a single variant, besides naming one file for each."""
 
 
-def of_program(
+def program_reader(
     name: str,
     title: str,
     recognises: Callable[[Source], bool],
@@ -65,7 +67,7 @@ def of_program(
     *forms: Form,
     lone_variant: str = "",
 ) -> Reader:
-    """The row of a benchmark program, whose output leaves nothing to ask of the user; it is text if nothing else."""
+    """Return the row of a benchmark program, whose output leaves no choice to the user; it is text of no other kind."""
     return Reader(
         name,
         title,
@@ -84,18 +86,18 @@ def _read_csv(source: Source, request: JudgeRequest) -> LongTable:
 
 
 READERS = (
-    of_program(
+    program_reader(
         "lmbench",
         lmbench.TITLE,
         lmbench.recognises,
         lmbench.read,
         "lines like `Simple syscall: 0.1303 microseconds`",
     ),
-    of_program(
+    program_reader(
         "fio", fio.TITLE, fio.recognises, fio.read, "`jobs` with `read` and `write`, or `IOPS=`", "text", "json"
     ),
-    of_program("iperf3", iperf3.TITLE, iperf3.recognises, iperf3.read, "`end` with `sum_received`", "text", "json"),
-    of_program(
+    program_reader("iperf3", iperf3.TITLE, iperf3.recognises, iperf3.read, "`end` with `sum_received`", "text", "json"),
+    program_reader(
         "perf",
         perf_stat.TITLE,
         perf_stat.recognises,
@@ -104,7 +106,7 @@ READERS = (
         "text",
         "json",
     ),
-    of_program(
+    program_reader(
         "hyperfine",
         hyperfine.TITLE,
         hyperfine.recognises,
@@ -114,10 +116,10 @@ READERS = (
         "json",
         lone_variant="one file with several commands, or ",
     ),
-    of_program(
+    program_reader(
         "pyperf", pyperf.TITLE, pyperf.recognises, pyperf.read, "`benchmarks` with `runs` with `values`", "json"
     ),
-    of_program(
+    program_reader(
         "google-benchmark",
         google_benchmark.TITLE,
         google_benchmark.recognises,
@@ -125,7 +127,7 @@ READERS = (
         "`benchmarks` with `run_name` and `real_time`",
         "json",
     ),
-    of_program(
+    program_reader(
         "rustc-perf",
         rustc_perf.TITLE,
         rustc_perf.recognises,
@@ -134,7 +136,7 @@ READERS = (
         "text",
         "json",
     ),
-    of_program(
+    program_reader(
         "phoronix",
         phoronix.TITLE,
         phoronix.recognises,
@@ -143,22 +145,22 @@ READERS = (
         "xml",
         lone_variant="a composite.xml with several identifiers, or ",
     ),
-    of_program(
+    program_reader(
         "pgbench",
         pgbench.TITLE,
         pgbench.recognises,
         pgbench.read,
         "lines like `transaction type: ...` and `tps = 85.184871 (without initial connection time)`",
     ),
-    of_program("criterion", criterion.TITLE, criterion.recognises, criterion.read, "rows of sample_measured_value"),
-    of_program(
+    program_reader("criterion", criterion.TITLE, criterion.recognises, criterion.read, "rows of sample_measured_value"),
+    program_reader(
         "stress-ng",
         stress_ng.TITLE,
         stress_ng.recognises,
         stress_ng.read,
         "lines of --metrics like `stress-ng: metrc: [1] pipe 87143 1.01 0.09 0.50 86441.28 146863.62`",
     ),
-    of_program(
+    program_reader(
         "lkp",
         lkp.TITLE,
         lkp.recognises,
@@ -168,13 +170,13 @@ READERS = (
         "json",
         lone_variant="a comparison of several commits, or ",
     ),
-    of_program(
+    program_reader(
         "sysbench", sysbench.TITLE, sysbench.recognises, sysbench.read, "lines like `events per second:  5321.11`"
     ),
-    of_program(
+    program_reader(
         "go-bench", go_bench.TITLE, go_bench.recognises, go_bench.read, "lines like `BenchmarkX-8  1000  98765 ns/op`"
     ),
-    *(of_program(own.name, own.title, own.recognises, own.read, own.excerpt) for own in printed.PROGRAMS),
+    *(program_reader(own.name, own.title, own.recognises, own.read, own.excerpt) for own in printed.PROGRAMS),
     Reader("numbers", numbers.TITLE, numbers.recognises, numbers.read, "a number in each line, and nothing else"),
     Reader(
         "table",
@@ -193,7 +195,7 @@ READERS = (
         lone_variant="name the column of the variants with --variant, say --wide if each is a column, or ",
     ),
 )
-"""In the order in which they are asked: whatever has columns and is nothing else is CSV."""
+"""In the order in which they are tried: a file with columns that is nothing else is CSV."""
 
 BY_NAME = {reader.name: reader for reader in READERS}
 
@@ -201,7 +203,7 @@ BY_NAME = {reader.name: reader for reader in READERS}
 def recognise(source: Source, request: JudgeRequest) -> Reader:
     """Find the reader of a file.
 
-    Raises UnknownForm, UnknownText, Broken, NoHeader, and what Source.require_text raises.
+    Raise UnknownForm, UnknownText, Broken, NoHeader, and the errors of Source.require_text.
     """
     source.require_text()
     for reader in READERS:
@@ -214,17 +216,17 @@ def recognise(source: Source, request: JudgeRequest) -> Reader:
 
 
 def is_claims(source: Source, request: JudgeRequest) -> bool:
-    """Whether a file is nothing but a list of published statistics. Raises what `recognise` raises."""
+    """Return whether a file is just a list of published statistics. Raise the errors of `recognise`."""
     if recognise(source, request).name not in ("csv", "table") or has_pipe_table(source.head):
         return False
     return claims.looks_like(shape_of(source).header)
 
 
 def _keys(source: Source) -> str:
-    """What an unknown document has in it, as the end of a hint."""
+    """Return the keys of an unknown document, as the end of a hint."""
     if source.form != "json":
         return ""
     document = source.document
     rows = document if isinstance(document, list) else [document]
     keys = dict.fromkeys(str(key) for row in rows[:SHOWN] if isinstance(row, dict) for key in row)
-    return f", from what it has: {listed([cut(key, 40) for key in keys], SHOWN)}" if keys else ""
+    return f", from what it has: {format_list([cut(key, 40) for key in keys], SHOWN)}" if keys else ""

@@ -1,4 +1,4 @@
-"""rustc-perf: what `collector bench_runtime_local` prints, and the site's answer to a comparison (JSON)."""
+"""rustc-perf: the output of `collector bench_runtime_local`, and the site's answer to a comparison (JSON)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FINISHED = re.compile(r"^Finished (\S+) \(\d+/\d+\)$")
 _METRIC = re.compile(r"^\[(.+?)\]: min:\s*+[\d,]++\s++mean:\s*+([\d,]++)\s++stddev:\s*+([\d,]++)$")
 _UNITS = {"Instructions": "instructions", "Cycles": "cycles", "Wall time [µs]": "us"}
 _COMPARISONS = {"compile_comparisons": ("benchmark", "profile", "scenario"), "runtime_comparisons": ("benchmark",)}
-"""List in the document -> what makes the benchmark's name."""
+"""List in the document -> the keys that make the benchmark's name."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -26,9 +26,9 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Means and standard deviations of runtime benchmarks; or the two values of each benchmark of a comparison.
+    """Read means and standard deviations of runtime benchmarks; or the two values of each benchmark of a comparison.
 
-    Raises Broken.
+    Raise Broken.
     """
     return _comparison(source) if source.form == "json" else _runtime(source)
 

@@ -22,7 +22,7 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Bogo operations per second of real time; every further run in a file is a further value."""
+    """Read bogo operations per second of real time; every further run in a file is a further value."""
     rates: dict[str, list[str]] = defaultdict(list)
     stressor = ""
     for line in source.text.splitlines():

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kdyno.base.errors import UserError
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.measure.readers import claims, units
 from kdyno.measure.readers.cells import Cell, cell_of
 from kdyno.measure.readers.errors import BadValue, MaybeRows, MaybeWide, NoSize, NotMeasured
 from kdyno.measure.readers.headings import MEANS, SDS, bare, is_statistic
 from kdyno.measure.readers.layout import Layout, layout_of
-from kdyno.measure.readers.numerals import is_missing, plain, tidied
+from kdyno.measure.readers.numerals import is_missing, plain, tidy
 from kdyno.measure.readers.readings import Published, SummaryTables
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.roles import find_column, folded, with_level
+from kdyno.measure.readers.roles import find_column, fold_name, with_level
 from kdyno.measure.readers.sheet import Grid, Row, grids, has_pipe_table, is_beyond, refusal, shape_of, whole_number
 from kdyno.measure.readers.source import Source
 
@@ -42,8 +42,8 @@ def recognises(source: Source, request: JudgeRequest) -> bool:
 def read(source: Source, request: JudgeRequest) -> SummaryTables:
     """Read all tables of a file, of either form; those of published statistics are kept for checking.
 
-    Raises NoRows, TooLarge, NoSuchColumn, NoSize and BadValue, and of a file without a table that can be read what is
-    wrong with the first.
+    Raise NoRows, TooLarge, NoSuchColumn, NoSize and BadValue; for a file without a readable table, the fault of the
+    first.
     """
     read_tables: list[_Table] = []
     statistics, unclear = [], []
@@ -58,7 +58,7 @@ def read(source: Source, request: JudgeRequest) -> SummaryTables:
             continue
         if layout is not None:
             table = _Table(grid, layout, request, source)
-            table.published.extend(table.in_columns() if layout.is_wide else table.in_rows())
+            table.published.extend(table.column_measurements() if layout.is_wide else table.row_measurements())
             read_tables.append(table)
     if unclear and not read_tables and not statistics:
         raise unclear[0][1]
@@ -69,20 +69,20 @@ def read(source: Source, request: JudgeRequest) -> SummaryTables:
         columns |= table.columns
         missing.update(table.missing)
         notes |= dict.fromkeys(table.notes())
-    notes |= {f"the table in line {line} wasn't read: nothing says what its columns are": None for line, _ in unclear}
+    notes |= {f"the table in line {line} wasn't read: its columns have no known meaning": None for line, _ in unclear}
     published = tuple(row for table in read_tables for row in table.published)
     return SummaryTables(published, columns, tuple(statistics), tuple(notes), missing)
 
 
 def _has_means(header: tuple[str, ...], request: JudgeRequest) -> bool:
-    """Whether there is a column of means and one of standard deviations."""
+    """Return whether there is a column of means and one of standard deviations."""
     return bool(_column(header, request, "mean", MEANS) and _column(header, request, "sd", SDS))
 
 
 def _column(header: tuple[str, ...], request: JudgeRequest, role: str, names: tuple[str, ...]) -> str:
     if wanted := request.columns.get(role, ""):
         return find_column(wanted, header, "the table")
-    return next((column for name in names for column in header if folded(column) == name), "")
+    return next((column for name in names for column in header if fold_name(column) == name), "")
 
 
 @dataclass
@@ -96,13 +96,13 @@ class _Table:
     published: list[Published] = field(default_factory=list)
     missing: Counter[str] = field(default_factory=Counter)
     asides: dict[str, None] = field(default_factory=dict)
-    """What stands in brackets and is no standard deviation."""
+    """Texts in brackets that are not standard deviations."""
     sums: list[str] = field(default_factory=list)
-    """Rows that are made of others."""
+    """Rows that are made from others."""
 
     @property
     def columns(self) -> dict[str, str]:
-        """For the report: what each column was taken for."""
+        """Return the meaning that was found for each column, for the report."""
         roles = self.layout.roles
         benchmark = ", ".join([roles["benchmark"], *self.layout.further]) if "benchmark" in roles else ""
         values = ", ".join(self.layout.values)
@@ -114,18 +114,20 @@ class _Table:
 
     def notes(self) -> Iterator[str]:
         if self.layout.ignored:
-            yield f"not read, since they are made of other numbers, or count: {listed(self.layout.ignored, 8)}"
+            yield f"not read, since they are made from other numbers, or count: {format_list(self.layout.ignored, 8)}"
         if self.sums:
-            yield f"rows that weren't read, since they sum up others: {listed(self.sums)}"
+            yield f"rows that weren't read, since they sum up others: {format_list(self.sums)}"
         if self.asides:
-            yield f"what stands in brackets wasn't read: {listed([f'({text})' for text in self.asides], 3)}"
+            yield f"texts in brackets weren't read: {format_list([f'({text})' for text in self.asides], 3)}"
         if unclear := self.layout.decimal.guessed_from:
             other = "," if self.layout.decimal.mark == "." else "."
             read = plain(unclear, self.layout.decimal.mark)
-            yield f"{unclear} was read as {read}; --decimal {other} reads it otherwise"
+            yield f"{unclear} was read as {read}; --decimal {other} reads it the other way"
 
-    def in_rows(self) -> Iterator[Published]:
-        """One measurement a row. Without a column for the variant, all are of the one that the whole file is."""
+    def row_measurements(self) -> Iterator[Published]:
+        """Yield one measurement for each row. Without a column for the variant, all belong to the variant that the file
+        is.
+        """
         layout, roles = self.layout, self.layout.roles
         for row in self.grid.rows:
             for column in layout.values:
@@ -144,22 +146,22 @@ class _Table:
                     mean=cell.mean,
                     sd=sd,
                     n=self._size(row, variant) if sd else 1,
-                    unit=self._text(row, "unit") or cell.unit or self.request.unit or units.of_column(column),
+                    unit=self._text(row, "unit") or cell.unit or self.request.unit or units.unit_of_column(column),
                     direction=self._text(row, "direction"),
                     left={name: self._at(row, name) for name in layout.left},
                     benchmark_column=",".join([roles["benchmark"], *layout.further]) if "benchmark" in roles else "",
                     command=variant if layout.runs_commands and "variant" not in self.request.columns else "",
                 )
 
-    def in_columns(self) -> Iterator[Published]:
-        """One benchmark a row, one variant a column."""
+    def column_measurements(self) -> Iterator[Published]:
+        """Yield the measurements of rows that are benchmarks, with columns that are variants."""
         layout, key = self.layout, self.layout.roles.get("benchmark", "")
         statistics = {row.line for row in self.grid.rows if is_statistic(self._text(row, "benchmark"))}
         if len(statistics) == len(self.grid.rows):
             raise NotMeasured(
                 file=self.source.shown,
                 line=self.grid.line,
-                columns=listed([self._text(self.grid.rows[0], "benchmark")]),
+                columns=format_list([self._text(self.grid.rows[0], "benchmark")]),
             )
         for row in self.grid.rows:
             own = self._text(row, "benchmark")
@@ -168,7 +170,7 @@ class _Table:
                 continue
             benchmark = self._with_further(own or "value", row)
             for column in layout.values:
-                variant = bare_name(column) if self._in_heads() else column
+                variant = bare_name(column) if self._has_units_in_headings() else column
                 cell = self._cell(row, column, variant)
                 if cell is None:
                     continue
@@ -183,16 +185,16 @@ class _Table:
                     unit=self._text(row, "unit")
                     or cell.unit
                     or self.request.unit
-                    or (units.of_column(column) if self._in_heads() else "")
-                    or units.of_column(key),
+                    or (units.unit_of_column(column) if self._has_units_in_headings() else "")
+                    or units.unit_of_column(key),
                     direction="",
                     left={name: self._at(row, name) for name in layout.left},
                     benchmark_column=",".join(name for name in (key, *layout.further) if name),
                 )
 
-    def _in_heads(self) -> bool:
-        """Whether the heads of all variants end in one unit: `generic [ms]`, `tuned [ms]`."""
-        bracketed = {units.of_column(name) if name.endswith((")", "]")) else "" for name in self.layout.values}
+    def _has_units_in_headings(self) -> bool:
+        """Return whether the heads of all variants end in one unit: `generic [ms]`, `tuned [ms]`."""
+        bracketed = {units.unit_of_column(name) if name.endswith((")", "]")) else "" for name in self.layout.values}
         return len(bracketed) == 1 and bool(bracketed.pop())
 
     def _with_further(self, benchmark: str, row: Row) -> str:
@@ -207,9 +209,9 @@ class _Table:
         return self._at(row, self.layout.roles[role]) if role in self.layout.roles else ""
 
     def _cell(self, row: Row, column: str, variant: str) -> Cell | None:
-        """The measurement in a cell; None if it says that nothing was measured.
+        """Return the measurement in a cell; None if it says that nothing was measured.
 
-        Raises BadValue and BeyondLimits.
+        Raise BadValue and BeyondLimits.
         """
         text = self._at(row, column)
         if is_missing(text):
@@ -223,15 +225,15 @@ class _Table:
         return cell
 
     def _deviation(self, row: Row, cell: Cell, column: str, *, in_cell: bool = False) -> str:
-        """The standard deviation of a cell, or of the column beside it; empty if there is none.
+        """Return the standard deviation in a cell, or in the next column; empty if there is none.
 
-        Raises BadValue and BeyondLimits.
+        Raise BadValue and BeyondLimits.
         """
         sd, percent = cell.sd, cell.percent
         own = "" if in_cell else self.layout.roles.get("sd", "")
         if own and not is_missing(self._at(row, own)):
             column, text = own, self._at(row, own)
-            beside = cell_of(tidied(text).removeprefix("±").strip(), self.layout.decimal.mark)
+            beside = cell_of(tidy(text).removeprefix("±").strip(), self.layout.decimal.mark)
             if beside is None:
                 raise refusal(self.source.shown, row.line, column, text)
             sd, percent = beside.mean, beside.unit == "%" or "%" in column
@@ -257,5 +259,5 @@ class _Table:
 
 
 def bare_name(heading: str) -> str:
-    """The head of a column without the unit in brackets at its end, in its own letters."""
+    """Return the heading of a column without the unit in brackets at its end, in its own case."""
     return heading[: len(bare(heading))].strip() or heading

@@ -1,4 +1,4 @@
-"""sysbench: what its test did in a second; the latency is the same measurement told again."""
+"""sysbench: the rate of its test; the latency is derived from the same measurement."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every run is a value; where it has no rate, its events in its time are one."""
+    """Read a value from every run; if it has no rate, its events divided by its time are one."""
     values: dict[tuple[str, str], list[str]] = defaultdict(list)
     for run in re.split(r"^(?=sysbench \d)", source.text, flags=re.MULTILINE):
         lines = run.splitlines()

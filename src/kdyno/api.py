@@ -1,0 +1,186 @@
+"""kdyno from Python: `from kdyno import ab, run, Machine`.
+
+The functions do what the commands of the same names do, with the same state directory, store and errors: what a command
+did before isn't done again here, and the other way round. They print nothing on standard output; progress goes to
+standard error, unless `quiet`. Every error that a user can mend is a `KdynoError` with a message and a hint.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from kdyno.base.errors import UserError
+from kdyno.base.mistakes import problems
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.boot.base import MachineSettings
+from kdyno.boot.console import read_console
+from kdyno.boot.registry import MACHINES, MachineConfig
+from kdyno.judge.verdicts.assemble import assemble
+from kdyno.judge.verdicts.model import RunReport
+from kdyno.report.output import report_as_text
+from kdyno.runs.bootone import boot_command, find_kernel
+from kdyno.runs.experiment.ab import Options, experiment_for
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.experiment.resolve import load_experiment
+from kdyno.runs.run import run_experiment
+from kdyno.runs.session import Session
+from kdyno.store.artefacts import Artefacts
+from kdyno.store.store import Store
+from kdyno.store.url import store_url
+from kdyno.understand.explain.budgets import with_budgets
+
+StrPath = str | os.PathLike[str]
+
+
+class BadMachine(UserError):
+    message = "Machine: {problems}"
+    hint = "settings are those of [machine] in docs/formats.md; types are {types}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run that was carried out and judged."""
+
+    report: RunReport
+    """Verdicts (`report.comparisons`), values and records: what `kdyno report --json` prints."""
+    given_up: Mapping[str, str]
+    """Variants none of whose boots came through, and why."""
+    lost: Mapping[str, str]
+    """Boots that the host lost, and why. The same call tries them again."""
+    artefacts: Artefacts
+
+    def __str__(self) -> str:
+        """Return the tables that `kdyno report` prints."""
+        return report_as_text(self.report)
+
+    def write_html(self, path: StrPath) -> None:
+        """Write the report as one HTML file, as `--html` does. Raises OSError."""
+        from kdyno.report.html import write_html
+
+        write_html(self.report, Path(path), self.artefacts)
+
+
+def run(
+    experiment: StrPath,
+    *,
+    again: bool = False,
+    state: StrPath | None = None,
+    store: str | None = None,
+    quiet: bool = True,
+) -> Result:
+    """Carry out the experiment of a TOML file, or what is left of it, and judge it.
+
+    With `again` a complete experiment is carried out once more. `state` and `store` are what `--state` and `--store`
+    name; None stands for the same places as there. Raises KdynoError.
+    """
+    return _carry_out(load_experiment(Path(experiment)), again=again, state=state, store=store, quiet=quiet)
+
+
+def ab(
+    baseline: str,
+    *others: str,
+    tests: Sequence[str] = (),
+    blocks: int | str | None = None,
+    layouts: int | None = None,
+    margin: float | None = None,
+    lane: str | None = None,
+    machine: str = "",
+    source: str = "",
+    config: str | None = None,
+    again: bool = False,
+    state: StrPath | None = None,
+    store: str | None = None,
+    quiet: bool = True,
+) -> Result:
+    """Compare kernels in the short form of `kdyno ab`: each is `plain`, a recipe (`opt=O3`), a source (`.#v6.12`),
+    or a source and a recipe (`.#HEAD,opt=O3`).
+
+    `tests` are names of tests, suites and workloads; `blocks` is how often each kernel boots, or "auto"; `margin` is a
+    fraction. All are options of `kdyno ab`. Relative paths start in the current directory. Raises KdynoError.
+    """
+    options = Options(tuple(tests), blocks, layouts, margin, lane, machine, source, config)
+    _, experiment = experiment_for([baseline, *others], options, Path.cwd())
+    return _carry_out(experiment, again=again, state=state, store=store, quiet=quiet)
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What a command in a guest came to."""
+
+    status: int
+    """The command's exit status."""
+    stdout: bytes
+    stderr: bytes
+    """Both as the guest wrote them: they may hold what a terminal obeys."""
+    console: str
+    """The kernel's console, cleaned."""
+
+
+class Machine:
+    """A machine for single boots: `Machine(lane="wall", memory_mb=512)`.
+
+    Settings are those of `[machine]` in an experiment, with the same defaults; `type` is the kind of machine. Raises
+    BadMachine.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        kind = settings.get("type", next(iter(MACHINES)))
+        model = MACHINES[kind].settings if kind in MACHINES else MachineSettings
+        try:
+            self.settings: MachineSettings = TypeAdapter(MachineConfig).validate_python(settings)
+        except ValidationError as error:
+            wrong = "; ".join(problems(error, model, settings)) if kind in MACHINES else f"there is no type `{kind}`"
+            raise BadMachine(problems=wrong, types=", ".join(MACHINES)) from None
+
+    def boot(
+        self,
+        kernel: StrPath,
+        command: Sequence[str],
+        *,
+        append: Sequence[str] = (),
+        seed: int = 1,
+        state: StrPath | None = None,
+        quiet: bool = True,
+    ) -> CommandResult:
+        """Boot a kernel, run a command in it, and return what the command came to.
+
+        `kernel` is a bzImage, a kernel build directory, or the key of an image that kdyno built; `append` are words for
+        the kernel command line. Raises KdynoError; BootFailed if the command left no exit status.
+        """
+        where, stdout, stderr = _state(state), io.BytesIO(), io.BytesIO()
+        with where.scratch("api") as scratch:
+            console = scratch / "console"
+            status = boot_command(
+                self.settings,
+                find_kernel(str(kernel), where),
+                tuple(command),
+                words=tuple(append),
+                seed=seed,
+                console=console,
+                state=where,
+                talk=Talk(quiet),
+                stdout=stdout,
+                stderr=stderr,
+            )
+            return CommandResult(status, stdout.getvalue(), stderr.getvalue(), read_console(console))
+
+
+def _carry_out(experiment: Experiment, *, again: bool, state: StrPath | None, store: str | None, quiet: bool) -> Result:
+    where = _state(state)
+    with Store(*store_url(store, where, "make")) as opened:
+        done = run_experiment(experiment, Session(where, opened, Talk(quiet)), again=again)
+        artefacts = Artefacts(where.artefacts)
+        report = assemble(opened, done.run_id, artefacts, analysed=True)
+    return Result(with_budgets(report, artefacts), done.outcome.given_up, done.outcome.lost, artefacts)
+
+
+def _state(named: StrPath | None) -> State:
+    return State(Path(named)) if named else State.default()

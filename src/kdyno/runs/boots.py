@@ -1,0 +1,144 @@
+"""Carrying out the boots of a run: in planned order, side by side where that is fair, each on record when it ends."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter, deque
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import mkdtemp
+from threading import Event
+
+from kdyno.base.stop_signals import stops_set
+from kdyno.boot.base import BootEnd
+from kdyno.runs.experiment.plan import PlannedBoot
+from kdyno.runs.images import Images
+from kdyno.runs.one_boot import Wanted, boot_record, measured
+from kdyno.runs.prepare import Prepared
+from kdyno.runs.run_plan import RunPlan
+from kdyno.runs.session import Session
+from kdyno.runs.so_far import of_run
+
+ATTEMPTS = 3
+"""How often a boot is started by one command before it stays lost."""
+LOOK_SECONDS = 1.0
+"""Between looks at whether to stop: a signal that comes just before a wait without an end would wait with it."""
+
+
+@dataclass
+class Outcome:
+    """What came of a run's boots."""
+
+    done: int = 0
+    """Boots carried out by this command."""
+    lost: dict[str, str] = field(default_factory=dict)
+    """Boots that stayed lost, and why."""
+    given_up: dict[str, str] = field(default_factory=dict)
+    """Variants that don't boot, and why."""
+
+
+@dataclass(frozen=True)
+class _Running:
+    """A boot under way."""
+
+    boot: PlannedBoot
+    started: datetime
+    scratch: Path
+
+
+class Boots:
+    """The boots of one run; what is on record already is not done again, whichever run it was done for."""
+
+    def __init__(self, plan: RunPlan, prepared: Prepared, images: Images, session: Session) -> None:
+        self.plan, self.prepared, self.images = plan, prepared, images
+        self.session, self.artefacts = session, session.artefacts
+        self.so_far = of_run(session.store, plan.id, self.artefacts, session.talk)
+        self.cancelled = Event()
+        self.outcome = Outcome()
+
+    def carry_out(self, blocks: int) -> Outcome:
+        """Do every boot of the first `blocks` that is not on record yet. Ctrl-C ends the guests, keeps what is done."""
+        self.cancelled = Event()
+        progress = self.plan.progress(self.session.store, blocks)
+        self.outcome.given_up = progress.given_up
+        waiting = deque(self.plan.boots_of(progress.left))
+        if not waiting:
+            return self.outcome
+        threads = self.prepared.about.parallel
+        with (
+            stops_set(self.cancelled),
+            self.session.talk.working("booting") as advance,
+            self.session.state.scratch(self.plan.id) as place,
+            ThreadPoolExecutor(threads) as pool,
+        ):
+            total = len(self.plan.boots_of(progress.cells))
+            done = total - len(waiting)
+            advance(done, total, "")
+            try:
+                for boot, end in self._ended(pool, waiting, blocks, place):
+                    done += 1
+                    advance(done, total, f"{boot.variant}, block {boot.block}: {end.status}")
+                    self.session.talk.on_boot_ended()
+                    if done < total:
+                        self.so_far.boot_ended()
+            finally:
+                self.cancelled.set()
+                pool.shutdown()
+        return self.outcome
+
+    def _ended(
+        self, pool: ThreadPoolExecutor, waiting: deque[PlannedBoot], blocks: int, place: Path
+    ) -> Iterator[tuple[PlannedBoot, BootEnd]]:
+        """Boots as they end and are on record, `parallel` at a time; a lost one starts again. Files are in `place`."""
+        attempts: Counter[str] = Counter()
+        running: dict[Future[BootEnd], _Running] = {}
+        while True:
+            while waiting and len(running) < self.prepared.about.parallel:
+                boot = waiting.popleft()
+                if boot.variant not in self.outcome.given_up:
+                    scratch = Path(mkdtemp(dir=place))
+                    order = self._wanted(boot).order(scratch, self.cancelled)
+                    running[pool.submit(self.prepared.machine.boot, order)] = _Running(boot, datetime.now(UTC), scratch)
+            if not running:
+                return
+            ended = wait(running, LOOK_SECONDS, return_when=FIRST_COMPLETED).done
+            if self.cancelled.is_set():
+                raise KeyboardInterrupt
+            for future in ended:
+                under_way = running.pop(future)
+                boot, key = under_way.boot, self.plan.keys[under_way.boot.cell]
+                end = measured(future.result(), self.prepared.experiment.workload)
+                record = boot_record(key, boot.seed, under_way.started, end, self.artefacts)
+                self.session.store.add_boot(record, end.report.benchmarks)
+                shutil.rmtree(under_way.scratch)
+                attempts[key] += 1
+                self._learn(boot, end, blocks)
+                if end.status == "lost" and attempts[key] < ATTEMPTS:
+                    waiting.appendleft(boot)
+                    continue
+                yield boot, end
+
+    def _wanted(self, boot: PlannedBoot) -> Wanted:
+        return Wanted(
+            name=f"{boot.variant}, block {boot.block}",
+            image=self.images[boot.variant][boot.layout_index] if boot.variant in self.images else None,
+            cmdline=self.prepared.cmdline(boot.variant),
+            job=self.prepared.job,
+            seed=boot.seed,
+            variant=boot.variant,
+            block=boot.block,
+        )
+
+    def _learn(self, boot: PlannedBoot, end: BootEnd, blocks: int) -> None:
+        """Remember how a boot ended; give its variant up when it never came through."""
+        self.outcome.done += 1
+        name = f"{boot.variant}, block {boot.block}"
+        if end.status == "lost":
+            self.outcome.lost[name] = end.reason
+            return
+        self.outcome.lost.pop(name, None)
+        if end.status == "failed":
+            self.outcome.given_up = self.plan.progress(self.session.store, blocks).given_up

@@ -1,0 +1,118 @@
+"""Inputs that are made of boots, as far as they can be known before anything runs; runs/train.py makes them.
+
+A build with such an input has the digest of its derivation in its key. The derivation has the key of the image that is
+booted, which may itself have such an input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kdyno.base.frozen import digest
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.boot.base import Description, Machine
+from kdyno.kernel.inputs import Input, kept_at
+from kdyno.kernel.plan import BuildPlan, plan_build
+from kdyno.kernel.recipe import Training
+from kdyno.kernel.source import Source
+from kdyno.measure.cycles.family import Family, load_family
+from kdyno.measure.guest.job import Counters
+from kdyno.measure.guest.pmu import Events
+from kdyno.measure.workload.needs import Load
+from kdyno.runs.exporters import EXPORTERS
+from kdyno.runs.keys import boot_key
+from kdyno.runs.single_boots import training_job, training_machine
+from kdyno.store.derivation import Derivation
+from kdyno.store.store import Store
+
+
+@dataclass(frozen=True)
+class PlannedTraining:
+    """An input that is made of boots, planned."""
+
+    training: Training
+    derivation: Derivation
+    plan: BuildPlan
+    """Of the image that is booted."""
+    input: Input
+
+
+class TrainingPlanner:
+    """Plans the inputs that recipes derive from boots, and the inputs of the images that are booted for them."""
+
+    def __init__(self, source_of: Callable[[str], Source], state: State, talk: Talk) -> None:
+        self.source_of = source_of
+        self.state = state
+        self.talk = talk
+        self.planned: dict[str, PlannedTraining] = {}
+        """By digest; what is needed for one comes before it."""
+        self._machines: dict[str, tuple[Machine, Description]] = {}
+
+    def trained(self, name: str, training: Training, exporter: str) -> Input:
+        """The input `name` of a recipe; what a knob calls. Raises what plan_build and the machine raise."""
+        recipe = training.recipe
+        assert recipe.source and recipe.config, "load_experiment names them"
+        counts, heeded = EXPORTERS[exporter].counts, EXPORTERS[exporter].settings
+        EXPORTERS[exporter].check(training.settings)
+        families = {name: load_family(name) for name in training.settings.families}
+        machine, about = self._machine_for(counts, training.load)
+        source = self.source_of(recipe.source)
+        plan = plan_build(recipe, source, recipe.config, self.state, cpu=machine.cpu, trained=self.trained)
+        machine.require_cpu(plan.needs, f"{training.variant}, which is booted for {name},")
+        job = training_job(about, training, counts)
+        derivation = Derivation(
+            exporter=exporter,
+            version=EXPORTERS[exporter].version,
+            image=plan.key,
+            settings=training.settings.model_dump(mode="json", include=set(heeded)),
+            families=_contents(families) if "families" in heeded else {},
+            boots=tuple(
+                boot_key(plan.key, recipe.words, job, about, seed=seed, replicate={}) for seed in training.seeds
+            ),
+        )
+        key = derivation.digest
+        result = Input(name=name, digest=key, path=kept_at(key, self.state))
+        self.planned.setdefault(key, PlannedTraining(training, derivation, plan, result))
+        return result
+
+    def _machine_for(self, counts: Events | Counters, load: Load) -> tuple[Machine, Description]:
+        """Looked at once for all trainings that need the same of it."""
+        needs = repr((counts, load.needs, bool(load.programs)))
+        if needs not in self._machines:
+            machine = training_machine(counts, load, self.state, self.talk)
+            self._machines[needs] = machine, machine.describe()
+        return self._machines[needs]
+
+    def ahead(self, plans: Iterable[BuildPlan]) -> tuple[PlannedTraining, ...]:
+        """What has to be made before these plans can be built, in the order in which it can be made."""
+        wanted = {file.digest for plan in plans if not plan.cached for file in plan.inputs}
+        ahead = []
+        for key, planned in reversed(self.planned.items()):
+            if key in wanted and not planned.input.path.exists():
+                ahead.append(planned)
+                if not planned.plan.cached:
+                    wanted |= {file.digest for file in planned.plan.inputs}
+        return tuple(reversed(ahead))
+
+
+def boots_left(trainings: Sequence[PlannedTraining], store: Store) -> dict[Events | None, int]:
+    """How many boots training takes, without those on record, by what the emulated PMU counts in them; None: no PMU."""
+    left: dict[Events | None, int] = {}
+    for planned in trainings:
+        counts = EXPORTERS[planned.derivation.exporter].counts
+        events = counts if isinstance(counts, str) else None
+        left[events] = left.get(events, 0) + boots_to_do(planned, store)
+    return left
+
+
+def boots_to_do(planned: PlannedTraining, store: Store) -> int:
+    """How many boots one input still takes."""
+    keys = planned.derivation.boots
+    ends = store.ends(keys)
+    return sum(key not in ends or ends[key].status != "ok" for key in set(keys))
+
+
+def _contents(families: Mapping[str, Family]) -> dict[str, str]:
+    return {name: digest(family.model_dump(mode="json", exclude={"path"})) for name, family in families.items()}

@@ -1,0 +1,60 @@
+"""What can be wrong with an experiment as a whole; variants.py has what can be wrong within its variants."""
+
+from __future__ import annotations
+
+from kdyno.base.errors import UserError
+
+
+class NoExperiment(UserError):
+    message = "can't read the experiment {path}: {why}"
+    hint = "`kdyno init FILE` writes one to start from"
+
+
+class NotToml(UserError):
+    message = "{path}: not TOML: {why}"
+    hint = "see docs/formats.md for what an experiment looks like"
+
+
+class BadExperiment(UserError):
+    message = "{problems}"
+    hint = "see docs/formats.md, or `kdyno schema experiment` for editors"
+
+
+class BadRecordedExperiment(UserError):
+    message = "standard input is not an experiment as a run records it: {why}"
+    hint = "`kdyno show RUN --reproduce` prints one"
+
+
+class NoTuning(UserError):
+    message = "{path} has no table [tune]"
+    hint = "it names what a file may be compiled with: see docs/tuning.md"
+
+
+class NoBaseline(UserError):
+    message = "{path}:{line}: the baseline {baseline} is not a variant"
+    hint = "variants: {known}"
+
+
+class UnknownVariant(UserError):
+    message = "the experiment has no variant {name}"
+    hint = "variants: {known}"
+
+
+class TooManyLayouts(UserError):
+    message = "{path}:{line}: {layouts} layouts need as many blocks, but the experiment has {blocks}"
+    hint = "each block boots one layout: set blocks = {layouts} or more"
+
+
+class OneLayout(UserError):
+    message = "{path}:{line}: one layout says nothing about how much layouts differ"
+    hint = "set layouts = 6 or more; or leave it out, and use `layout_seed = SEED` in a variant for one link order"
+
+
+class LayoutOfBuiltKernel(UserError):
+    message = "{path}:{line}: variant {variant} is a built kernel, which has the one link order that it was built with"
+    hint = "leave `layouts` out: verdicts are then about these images, one link order each"
+
+
+class TooManyBoots(UserError):
+    message = "{path}:{line}: {why}"
+    hint = "make several experiments of it, or take fewer blocks or variants"

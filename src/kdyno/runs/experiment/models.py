@@ -1,0 +1,136 @@
+"""What an experiment file may say, and what it means once variants have been expanded."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator, model_validator
+from pydantic_core import PydanticCustomError
+
+from kdyno.base.frozen import Frozen
+from kdyno.base.measurement import Correction
+from kdyno.boot.registry import MachineConfig, default_machine
+from kdyno.kernel.recipe import Recipe, RecipeSpec
+from kdyno.measure.workload.lmbench import LmbenchWorkload
+from kdyno.measure.workload.registry import WorkloadConfig
+from kdyno.runs.experiment.tune import TuneConfig
+
+MOST_LOOKS = 8
+"""A run that is judged more often has next to nothing to spend on each look."""
+
+MOST_VARIANTS = 1000
+MOST_BOOTS = 100_000
+"""Of a run: two days of the fastest ones."""
+MOST_ENTRIES = 5000
+"""Of a list or a table of a variant, with what it has from those that it extends."""
+MOST_RECORDED_BYTES = 10_000_000
+"""Of an experiment as JSON, with its variants expanded."""
+MOST_NAME = 500
+"""Characters of a variant's name, with the values of a matrix in it."""
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=80)]
+VariantName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=MOST_NAME)]
+MatrixValue = str | int | bool
+BlockCount = Annotated[int, Field(ge=1, le=10_000)]
+
+
+def _count_or_auto(value: Any, known: ValidatorFunctionWrapHandler) -> Any:
+    """One complaint instead of one for each of the two types."""
+    try:
+        return known(value)
+    except ValidationError:
+        raise PydanticCustomError("blocks", 'a whole number from 1 to 10000 is expected, or "auto"') from None
+
+
+BlocksOrAuto = Annotated[BlockCount | Literal["auto"], WrapValidator(_count_or_auto)]
+
+
+class VariantSpec(RecipeSpec):
+    """A variant as written: a recipe, perhaps on top of another, perhaps standing for several."""
+
+    extends: Name | None = None
+    """Another variant to start from: single values replace, tables merge, lists append."""
+    matrix: dict[str, Annotated[tuple[MatrixValue, ...], Field(min_length=1)]] = {}
+    """Knobs and the values that each takes; every combination becomes a variant NAME-value-value."""
+
+
+class JudgeConfig(Frozen):
+    """What counts as equal, and how sure a verdict must be."""
+
+    margin: Annotated[float, Field(gt=0, lt=1)] = 0.01
+    """Effects within ± this fraction are equivalent."""
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    """Error rate over all comparisons of a run: family-wise after Holm, false discoveries after Benjamini-Hochberg."""
+    correction: Correction = "holm"
+    """How p-values are adjusted for the number of comparisons: `holm` or `bh`."""
+    looks: Annotated[int, Field(ge=1, le=MOST_LOOKS)] = 1
+    """How often the run is judged, at equal distances; it ends at the first look that leaves nothing undecided. `alpha`
+    is spent over the looks (Lan and DeMets), so that this is no peeking. 1: only at the end."""
+    effect: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """blocks = "auto": the smallest effect, as a fraction, that the run must be able to see; the margin if left out."""
+    power: Annotated[float, Field(gt=0.5, lt=1)] = 0.9
+    """blocks = "auto": how surely it must see it."""
+    most_blocks: Annotated[int, Field(ge=4, le=10_000)] = 96
+    """blocks = "auto": no plan has more."""
+
+
+class _Common(Frozen):
+    name: Name
+    source: str = ""
+    """`debian:linux-source-6.12`, a directory, a tarball, or `git:DIR#REV`; a variant may name another. Left out only
+    where the machine starts no kernels."""
+    config: str = "dyno"
+    """Base configuration: `dyno`, `file:PATH`, `make:TARGET`, `make:localmodconfig?lsmod=PATH`; a variant may name
+    another."""
+    baseline: Name
+    """The variant that the others are compared with."""
+    workload: WorkloadConfig = LmbenchWorkload()
+    machine: MachineConfig = default_machine()
+    layouts: Annotated[int, Field(ge=0, le=1000)] = 0
+    """Link orders in which every variant is built; blocks take them in turn. 0: layout isn't sampled. With blocks =
+    "auto" the most that may be built."""
+    seed: Annotated[int, Field(ge=0)] = 1
+    """Decides the order of boots and the seed of every block."""
+    seeds: Literal["shared", "own"] = "shared"
+    """`shared`: one seed for all boots of a block, so that they meet the same randomness; `own`: one for each boot."""
+    judge: JudgeConfig = JudgeConfig()
+
+
+class ExperimentFile(_Common):
+    """An experiment file, as written."""
+
+    blocks: BlocksOrAuto = 12
+    """Boots of every variant; `auto`: a pilot of a few blocks finds out how many are needed."""
+    variants: Annotated[dict[Name, VariantSpec], Field(min_length=1, max_length=MOST_VARIANTS)]
+    tune: TuneConfig | None = None
+    """What `kdyno tune` searches; a run takes no notice of it."""
+
+
+class Experiment(_Common):
+    """An experiment with its variants expanded and its paths absolute."""
+
+    blocks: BlockCount = 12
+    auto: bool = False
+    """The number of blocks, and of iterations in a boot, is still to be found out by a pilot."""
+    pilot: str = ""
+    """What a pilot decided, and why, for the report."""
+    variants: Annotated[dict[VariantName, Recipe], Field(min_length=1, max_length=MOST_VARIANTS)]
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        """One that was recorded has passed load_experiment, unless somebody changed it since."""
+        if self.baseline not in self.variants:
+            raise PydanticCustomError("baseline", "the baseline {name} is not a variant", {"name": self.baseline})
+        if why := too_many_boots(len(self.variants), self.judge.most_blocks if self.auto else self.blocks):
+            raise PydanticCustomError("boots", "{why}", {"why": why})
+        return self
+
+
+def too_many_boots(variants: int, blocks: int) -> str:
+    """Why a run can't have so many; empty if it can."""
+    boots = variants * blocks
+    return (
+        f"{variants:,} variants in {blocks:,} blocks are {boots:,} boots, of at most {MOST_BOOTS:,}"
+        if boots > MOST_BOOTS
+        else ""
+    )

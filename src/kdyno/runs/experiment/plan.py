@@ -1,0 +1,103 @@
+"""The plan of an experiment: randomised complete blocks of boots. Pure: the same seed gives the same plan."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kdyno.runs.experiment.errors import UnknownVariant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kdyno.kernel.recipe import Recipe
+    from kdyno.runs.experiment.models import Experiment
+
+SEED_BITS = 31
+PILOT_BLOCKS = 6
+"""Of a pilot: enough for a rough variance at every level."""
+
+
+@dataclass(frozen=True)
+class PlannedBoot:
+    """One boot to be done; `position` counts boots over the whole run."""
+
+    variant: str
+    block: int
+    position: int
+    seed: int
+    layout_index: int
+    """Index of the link order; 0 if layout isn't sampled."""
+
+    @property
+    def cell(self) -> tuple[str, int]:
+        """Its place in the run: variant and block."""
+        return self.variant, self.block
+
+
+def block_seed(seed: int, block: int, variant: str = "") -> int:
+    """The seed of a block, or of one variant's boot in it; below 2**31."""
+    named = f"kdyno block {seed} {block} {variant}".strip()
+    return int.from_bytes(hashlib.sha256(named.encode()).digest()[:4]) >> (32 - SEED_BITS)
+
+
+def plan_boots(experiment: Experiment) -> list[PlannedBoot]:
+    """Every variant once in each block, in an order drawn anew for each block; blocks take the layouts in turn."""
+    boots: list[PlannedBoot] = []
+    for block in range(experiment.blocks):
+        order = list(experiment.variants)
+        random.Random(f"kdyno order {experiment.seed} {block}").shuffle(order)
+        boots += [
+            PlannedBoot(
+                variant=variant,
+                block=block,
+                position=len(boots) + place,
+                seed=block_seed(experiment.seed, block, variant if experiment.seeds == "own" else ""),
+                layout_index=block % experiment.layouts if experiment.layouts else 0,
+            )
+            for place, variant in enumerate(order)
+        ]
+    return boots
+
+
+def named_variants(experiment: Experiment, names: Sequence[str]) -> Mapping[str, Recipe]:
+    """The recipes of the variants that are named; of all if none is. Raises UnknownVariant."""
+    for name in names:
+        if name not in experiment.variants:
+            raise UnknownVariant(name=name, known=", ".join(experiment.variants))
+    return {name: recipe for name, recipe in experiment.variants.items() if not names or name in names}
+
+
+def recipes(experiment: Experiment, variant: str) -> list[Recipe]:
+    """What is built of a variant: its recipe, or one for each of its layouts.
+
+    Layout k of all variants has the same seed, unless their recipes name one of their own: variants that share most of
+    their functions then share most of their order, and less of the layouts' noise is in what they differ by.
+    """
+    recipe = experiment.variants[variant]
+    return [
+        recipe.model_copy(update={"layout_seed": _layout_seed(recipe.layout_seed, index)})
+        for index in range(experiment.layouts)
+    ] or [recipe]
+
+
+def _layout_seed(own: int | None, index: int) -> int:
+    if own is None:
+        return index + 1
+    return random.Random(f"kdyno layout {own} {index}").getrandbits(SEED_BITS)
+
+
+def pilot_seed(seed: int) -> int:
+    """The seed of a pilot, so that none of its boots is one of the run that it plans."""
+    return int.from_bytes(hashlib.sha256(f"kdyno pilot {seed}".encode()).digest()[:4]) >> (32 - SEED_BITS)
+
+
+def pilot_blocks(layouts: int) -> int:
+    """Blocks of the pilot: with layouts, each twice, so that their variance and the boots' can be told apart."""
+    return PILOT_BLOCKS if layouts == 0 else 2 * min(layouts, PILOT_BLOCKS)
+
+
+def pilot_layouts(layouts: int) -> int:
+    return min(layouts, PILOT_BLOCKS)

@@ -1,0 +1,113 @@
+"""From what a file says to an Experiment: all that can be known without a state directory, a kernel or this host."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from functools import cache, reduce
+from operator import or_
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from kdyno.base.mistakes import Mistake, first_fault, unfit
+from kdyno.kernel import knobs
+from kdyno.kernel.knobs.origin import CONFIG, SOURCE
+from kdyno.kernel.recipe import KconfigValue, RecipeSpec
+from kdyno.measure.workload.named import training_load
+from kdyno.runs.experiment.errors import (
+    BadRecordedExperiment,
+    LayoutOfBuiltKernel,
+    NoBaseline,
+    NoTuning,
+    OneLayout,
+    TooManyBoots,
+    TooManyLayouts,
+)
+from kdyno.runs.experiment.file import ReadFile, parse_file, read_file
+from kdyno.runs.experiment.models import MOST_RECORDED_BYTES, Experiment, too_many_boots
+from kdyno.runs.experiment.plan import pilot_blocks
+from kdyno.runs.experiment.tune import TuneConfig
+from kdyno.runs.experiment.variants import expand, matrix_mistakes, resolve_recipes
+
+NOT_OF_A_RUN = {"variants", "tune"}
+"""Keys of the file that an Experiment has otherwise, or not at all."""
+
+
+def read_experiment(named: str) -> Experiment:
+    """An experiment file, or for `-` the JSON of a recorded experiment from standard input."""
+    if named != "-":
+        return load_experiment(Path(named))
+    written = sys.stdin.buffer.read(MOST_RECORDED_BYTES + 1)
+    if len(written) > MOST_RECORDED_BYTES:
+        raise BadRecordedExperiment(why=f"it is larger than {MOST_RECORDED_BYTES:,} bytes")
+    try:
+        experiment = Experiment.model_validate_json(written)
+    except ValidationError as error:
+        raise BadRecordedExperiment(why=first_fault(error)) from None
+    for keys, why in unfit(experiment.model_dump(mode="json")):
+        raise BadRecordedExperiment(why=f"{'.'.join(map(str, keys))}: {why}")
+    return experiment
+
+
+def load_experiment(path: Path) -> Experiment:
+    """Read, check and expand an experiment file; relative paths in it start from its directory."""
+    return resolve(read_file(path))
+
+
+def experiment_of(text: str, path: Path) -> Experiment:
+    """The experiment that a file of this text would be there; there needs to be none."""
+    return resolve(parse_file(text, path))
+
+
+def load_tuning(path: Path) -> tuple[Experiment, TuneConfig]:
+    """The same, with what it says of tuning. Raises NoTuning."""
+    file = read_file(path)
+    if file.content.tune is None:
+        raise NoTuning(path=path)
+    return resolve(file), file.content.tune
+
+
+def resolve(file: ReadFile) -> Experiment:
+    """The experiment that a file describes; relative paths start from its directory. Raises KdynoError."""
+    content, base = file.content, file.written.path.parent
+    if wrong := [*matrix_mistakes(content.variants)]:
+        raise file.written.refused(wrong)
+    variants = {name: knobs.located(spec, base) for name, spec in expand(content.variants).items()}
+    _require_consistent(file, variants)
+    settings: dict[str, Any] = {key: getattr(content, key) for key in content.model_fields_set - NOT_OF_A_RUN}
+    if content.blocks == "auto":
+        settings |= {"auto": True, "blocks": pilot_blocks(content.layouts)}
+    source, config = SOURCE.located(content.source or None, base) or "", CONFIG.located(content.config, base)
+    workload = content.workload.located(base)
+    needs = workload.needs()
+    machine = content.machine.located(base).at_least(needs, workload.cpus())
+    load_of = cache(training_load)
+    needed: dict[str, KconfigValue] = {}
+    if machine.starts_kernels:
+        trained_on = [spec.profile.train for spec in variants.values() if spec.profile and spec.profile.train]
+        needed = reduce(or_, map(load_of, trained_on), needs).kconfig
+    recipes = resolve_recipes(variants, source, config, needed, load_of)
+    own = {"source": source, "config": config, "workload": workload, "machine": machine, "variants": recipes}
+    return Experiment(**settings | own)
+
+
+def _require_consistent(file: ReadFile, variants: Mapping[str, RecipeSpec]) -> None:
+    """Raise UserError where the parts of an experiment contradict each other, or one is missing."""
+    content, written = file.content, file.written
+    path, line_of, blocks = written.path, written.line_of, content.blocks
+    if content.baseline not in variants:
+        known = ", ".join(variants)
+        raise NoBaseline(path=path, line=line_of("baseline"), baseline=content.baseline, known=known)
+    if blocks != "auto" and content.layouts > blocks:
+        raise TooManyLayouts(path=path, line=line_of("layouts"), layouts=content.layouts, blocks=blocks)
+    if content.layouts == 1:
+        raise OneLayout(path=path, line=line_of("layouts"))
+    if why := too_many_boots(len(variants), content.judge.most_blocks if blocks == "auto" else blocks):
+        raise TooManyBoots(path=path, line=line_of("blocks"), why=why)
+    if given := [name for name, spec in variants.items() if spec.image is not None and content.layouts]:
+        raise LayoutOfBuiltKernel(path=path, line=line_of("variants", given[0]), variant=given[0])
+    is_built_here = any(spec.image is None for spec in variants.values())
+    if content.machine.starts_kernels and not content.source and is_built_here:
+        raise written.refused([Mistake(("source",), ("source",), "missing", "")])

@@ -1,0 +1,56 @@
+"""Building: from the plans of an experiment to its images."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from kdyno.base.files import read_whole
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.boot.base import MachineSettings
+from kdyno.kernel.build import BuildPlan, build_layouts
+from kdyno.kernel.built_kernels.plan import GivenPlan
+from kdyno.kernel.image import Image
+from kdyno.kernel.images import is_built, load_image
+from kdyno.kernel.kconfig_check import read_config
+from kdyno.kernel.knobs.kconfig import MOST_BYTES
+from kdyno.runs.prepare import Plans
+
+Images = Mapping[str, tuple[Image, ...]]
+"""By variant, one for each layout."""
+
+
+def require_cpus(machine: MachineSettings, images: Images) -> None:
+    """Raise CpusMissing for a kernel that was built for fewer CPUs than the machine has."""
+    for variant, (first, *_) in images.items():
+        config = read_config(read_whole(first.config, MOST_BYTES).decode(errors="replace"))
+        machine.require_cpus(config, f"the kernel of variant {variant}")
+
+
+def build_images(plans: Plans, state: State, talk: Talk) -> Images:
+    """Each image is built once, whoever needs it and however often; what differs only in layout shares its objects."""
+    wanted: dict[str, list[tuple[str, BuildPlan]]] = defaultdict(list)
+    given: dict[str, Image] = {}
+    for variant, layouts in plans.items():
+        for plan in layouts:
+            if isinstance(plan, GivenPlan):
+                given[plan.key] = load_image(plan.key, state)
+            else:
+                wanted[plan.objects_key].append((variant, plan))
+    notes: set[str] = set()
+
+    def say_once(note: str) -> None:
+        if note not in notes:
+            notes.add(note)
+            talk.say(note)
+
+    images = given
+    for group in wanted.values():
+        variants = ", ".join(dict.fromkeys(variant for variant, _ in group))
+        with talk.working(f"building {variants}", is_estimate=True) as advance:
+            missing = {plan.key for _, plan in group if not is_built(plan.key, state)}
+            built = build_layouts([plan for _, plan in group], state, advance, say=say_once, heard=talk.on_build_output)
+        talk.on_images_built(len(missing))
+        images |= {image.record.key: image for image in built}
+    return {variant: tuple(images[plan.key] for plan in layouts) for variant, layouts in plans.items()}

@@ -1,0 +1,95 @@
+"""One boot: the order for it, what its workload makes of it, and what goes on record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from threading import Event
+
+from kdyno.base.state import translate_disk_full
+from kdyno.boot.base import BootEnd, BootOrder
+from kdyno.kernel.image import Image
+from kdyno.measure.guest.job import ClangCounters, Counters, Job, MemoryCounters
+from kdyno.measure.workload.base import NotRead, WorkloadSettings
+from kdyno.profile.ir_profile import counters_range
+from kdyno.store.artefacts import Artefacts
+from kdyno.store.records import Boot
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One boot that is wanted, wherever it is done."""
+
+    name: str
+    """For people: `gcc-O2, block 3`."""
+    image: Image | None
+    """None where the machine needs none."""
+    cmdline: tuple[str, ...]
+    job: Job
+    seed: int
+    variant: str = ""
+    block: int = 0
+    is_counted: bool = True
+
+    def order(self, directory: Path, cancelled: Event | None = None) -> BootOrder:
+        """The machine's order; `directory` exists and is empty."""
+        return BootOrder(
+            name=self.name,
+            kernel=self.image.bzimage if self.image else None,
+            vmlinux=self.image.vmlinux if self.image else None,
+            symbols=self.image.given_symbols if self.image else None,
+            modules=self.image.modules if self.image else None,
+            cmdline=self.cmdline,
+            job=self.job.model_copy(update={"counters": self._counters()}),
+            seed=self.seed,
+            directory=directory,
+            variant=self.variant,
+            block=self.block,
+            is_counted=self.is_counted,
+            cancelled=cancelled or Event(),
+        )
+
+    def _counters(self) -> Counters | None:
+        """What the agent is told of the kernel's counters. Raises NotInstrumented and OtherLayout."""
+        asked = self.job.counters
+        if not isinstance(asked, ClangCounters) or self.image is None:
+            return asked
+        addresses = counters_range(self.image.vmlinux)
+        return MemoryCounters(address=addresses.start, bytes=len(addresses))
+
+
+def measured(end: BootEnd, workload: WorkloadSettings) -> BootEnd:
+    """The end of a boot with the benchmarks and samples that its workload makes of it; if it can't, the boot failed."""
+    report = end.report.model_copy(update={"benchmarks": workload.describe_benchmarks(end.report)})
+    if end.status != "ok":
+        return replace(end, report=report)
+    try:
+        return replace(end, report=workload.read(report, end.pmu))
+    except NotRead as why:
+        nothing = report.model_copy(update={"samples": ()})
+        return replace(end, status="failed", reason=str(why), report=nothing, pmu=None)
+
+
+def boot_record(key: str, seed: int, started: datetime, end: BootEnd, artefacts: Artefacts) -> Boot:
+    """What goes on record of a boot; its files are kept as artefacts. Raises DiskFull."""
+    with translate_disk_full(artefacts.directory.parent):
+        return Boot(
+            key=key,
+            seed=seed,
+            status=end.status,
+            reason=end.reason,
+            started=started,
+            seconds=end.seconds,
+            ready_seconds=end.ready_seconds,
+            conditions=end.conditions,
+            kernel=end.report.hello.kernel if end.report.hello else None,
+            command=end.command,
+            console=artefacts.put(end.console) if end.console.exists() else None,
+            stream=artefacts.put(end.stream) if end.stream.exists() else None,
+            pmu=artefacts.put(end.pmu) if end.pmu else None,
+            counters=artefacts.put(end.counters) if end.counters else None,
+            samples=end.report.samples if end.status == "ok" else (),
+            unsupported=end.report.unsupported,
+            broken=end.report.broken,
+        )

@@ -1,0 +1,190 @@
+"""Before anything is built: an experiment is checked against this host, and each image gets its key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from kdyno.base.cpu import Cpu
+from kdyno.base.errors import UserError
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.boot.base import Description, Machine, MachineSettings
+from kdyno.boot.registry import open_machine
+from kdyno.kernel.build import BuildPlan, plan_build
+from kdyno.kernel.built_kernels.plan import GivenPlan
+from kdyno.kernel.plan import check_early
+from kdyno.kernel.recipe import RUNTIME, Recipe
+from kdyno.kernel.source import fetch
+from kdyno.kernel.source import require as require_source
+from kdyno.measure.cycles.events import counted_events
+from kdyno.measure.guest.job import Job
+from kdyno.measure.workload.base import WorkloadSettings
+from kdyno.runs.derive import PlannedTraining, TrainingPlanner
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.experiment.plan import named_variants, recipes
+from kdyno.runs.given import fit_machine, given_plans, require_startable
+
+Plan = BuildPlan | GivenPlan
+Plans = Mapping[str, tuple[Plan, ...]]
+"""By variant, one for each layout; variants that differ only in how they are started share their images."""
+KUNIT = "kunit.enable="
+"""The kernel's parameter (lib/kunit/test.c, from 6.1 on)."""
+
+
+@dataclass(frozen=True)
+class Builds:
+    """What has to be built for an experiment."""
+
+    plans: Plans
+    trainings: tuple[PlannedTraining, ...] = ()
+    """What has to be made before the images, in order."""
+
+
+class NothingBuilt(UserError):
+    message = "variant {variant} says `{knob}`, and a machine of type `{type}` builds and boots nothing"
+    hint = 'it takes {runtime}; for `{knob}` take type = "qemu" in [machine]'
+
+
+class NothingToCount(UserError):
+    message = "[machine.pmu] counts the marked loops of the agent's tests; a workload of type `{type}` runs none"
+    hint = "leave [machine.pmu] out, or give a metric an `event` of a region that the command marks"
+
+
+class NothingCounts(UserError):
+    message = "nothing counts the events of metrics: {events}"
+    hint = 'add [machine.pmu] with events = "all", and scope = "all" for those of user code (lane "model")'
+
+
+class EventNotCounted(UserError):
+    message = "[machine.pmu] doesn't count {events}"
+    hint = 'say events = "all", and scope = "all" for those of user code; docs/lanes.md lists them'
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An experiment that has been checked against this host: everything that can be known before building."""
+
+    experiment: Experiment
+    """As it was resolved: only its machine may still be open."""
+    settings: MachineSettings
+    """The machine that was chosen: the experiment's, on which built kernels can be started."""
+    machine: Machine
+    about: Description
+    job: Job
+    plans: Plans
+    """Empty where the machine needs no images."""
+    trainings: tuple[PlannedTraining, ...] = ()
+    """What has to be made before the images, in order."""
+
+    @property
+    def recorded(self) -> str:
+        """The experiment as JSON, with the machine that was chosen: what carries the same run out elsewhere."""
+        return self.experiment.model_copy(update={"machine": self.settings}).model_dump_json()
+
+    def cmdline(self, variant: str) -> tuple[str, ...]:
+        """The words that start a variant's measured boots: its own, and one that keeps KUnit's suites out of them."""
+        words = self.experiment.variants[variant].words
+        says = any(word.startswith(KUNIT) for word in words)
+        has_kunit = any(plan.asks_for_kunit for plan in self.plans.get(variant, ()))
+        return (*words, f"{KUNIT}0") if has_kunit and not says else words
+
+    def require_cpu(self) -> None:
+        """Raise CpuLacks unless the machine's CPU has what every image will need; the machine may have to be asked."""
+        for variant, (first, *_) in self.plans.items():
+            self.machine.require_cpu(first.needs, f"variant {variant}")
+
+
+def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
+    """Check everything that can be checked without building, booting, or asking the machine; raises KdynoError."""
+    variants = experiment.variants
+    given = given_plans(experiment, variants, state, talk)
+    settings = fit_machine(experiment.machine, given)
+    machine = open_machine(settings)
+    machine.provide(experiment.workload.needs(), state, talk)
+    about = machine.describe()
+    for notice in about.notices:
+        talk.say(f"note: {notice}")  # not a warning: the report has it in its first line
+    _require_counted(experiment.workload, about.facts)
+    for variant, recipe in variants.items():
+        if not settings.starts_kernels:
+            _require_runtime(variant, recipe, settings.type)
+        machine.require_cmdline(recipe.words, f"variant {variant}")
+    part = experiment.workload.part(about.lane)
+    job = about.job(part.iterations, tests=part.tests, programs=part.programs)
+    builds = _plan_all(experiment, variants, given, machine.cpu, state, talk) if about.needs_images else Builds({})
+    for variant, (first, *_) in builds.plans.items():
+        settings.require_cpus(first.asked, f"the kernel of variant {variant}")
+        require_startable(settings, variant, first, has_given=bool(given))
+    return Prepared(experiment, settings, machine, about, job, builds.plans, builds.trainings)
+
+
+def _require_counted(workload: WorkloadSettings, facts: Mapping[str, Any]) -> None:
+    """Raise NothingToCount, NothingCounts or EventNotCounted where workload and emulated PMU don't go together."""
+    events = workload.events()
+    if "pmu_clock" not in facts:
+        if events:
+            raise NothingCounts(events=", ".join(events))
+        return
+    if not events and not workload.load().names:
+        raise NothingToCount(type=workload.type)
+    if unknown := set(events) - set(counted_events(facts["pmu_events"], facts.get("pmu_scope", "kernel"))):
+        raise EventNotCounted(events=", ".join(sorted(unknown)))
+
+
+def _require_runtime(variant: str, recipe: Recipe, machine_type: str) -> None:
+    """Raise NothingBuilt for a recipe that says more than a kernel that runs can be told."""
+    for knob in sorted(recipe.model_fields_set):
+        if knob not in RUNTIME and getattr(recipe, knob) != getattr(Recipe(), knob):
+            raise NothingBuilt(variant=variant, knob=knob, type=machine_type, runtime=", ".join(RUNTIME))
+
+
+def plan_builds(
+    experiment: Experiment, cpu: Callable[[], Cpu], state: State, talk: Talk, names: Sequence[str] = ()
+) -> Builds:
+    """What has to be built, without a look at the machine; raises KdynoError for all that can be known to fail.
+
+    Of the variants that are named, or of all. `cpu` reads the CPU of the host that will boot the images.
+    """
+    variants = named_variants(experiment, names)
+    return _plan_all(experiment, variants, given_plans(experiment, variants, state, talk), cpu, state, talk)
+
+
+def _plan_all(
+    experiment: Experiment,
+    variants: Mapping[str, Recipe],
+    given: Mapping[str, GivenPlan],
+    cpu: Callable[[], Cpu],
+    state: State,
+    talk: Talk,
+) -> Builds:
+    """The plans of these variants of an experiment; `given` are those of the kernels that are built already."""
+    built_here = [recipe for recipe in variants.values() if recipe.image is None]
+    check_early(built_here, experiment.config, state)
+    for spec in dict.fromkeys(recipe.source or experiment.source for recipe in built_here):
+        require_source(spec, state)
+    source_of = cache(lambda spec: fetch(spec, state, talk.say))
+    planner = TrainingPlanner(source_of, state, talk)
+    plans: dict[str, tuple[Plan, ...]] = {
+        name: (given[name],)
+        if name in given
+        else tuple(
+            plan_build(
+                recipe,
+                source_of(recipe.source or experiment.source),
+                recipe.config or experiment.config,
+                state,
+                cpu=cpu,
+                trained=planner.trained,
+            )
+            for recipe in recipes(experiment, name)
+        )
+        for name in variants
+    }
+    for name, (first, *_) in plans.items():
+        for note in first.notes:
+            talk.say(f"note: {name}: {note}")
+    every = [plan for layouts in plans.values() for plan in layouts]
+    return Builds(plans, planner.ahead(plan for plan in every if isinstance(plan, BuildPlan)))

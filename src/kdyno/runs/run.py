@@ -1,0 +1,141 @@
+"""One experiment, start to end: prepare, build, boot, judge. What was done before is not done again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from kdyno import __version__
+from kdyno.judge.stats.sequential import look_ends
+from kdyno.runs.boots import Boots, Outcome
+from kdyno.runs.checks import check_kernels, checks_left
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.forecast import forecast
+from kdyno.runs.images import Images, build_images, require_cpus
+from kdyno.runs.outlook import ahead_of, run_ahead
+from kdyno.runs.prepare import Prepared, prepare
+from kdyno.runs.run_plan import RunPlan, plan_run
+from kdyno.runs.session import Session
+from kdyno.runs.train import make_inputs
+from kdyno.store.artefacts import Artefacts
+from kdyno.store.records import RunRecord, VariantRecord
+from kdyno.store.store import Store
+
+
+@dataclass(frozen=True)
+class Done:
+    """Which run it became, and what its boots came to."""
+
+    run_id: str
+    outcome: Outcome
+
+
+def run_experiment(experiment: Experiment, session: Session, *, again: bool) -> Done:
+    """Carry out an experiment, or what is left of it; with `again` carry it out once more.
+
+    Where blocks are to be found out, a pilot comes first: a run of its own, of which nothing is judged again.
+    Ctrl-C and kill -9 lose at most the boots in flight: the same call goes on from there.
+    """
+    with session.state.hold_shared():
+        return _run_all(experiment, session, again=again)
+
+
+def _run_all(experiment: Experiment, session: Session, *, again: bool) -> Done:
+    if experiment.auto:
+        from kdyno.runs.pilot import COMES_FIRST, pilot_of, settle
+
+        session.talk.say(COMES_FIRST)
+        done = _run(pilot_of(experiment), session, again=again)
+        pilot = session.store.run(done.run_id)
+        settled = settle(experiment, pilot, session.store.boots(pilot.id), session.store.benchmarks(pilot.id))
+        for line in settled.why:
+            session.talk.say(line)
+        experiment = settled.experiment
+    return _run(experiment, session, again=again)
+
+
+def _run(experiment: Experiment, session: Session, *, again: bool) -> Done:
+    prepared = prepare(experiment, session.state, session.talk)
+    plan = _choose(prepared, session.store, again=again)
+    waiting = f"run {plan.id} is being carried out by another kdyno: waiting for it"
+    with session.state.lock(f"run-{plan.id}", on_wait=lambda: session.talk.say(waiting)):
+        progress = plan.progress(session.store)
+        if progress.is_complete and session.store.has_run(plan.id) and not checks_left(prepared, session.store):
+            session.talk.say(f"run {plan.id} is complete: nothing to do (--again carries the experiment out once more)")
+            return Done(plan.id, Outcome(given_up=progress.given_up))
+        prepared.require_cpu()
+        ahead = forecast(prepared, plan, session.state, session.store)
+        for line in run_ahead(ahead, experiment, len(experiment.workload.benchmark_names())):
+            session.talk.say(line)
+        with session.talk.watching(ahead_of(ahead, experiment.name)):
+            make_inputs(prepared.trainings, session)
+            images = build_images(prepared.plans, session.state, session.talk)
+            require_cpus(prepared.settings, images)
+            session.store.begin(_record(plan, prepared, images), plan.cells)
+            lost = check_kernels(prepared, images, session)
+            boots = Boots(plan, prepared, images, session)
+            boots.outcome.lost |= lost
+            return Done(plan.id, _until_decided(boots, experiment, session))
+
+
+def _choose(prepared: Prepared, store: Store, *, again: bool) -> RunPlan:
+    """The experiment's own run, or with `again` its first repeat that isn't complete."""
+    repeat = 1 if again else 0
+    while True:
+        plan = plan_run(prepared, repeat)
+        if not again or not (store.has_run(plan.id) and plan.progress(store).is_complete):
+            return plan
+        repeat += 1
+
+
+def _record(plan: RunPlan, prepared: Prepared, images: Images) -> RunRecord:
+    experiment, about = prepared.experiment, prepared.about
+    return RunRecord(
+        id=plan.id,
+        name=experiment.name,
+        created=datetime.now(UTC),
+        experiment=prepared.recorded,
+        baseline=experiment.baseline,
+        blocks=experiment.blocks,
+        layouts=experiment.layouts,
+        seed=experiment.seed,
+        lane=about.lane,
+        machine=about.facts,
+        host=about.host,
+        notices=(*about.notices, *experiment.workload.notices(about.lane), *filter(None, [experiment.pilot])),
+        margin=experiment.judge.margin,
+        alpha=experiment.judge.alpha,
+        correction=experiment.judge.correction,
+        looks=experiment.judge.looks,
+        kdyno=__version__,
+        variants=tuple(
+            VariantRecord(name=name, recipe=recipe, images=tuple(image.record for image in images.get(name, ())))
+            for name, recipe in experiment.variants.items()
+        ),
+    )
+
+
+def _until_decided(boots: Boots, experiment: Experiment, session: Session) -> Outcome:
+    """Carry out the boots; a group-sequential run ends at the first look that leaves nothing undecided."""
+    *before, last = look_ends(experiment.blocks, experiment.judge.looks)
+    for look, blocks in enumerate(before, start=1):
+        outcome = boots.carry_out(blocks)
+        if outcome.lost:
+            return outcome
+        left = _undecided(session.store, boots.plan.id, boots.artefacts)
+        if not left:
+            session.store.stop(boots.plan.id, blocks)
+            session.talk.say(
+                f"look {look}: nothing is undecided after {blocks} of {last} blocks: the run ends here, as planned"
+            )
+            return outcome
+        session.talk.say(f"look {look}, after {blocks} of {last} blocks: {left} undecided")
+    return boots.carry_out(last)
+
+
+def _undecided(store: Store, run_id: str, artefacts: Artefacts) -> int:
+    """How many comparisons of a run its last look left undecided."""
+    from kdyno.judge.verdicts.assemble import assemble  # only a group-sequential run is judged on the way
+
+    report = assemble(store, run_id, artefacts, analysed=False)
+    return sum(comparison.verdict == "undecided" for comparison in report.comparisons)

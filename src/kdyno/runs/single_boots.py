@@ -1,0 +1,239 @@
+"""Boots that no run asked for: what profiles, explanations and orders are made from. Each is done once."""
+
+from __future__ import annotations
+
+import shutil
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from kdyno.base.errors import InfrastructureError, KdynoError, UserError
+from kdyno.base.files import require_writable
+from kdyno.base.lanes import LANES
+from kdyno.base.measurement import Benchmark
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.boot.base import Description, Machine, MachineSettings
+from kdyno.boot.registry import default_machine, open_machine
+from kdyno.kernel.image import Image
+from kdyno.kernel.recipe import Training
+from kdyno.measure.guest.agent import test_orders
+from kdyno.measure.guest.job import Counters, Job
+from kdyno.measure.guest.pmu import Events, PmuConfig
+from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record, with_benchmarks
+from kdyno.measure.guest.steps import failure
+from kdyno.measure.workload.base import WorkloadSettings
+from kdyno.measure.workload.needs import Load, Needs
+from kdyno.runs.keys import boot_key
+from kdyno.runs.one_boot import Wanted, boot_record, measured
+from kdyno.runs.session import Session
+from kdyno.store.records import Boot
+
+Kind = Literal["pmu", "counters"]
+"""A field of Boot: the file that a boot leaves."""
+TRAINING_FAMILY = PmuConfig().family
+"""The CPU family that is modelled in training: the same for all, so that an input doesn't hang on who is judged."""
+MORE = 10
+"""Times as many iterations where the kernel counts: what surrounds a benchmark's loop is counted, too."""
+
+
+class BootForFileFailed(InfrastructureError):
+    message = "the boot of {name} failed: {reason}"
+    hint = "its console is {console}; `kdyno boot {image} --lane model` starts it by hand"
+
+
+class BootForFileLost(BootForFileFailed):
+    """The host failed, which says nothing of the kernel."""
+
+    message = "the boot of {name} was lost: {reason}"
+
+
+class CountsNoPrograms(UserError):
+    message = "use = [\"pgo\"] can't be trained on programs ({programs}): counters are read after the agent's own tests"
+    hint = "train on tests (`general`), or take autofdo, which the emulated PMU counts for"
+
+
+@dataclass(frozen=True)
+class PmuRun:
+    """What a boot left: its PMU record, and what the numbers of the record's regions stand for."""
+
+    record: Path
+    benchmarks: tuple[str, ...]
+    """Names by the index of their region."""
+    work: dict[str, list[int]]
+    """By benchmark: operations, or bytes, of each iteration."""
+
+
+class SingleBoots:
+    """Boots in the model lane, where the same boot again leaves the same files: one that is on record isn't done again.
+
+    All raise what machine, agent and store raise.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def once(
+        self,
+        machine: Machine,
+        wanted: Wanted,
+        usable: Callable[[Boot], bool],
+        workload: WorkloadSettings | None = None,
+    ) -> tuple[Boot, list[Benchmark]]:
+        """The boot that is on record, if it is `usable`, or one done now and put on record; with what it describes.
+
+        So what was lost of its files is brought back. Without a `workload` its samples are those that the agent said.
+        """
+        state, store, talk = self.session.state, self.session.store, self.session.talk
+        image = wanted.image.record.key if wanted.image else machine.stand_in(wanted.variant, wanted.block)
+        reading = workload.reading() if workload else {}
+        key = boot_key(
+            image, wanted.cmdline, wanted.job, machine.describe(), seed=wanted.seed, replicate={}, reading=reading
+        )
+        with state.lock(
+            f"boot-{key[:24]}", on_wait=lambda: talk.say("another kdyno does the same boot: waiting for it")
+        ):
+            on_record = store.boot(key)
+            if on_record and usable(on_record[0]):
+                return on_record
+            talk.say(f"booting {wanted.name}")
+            with state.scratch("once") as scratch:
+                started = datetime.now(UTC)
+                end = machine.boot(wanted.order(scratch))
+                if workload:
+                    end = measured(end, workload)
+                elif end.status == "ok" and (why := failure(end.report.steps)):
+                    end = replace(end, status="failed", reason=why)
+                boot = boot_record(key, wanted.seed, started, end, self.session.artefacts)
+            store.add_boot(boot, end.report.benchmarks)
+            return boot, list(end.report.benchmarks)
+
+    def for_file(
+        self, machine: Machine, wanted: Wanted, kind: Kind, workload: WorkloadSettings | None = None
+    ) -> tuple[Path, Boot, list[Benchmark]]:
+        """The file of this boot, the boot, and what it describes; one that is on record without its file is done again.
+
+        So is one that failed: perhaps the host was too slow for it. `workload` is what reads its samples, where the
+        agent doesn't say them. Raises BootForFileFailed, which names the console; of these BootForFileLost where the
+        host failed.
+        """
+        artefacts = self.session.artefacts
+
+        def is_there(boot: Boot) -> bool:
+            try:
+                return bool(boot.status == "ok" and (digest := getattr(boot, kind)) and artefacts.get(digest))
+            except KdynoError:
+                return False
+
+        boot, benchmarks = self.once(machine, wanted, is_there, workload)
+        if boot.status == "ok" and getattr(boot, kind) is not None:
+            return artefacts.get(getattr(boot, kind)), boot, benchmarks
+        error = BootForFileLost if boot.status == "lost" else BootForFileFailed
+        console = artefacts.get(boot.console) if boot.console else "empty"
+        image = wanted.image.record.key[:12] if wanted.image else "KERNEL"
+        raise error(name=wanted.name, image=image, reason=boot.reason, console=console)
+
+    def count(
+        self,
+        image: Image,
+        load: Load,
+        *,
+        seed: int,
+        events: Events,
+        family: str,
+        cmdline: tuple[str, ...] = (),
+        settings: MachineSettings | None = None,
+    ) -> PmuRun:
+        """Boot an image with the emulated PMU. `settings` are those of a run's machine. Raises BootForFileFailed."""
+        machine = pmu_machine(events, family, load, state=self.session.state, talk=self.session.talk, settings=settings)
+        name = f"image {image.record.key[:12]}"
+        machine.require_cpu(image.record.needs, name)
+        job = pmu_job(machine.describe(), load)
+        wanted = Wanted(f"{name} with the emulated PMU", image, cmdline, job, seed)
+        record, boot, benchmarks = self.for_file(machine, wanted, "pmu")
+        return PmuRun(record, tuple(benchmark.name for benchmark in benchmarks), _work(boot))
+
+    def record(
+        self,
+        image: Image,
+        load: Load,
+        out: Path,
+        *,
+        seed: int,
+        events: Events,
+        family: str,
+        cmdline: tuple[str, ...] = (),
+    ) -> PmuRecord:
+        """Boot an image with the emulated PMU, and write its record to `out`. Raises BootForFileFailed."""
+        require_writable(out)
+        run = self.count(image, load, seed=seed, events=events, family=family, cmdline=cmdline)
+        with_benchmarks(run.record, run.benchmarks, out)
+        return read_pmu_record(out)
+
+    def train(self, image: Image, training: Training, counts: Events | Counters, out: Path, *, seed: int) -> None:
+        """Boot an image for training, and leave at `out` what was counted. Raises BootForFileFailed."""
+        if isinstance(counts, str):
+            self.record(
+                image,
+                training.load,
+                out,
+                seed=seed,
+                events=counts,
+                family=TRAINING_FAMILY,
+                cmdline=training.recipe.words,
+            )
+            return
+        machine = training_machine(counts, training.load, self.session.state, self.session.talk)
+        job = training_job(machine.describe(), training, counts)
+        name = f"image {image.record.key[:12]}, which counts by itself"
+        counted, *_ = self.for_file(machine, Wanted(name, image, training.recipe.words, job, seed), "counters")
+        shutil.copyfile(counted, out)
+
+
+def equipped(settings: MachineSettings, needs: Needs, state: State, talk: Talk) -> Machine:
+    """A machine with one CPU that has what is needed. Raises what making a root file system raises."""
+    machine = open_machine(settings.at_least(needs))
+    machine.provide(needs, state, talk)
+    return machine
+
+
+def pmu_machine(
+    events: Events, family: str, load: Load, *, state: State, talk: Talk, settings: MachineSettings | None = None
+) -> Machine:
+    """The machine of a boot that counts; `settings` are those of a run's machine. Raises NotEmulated."""
+    pmu = PmuConfig(events=events, family=family, clock="instructions")
+    return equipped((settings or default_machine()).with_pmu(pmu), load, state, talk)
+
+
+def pmu_job(about: Description, load: Load) -> Job:
+    """The job of a boot that counts. Raises UnknownTest and UnknownParameter."""
+    tests = test_orders(load.tests, load.params) if load.tests else ()
+    return about.job(LANES[about.lane].iterations, tests=tests, programs=load.programs)
+
+
+def training_machine(counts: Events | Counters, load: Load, state: State, talk: Talk) -> Machine:
+    """In the model lane, so that the same boot always counts the same. Raises CountsNoPrograms."""
+    if isinstance(counts, str):
+        return pmu_machine(counts, TRAINING_FAMILY, load, state=state, talk=talk)
+    if load.programs:
+        raise CountsNoPrograms(programs=", ".join(program.name for program in load.programs))
+    return open_machine(default_machine())
+
+
+def training_job(about: Description, training: Training, counts: Events | Counters) -> Job:
+    """Raises UnknownTest and UnknownParameter."""
+    job = pmu_job(about, training.load)
+    if isinstance(counts, str):
+        return job
+    return job.model_copy(update={"counters": counts, "iterations": MORE * job.iterations})
+
+
+def _work(boot: Boot) -> dict[str, list[int]]:
+    work: dict[str, list[int]] = defaultdict(list)
+    for sample in sorted(boot.samples, key=lambda sample: sample.iteration):
+        if sample.work is not None:
+            work[sample.benchmark].append(sample.work)
+    return dict(work)

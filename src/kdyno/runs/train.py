@@ -1,0 +1,41 @@
+"""Training: what builds take from other boots is made before them, each input once, whoever needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kdyno.base.files import write_whole
+from kdyno.runs.derive import PlannedTraining
+from kdyno.runs.exporters import EXPORTERS
+from kdyno.runs.images import build_images
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import SingleBoots
+
+
+def make_inputs(trainings: Sequence[PlannedTraining], session: Session) -> None:
+    """Build, boot and export what isn't there yet, in order. Each file is kept when it is whole; so are images and
+    boots on the way to it: Ctrl-C loses only the one under way. Raises what builds, boots and exporters raise.
+    """
+    for planned in trainings:
+        _make(planned, session)
+
+
+def _make(planned: PlannedTraining, session: Session) -> None:
+    path = planned.input.path
+    waiting = f"another kdyno trains on {planned.training.variant}: waiting for it"
+    with session.state.lock(f"input-{path.name[:24]}", on_wait=lambda: session.talk.say(waiting)):
+        if not path.exists():
+            content = _content(planned, session)
+            write_whole(path.with_suffix(".json"), planned.derivation.model_dump_json(indent=2) + "\n")
+            write_whole(path, content)
+
+
+def _content(planned: PlannedTraining, session: Session) -> bytes:
+    training, exporter = planned.training, EXPORTERS[planned.derivation.exporter]
+    [image] = build_images({training.variant: (planned.plan,)}, session.state, session.talk)[training.variant]
+    with session.state.scratch("train") as scratch:
+        boots = SingleBoots(session)
+        files = [scratch / str(seed) for seed in training.seeds]
+        for seed, file in zip(training.seeds, files, strict=True):
+            boots.train(image, training, exporter.counts, file, seed=seed)
+        return exporter.write(files, image, training.settings)
