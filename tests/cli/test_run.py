@@ -207,7 +207,7 @@ def test_standard_input_that_is_no_experiment_is_a_user_error(lab: Lab, stdin: s
 def test_a_recording_that_is_not_there_is_a_user_error_before_anything_is_recorded(lab: Lab) -> None:
     lab.recording.directory.rename(lab.directory / "elsewhere")
     result = lab("run", lab.experiment())
-    assert (result.status, "there is no recording in" in result.err) == (1, True)
+    assert (result.status, "/recording does not exist" in result.err) == (1, True)
     assert lab("runs").out.startswith("no runs yet")
 
 
@@ -216,13 +216,13 @@ def test_a_recording_of_one_lane_is_not_replayed_as_another(lab: Lab) -> None:
     path.write_text(path.read_text().replace('type = "fake"', 'type = "fake"\nlane = "wall"'))
     result = lab("run", str(path), "-q")
     assert result.status == 1
-    assert "was measured in lane model, the experiment says wall" in result.err
+    assert "was measured in lane model, but the experiment has lane wall" in result.err
 
 
 def test_a_recorded_exit_that_is_nonsense_is_a_user_error(lab: Lab) -> None:
     (lab.recording.directory / "baseline" / "1" / "exit.json").write_text('{"seconds": "soon"}')
     result = lab("run", lab.experiment(), "-q")
-    assert (result.status, "does not say how a boot ended" in result.err) == (1, True)
+    assert (result.status, "is not a valid exit.json" in result.err) == (1, True)
 
 
 def test_an_html_report_is_written_beside_the_table_and_a_bad_place_is_a_user_error(lab: Lab) -> None:

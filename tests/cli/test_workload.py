@@ -179,7 +179,7 @@ def test_the_emulated_pmu_has_nothing_to_count_in_a_command(lab: Lab) -> None:
         ("user_stlb_misses", "", "nothing counts the events of metrics: user_stlb_misses\nhint: add [machine.pmu]"),
         ("user_stlb_misses", "[machine.pmu]\n", "[machine.pmu] doesn't count user_stlb_misses\nhint: say events"),
         ("walks+loads", '[machine.pmu]\nscope = "all"\n', "[machine.pmu] doesn't count walks\n"),
-        ("loads", '[machine.pmu]\nscope = "all"\nevents = "edges"\nclock = "instructions"\n', "looks at accesses"),
+        ("loads", '[machine.pmu]\nscope = "all"\nevents = "edges"\nclock = "instructions"\n', "for accesses"),
     ],
 )
 def test_an_event_that_nothing_counts_is_refused_before_anything_is_built(

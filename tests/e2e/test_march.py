@@ -48,10 +48,10 @@ def test_qemu_is_asked_what_its_cpus_really_have() -> None:
     old = QemuMachine(QemuConfig(cpu="Nehalem"))
     old.require_cpu(("cx16", "popcnt"), "x")
     with pytest.raises(
-        CpuLacks, match=r"^x needs a CPU with abm, bmi1, bmi2, movbe, which the machine's \(Nehalem\) lacks"
+        CpuLacks, match=r"^x requires a CPU with abm, bmi1, bmi2, movbe, which the machine's CPU \(Nehalem\) lacks"
     ):
         old.require_cpu(V3, "x")
-    with pytest.raises(CpuLacks, match="needs a CPU with no_such_flag"):
+    with pytest.raises(CpuLacks, match="requires a CPU with no_such_flag"):
         old.require_cpu(("no_such_flag",), "x")
     with pytest.raises(CpuUnusable, match="unable to find CPU model 'Nehalemm'"):
         QemuMachine(QemuConfig(cpu="Nehalemm")).require_cpu(V3, "x")
@@ -67,7 +67,7 @@ cpu = "Nehalem"
 """
     path = kdyno.experiment("refused", text, baseline="plain", blocks=2)
     errors = kdyno("run", path, status=1).stderr
-    assert "variant new needs a CPU with abm, bmi1, bmi2, movbe" in errors and "building" not in errors
+    assert "variant new requires a CPU with abm, bmi1, bmi2, movbe" in errors and "building" not in errors
 
 
 def test_what_auto_became_is_said_with_the_reason(kdyno: Kdyno) -> None:

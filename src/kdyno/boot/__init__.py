@@ -1,1 +1,1 @@
-"""Machines: where an image boots. Each is one file behind the protocol in base.py."""
+"""The machines on which images boot. Each is one file that implements the protocol in base.py."""

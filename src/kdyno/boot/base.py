@@ -1,4 +1,4 @@
-"""What every machine does: take an order for one boot, carry it out, and say how it ended and what came back."""
+"""The protocol of machines: carry out the order for one boot, and return its end and its results."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from kdyno.measure.workload.needs import Needs
 
 
 class CpuLacks(UserError):
-    message = "{what} needs a CPU with {missing}, which the machine's ({cpu}) lacks: it would meet illegal instructions"
-    hint = "compile for an older CPU (march), or give the machine another one (cpu, --cpu)"
+    message = "{what} requires a CPU with {missing}, which the machine's CPU ({cpu}) lacks"
+    hint = "compile for an older CPU (march), or choose another CPU of the machine (cpu, --cpu)"
 
 
 class NotEmulated(UserError):
@@ -35,44 +35,44 @@ class NotEmulated(UserError):
 
 
 class NotTimed(UserError):
-    message = "a machine of type `{type}` can't run under KVM"
+    message = "a machine of type `{type}` cannot run under KVM"
     hint = 'take type = "qemu" in [machine]'
 
 
 class NoShell(UserError):
-    message = "a machine of type `{type}` can't give a shell"
-    hint = "give a command: kdyno boot KERNEL -- COMMAND ..."
+    message = "a machine of type `{type}` cannot run a shell"
+    hint = "add a command: kdyno boot KERNEL -- COMMAND ..."
 
 
 Seconds = Annotated[float, Field(gt=0, le=31 * 24 * 3600, allow_inf_nan=False)]
 Megabytes = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
-"""Of 1,000,000 bytes."""
+"""A size in megabytes of 1,000,000 bytes."""
 
 
 class Limits(Frozen):
-    """How long a boot may take, and how much it may say, before it is ended as failed. Host wall time.
+    """The limits of a boot's time and output, after which it is ended as failed. Times are wall time of the host.
 
-    What a guest said beyond these limits is not kept.
+    Output beyond these limits is not kept.
     """
 
     boot: Seconds = 90.0
-    """Seconds until the agent says hello."""
+    """The time until the first record of the agent, in seconds."""
     silence: Seconds = 90.0
-    """Seconds without a new record or a new byte on the console."""
+    """The time without a new record or a new byte on the console, in seconds."""
     total: Seconds = 1800.0
-    """Seconds for the whole boot."""
+    """The time for the whole boot, in seconds."""
     console_mb: Megabytes = 4.0
-    """Megabytes on the console."""
+    """The output on the console, in megabytes."""
     stream_mb: Megabytes = 64.0
-    """Megabytes of the agent's records: all tests with 1000 iterations send 4, and a command that writes as much as is
-    kept of its output, byte by byte, 56."""
+    """The records of the agent, in megabytes: all tests with 1000 iterations send 4, and a command that writes the most
+    output that is kept, byte by byte, sends 56."""
 
 
 class MachineSettings(Frozen):
-    """What an experiment says of its machine: every kind has a class of its own, which adds to this."""
+    """The settings of a machine in an experiment. Every kind of machine has a subclass with more settings."""
 
     starts_kernels: ClassVar[bool] = True
-    """False: it takes the kernel that runs, so that variants can say only what that can be told."""
+    """False: the machine uses the running kernel, so that variants can only contain settings of a running kernel."""
 
     own_clock: ClassVar[Clock | None] = None
     """What samples are read in, where that is not the lane's clock."""
@@ -81,7 +81,7 @@ class MachineSettings(Frozen):
     lane: LaneName = DEFAULT_LANE.name
 
     def located(self, base: Path) -> Self:
-        """The same with its paths absolute; relative ones start from `base`. Raises NameUnfit."""
+        """Return the settings with absolute paths; relative paths start from `base`. Raises NameUnfit."""
         raise NotImplementedError
 
     def at_least(self, needs: Needs, cpus: int = 1) -> Self:  # noqa: ARG002
@@ -89,20 +89,20 @@ class MachineSettings(Frozen):
         return self
 
     def with_pmu(self, pmu: PmuConfig) -> Self:  # noqa: ARG002
-        """The same machine in the model lane, counting with this emulated PMU. Raises NotEmulated."""
+        """Return the machine in the model lane, counting with this emulated PMU. Raises NotEmulated."""
         raise NotEmulated(type=self.type)
 
     def in_timed_lane(self) -> Self:
-        """The same machine in the wall lane: under KVM or not at all, with one CPU. Raises NotTimed."""
+        """Return the machine in the wall lane, only under KVM, with one CPU. Raises NotTimed."""
         raise NotTimed(type=self.type)
 
     def for_check_boot(self) -> Self:
-        """The same machine for a boot that measures nothing and may take long."""
+        """Return the machine for a boot that measures nothing and may take long."""
         return self
 
     def with_platform_for(self, kernels: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> Self:  # noqa: ARG002
-        """The same machine so that it starts all these kernels, where it can choose: each its configuration and the
-        modules that are at hand.
+        """Return the machine on a platform that starts all these kernels, if it can choose. Each kernel is its
+        configuration and the available modules.
         """
         return self
 
@@ -114,46 +114,46 @@ class MachineSettings(Frozen):
         where: str,  # noqa: ARG002
         is_whole: bool = True,  # noqa: ARG002
     ) -> None:
-        """Raise KernelNotStartable if a kernel can't come up here; `what` and `where` are the kernel, for people.
+        """Raise KernelNotStartable if a kernel cannot start here; `what` and `where` describe the kernel for people.
 
-        Of a configuration that isn't whole only what it says is known.
+        Options that are missing in a configuration that isn't whole are unknown.
         """
         return
 
     def require_cpus(self, config: Mapping[str, str], what: str) -> None:  # noqa: ARG002
-        """Raise CpusMissing if a kernel's configuration, as far as it is known, can't use all of the machine's CPUs;
-        `what` is the kernel, for people.
+        """Raise CpusMissing if a kernel's configuration, as far as it is known, cannot use all of the machine's CPUs;
+        `what` describes the kernel for people.
         """
         return
 
 
 @dataclass(frozen=True)
 class BootOrder:
-    """One boot to be done."""
+    """The order for one boot."""
 
     name: str
-    """For people and file names: `gcc-O2, block 3`."""
+    """The name for people and in names of files: `gcc-O2, block 3`."""
     kernel: Path | None
-    """bzImage; None where the machine needs none (a replay)."""
+    """The bzImage; None if the machine needs none (a replay)."""
     cmdline: tuple[str, ...]
-    """Words of the variant; the machine adds its own."""
+    """The kernel parameters of the variant; the machine adds its own."""
     job: Job
     seed: int
-    """Non-negative, below 2**31; the same for all variants of a block."""
+    """The seed, from 0 and below 2**31; the same for all variants of a block."""
     directory: Path
-    """Exists and is empty; the machine leaves console.log and stream.jsonl here, and pmu.kpmu if it has a PMU."""
+    """An empty directory; the machine writes console.log and stream.jsonl to it, and pmu.kpmu if it has a PMU."""
     vmlinux: Path | None = None
-    """What the kernel was made from; a machine with a PMU reads its symbols."""
+    """The vmlinux of the kernel; a machine with a PMU reads its symbols."""
     symbols: Path | None = None
-    """Its System.map, where vmlinux has none of its own."""
+    """The System.map of a vmlinux without symbols."""
     modules: Path | None = None
-    """A tar archive of modules, each after what it needs; a machine loads what it needs of them."""
+    """A tar archive of modules, each after its dependencies; a machine loads those that it needs."""
     variant: str = ""
     block: int = 0
     is_counted: bool = True
     """False: a machine with a PMU doesn't count, and leaves no record; the guest is the same."""
     cancelled: Event = field(default_factory=Event)
-    """Set by another thread: end the boot at once, as lost."""
+    """Set by another thread to end the boot at once, as lost."""
 
 
 @dataclass(frozen=True)
@@ -171,36 +171,36 @@ class BootEnd:
     pmu: Path | None = None
     """The PMU record, if the boot is ok and left one."""
     counters: Path | None = None
-    """Snapshots of an instrumented kernel's counters, if the boot is ok and its job asked for them."""
+    """Snapshots of an instrumented kernel's counters, if the boot is ok and its job requested them."""
     conditions: dict[str, float] = field(default_factory=dict)
-    """What the host was doing meanwhile; see conditions.py. Empty where that doesn't matter."""
+    """The conditions of the host during the boot; see conditions.py. Empty if they don't matter."""
     advice: str = ""
-    """What would help, where the machine knows."""
+    """A hint, if the machine has one."""
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a machine says of itself before the first boot."""
+    """The description of a machine before the first boot."""
 
     lane: LaneName
     parallel: int
-    """Boots that may run side by side without disturbing each other's samples."""
+    """The number of boots that can run in parallel without disturbing each other's samples."""
     facts: dict[str, Any]
-    """Everything of the machine that decides the samples, JSON-able: part of the key of a boot."""
+    """All facts of the machine that determine the samples, as JSON values: part of the key of a boot."""
     host: dict[str, Any]
-    """CPU, memory, kernel and distribution of the host that boots, as kdyno.base.host describes one."""
+    """The CPU, memory, kernel and distribution of the host, as in kdyno.base.host."""
     limits: Limits | None = None
-    """They decide how a boot ends, not what an `ok` one measures; part of its key all the same."""
+    """The limits of a boot. They are part of its key, though they don't affect the samples of an `ok` boot."""
     channel: Channel = field(default_factory=VirtioPort)
-    """How the agent's records get to this machine."""
+    """The channel of the agent's records to this machine."""
     icount_shift: int | None = None
-    """Model lane: what the job tells the agent of the guest's clock."""
+    """Model lane: the speed of the guest's clock, for the agent."""
     shared: tuple[Path, ...] = ()
-    """Directories of the host that every guest may read."""
+    """The directories of the host that every guest can read."""
     needs_images: bool = True
-    """False: it boots nothing that must be built."""
+    """False: the machine boots no built kernels."""
     notices: tuple[str, ...] = ()
-    """What a reader must know first."""
+    """Notes that a reader must see first."""
 
     def job(
         self,
@@ -210,7 +210,7 @@ class Description:
         programs: tuple[Program, ...] = (),
         interactive: bool = False,
     ) -> Job:
-        """A job for this machine, with what the agent shall do."""
+        """Return a job for this machine, with the work of the agent."""
         return Job(
             lane=self.lane,
             icount_shift=self.icount_shift,
@@ -223,40 +223,40 @@ class Description:
 
 
 class Machine(Protocol):
-    """Where an image boots."""
+    """A machine on which images boot."""
 
     def describe(self) -> Description:
-        """Look at what is there; raise KdynoError if it can't boot anything."""
+        """Examine and describe the machine. Raises KdynoError if it cannot boot anything."""
         ...
 
     def cpu(self) -> Cpu:
-        """The CPU of the host that boots: what `march = "auto"` compiles for. Raises NoCpuinfo."""
+        """Return the CPU of the host that boots, for which `march = "auto"` compiles. Raises NoCpuinfo."""
         ...
 
     def require_cpu(self, flags: Sequence[str], what: str) -> None:
-        """Raise CpuLacks unless the guest's CPU has all these flags of /proc/cpuinfo; `what` needs them, for people."""
+        """Raise CpuLacks unless the guest's CPU has all these flags of /proc/cpuinfo; `what` describes their user."""
         ...
 
     def require_options(self, kernel: Path, output: Output) -> None:
-        """Raise UserError if the kernel's configuration, where it is known, can't get this output out of a guest."""
+        """Raise UserError if the kernel, by its configuration if known, cannot send this output out of a guest."""
         ...
 
     def require_cmdline(self, words: Sequence[str], what: str) -> None:
-        """Raise KdynoError for words of the command line that it can't heed; `what` has them, for people."""
+        """Raise KdynoError for kernel parameters that the machine cannot apply; `what` describes their user."""
         ...
 
     def provide(self, needs: Needs, state: State, talk: Talk) -> None:
-        """Have at hand in every boot the programs of the Debian packages that are needed, and the members of archives
-        in them. Raises KdynoError if that can't be.
+        """Provide every boot with the programs of the needed Debian packages, and with the members of archives in
+        them. Raises KdynoError if that is impossible.
         """
         ...
 
     def stand_in(self, variant: str, block: int) -> str:
-        """What decides a boot in the place of an image, where none is needed: a digest."""
+        """Return a digest that identifies a boot in place of an image, if the machine needs no image."""
         ...
 
     def boot(self, order: BootOrder) -> BootEnd:
-        """Carry out one boot. A kernel that fails is a BootEnd, not an exception."""
+        """Carry out one boot. A failure of the kernel is a BootEnd, not an exception."""
         ...
 
     def converse(self, order: BootOrder) -> int:

@@ -1,7 +1,7 @@
-"""What the host was doing during a boot: stolen time, other work, frequency, heat. Read, and never a reason to fail.
+"""The conditions of the host during a boot: stolen time, other load, frequency, heat. They never make a boot fail.
 
-A boot is watched from outside: the kernel's counters are read before and after it, frequency and temperature now and
-then. What a host does not show is left out, so that no condition means "not known here", never "all was well".
+The host is watched from outside of the boot: its counters are read before and after the boot, frequency and temperature
+at intervals. Conditions that a host hides are omitted: a missing condition means "unknown", never "fine".
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from kdyno.boot.host.counters import Counters, other_load, read_counters, steal_
 
 EVERY_SECONDS = 0.5
 SHORTEST_SECONDS = 0.5
-"""The kernel counts CPU time in ticks of 10 ms: of less than this nothing is said."""
+"""The shortest time for which loads are reported, in seconds: the kernel counts CPU time in ticks of 10 ms."""
 
 CPU_SENSORS = frozenset({"coretemp", "k10temp", "zenpower", "cpu_thermal"})
 CPU_ZONES = frozenset({"x86_pkg_temp", "cpu-thermal", "cpu_thermal"})
 COLDEST, HOTTEST = -50_000, 150_000
-"""Thousandths of a degree; a sensor that says more or less is broken, or not there."""
+"""The plausible range in thousandths of a degree; a sensor outside of it is broken or absent."""
 
 UNITS = {
     "steal_percent": "%",
@@ -36,14 +36,14 @@ UNITS = {
     "quota_stops": "times",
     "swapped_pages": "pages",
 }
-"""Every condition that there can be, with its unit. docs/host.md says what each is."""
+"""Every possible condition, with its unit. docs/host.md describes them."""
 
 
 @contextmanager
 def watched(root: Path = Path("/"), every: float = EVERY_SECONDS) -> Iterator[dict[str, float]]:
-    """Watch the host while the body runs; what is yielded is empty at first and filled when the body ends well.
+    """Watch the host while the body runs. The yielded dict is filled when the body ends without an exception.
 
-    The keys are those of UNITS. Work of this process and its descendants isn't `other_load`.
+    Its keys are those of UNITS. Work of this process and its descendants isn't `other_load`.
     """
     conditions: dict[str, float] = {}
     loadavg = _loadavg(root)
@@ -52,7 +52,7 @@ def watched(root: Path = Path("/"), every: float = EVERY_SECONDS) -> Iterator[di
     poller = Thread(target=sensors.poll, args=(over, every), name="conditions", daemon=True)
     before = read_counters(root)
     if sensors.any:
-        with suppress(RuntimeError):  # no more threads to be had
+        with suppress(RuntimeError):  # no more threads are possible
             poller.start()
     try:
         yield conditions
@@ -68,14 +68,14 @@ def watched(root: Path = Path("/"), every: float = EVERY_SECONDS) -> Iterator[di
 
 @dataclass
 class Sensors:
-    """Files that tell frequency and temperature now, and what they told."""
+    """The files with the present frequency and temperature, and their readings so far."""
 
     frequencies: list[Path]
-    """One number each, in kHz."""
+    """Files with one number each, in kHz."""
     cpuinfo: Path | None
-    """Read for frequencies where no file above is there and the CPU counts its real clock."""
+    """The source of frequencies if there is no file above and the CPU counts its real clock; else None."""
     temperatures: list[Path]
-    """One number each, in thousandths of a degree."""
+    """Files with one number each, in thousandths of a degree."""
     mhz: list[float] = field(default_factory=list)
     celsius: list[float] = field(default_factory=list)
 
@@ -92,12 +92,12 @@ class Sensors:
         return bool(self.frequencies or self.cpuinfo or self.temperatures)
 
     def poll(self, over: Event, every: float) -> None:
-        """Look every so many seconds until it is over. The first look comes late: before it the CPU was idle."""
+        """Read the files every so many seconds until `over` is set. The CPU is idle before the first reading."""
         while not over.wait(every):
             self.look()
 
     def look(self) -> None:
-        """Read the fastest CPU, which is the one that works, and the hottest sensor."""
+        """Read the fastest CPU, which is the busy one, and the hottest sensor."""
         if mhz := [khz / 1000 for path in self.frequencies if (khz := files.number(path))] or self._of_cpuinfo():
             self.mhz.append(max(mhz))
         hot = [reading for path in self.temperatures if (reading := files.number(path)) is not None]

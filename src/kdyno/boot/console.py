@@ -1,4 +1,4 @@
-"""Reading a console: what a dying kernel says, as a table from the kernel's own messages to reasons."""
+"""Reading a console: the reasons of failures, from a table of the kernel's messages."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kdyno.base.text import clean
 
 TAIL_BYTES = 4_000_000
 SAID = 300
-"""Characters of the kernel's words that a reason has."""
+"""The most characters of a kernel message in a reason."""
 
 
 @dataclass(frozen=True)
 class Symptom:
-    """A message of the kernel, and what it means for the boot."""
+    """A message of the kernel, and its meaning for the boot."""
 
     reason: str
     pattern: regex.Pattern
@@ -27,8 +27,8 @@ def _symptom(reason: str, pattern: str) -> Symptom:
 
 
 SYMPTOMS: tuple[Symptom, ...] = (
-    # In order of what explains most: an oops is the cause of the panic that follows it, and a root that can't be
-    # mounted panics too. Texts: init/do_mounts.c, kernel/panic.c, mm/oom_kill.c, kernel/watchdog.c, kernel/hung_task.c,
+    # The most specific first: an oops is the cause of the panic that follows it, and a root that can't be
+    # mounted panics. Texts: init/do_mounts.c, kernel/panic.c, mm/oom_kill.c, kernel/watchdog.c, kernel/hung_task.c,
     # arch/x86/kernel/dumpstack.c, lib/bug.c of Linux 6.12.
     _symptom("root not mounted", r"Unable to mount root fs on.*$"),
     _symptom("BUG", r"kernel BUG at .*$"),
@@ -42,7 +42,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
 )
 
 REPORTS: tuple[Symptom, ...] = (
-    # What a kernel says and goes on. KFENCE: mm/kfence/report.c, lockdep: kernel/locking/lockdep.c, lib/dump_stack.c.
+    # Messages of a kernel that continues. KFENCE: mm/kfence/report.c, lockdep: kernel/locking/lockdep.c, lib/dump_stack.c.
     _symptom("KFENCE", r"BUG: KFENCE: .*$"),
     _symptom("KASAN", r"BUG: KASAN: .*$"),
     _symptom("UBSAN", r"UBSAN: .*$"),
@@ -54,19 +54,19 @@ REPORTS: tuple[Symptom, ...] = (
     _symptom("BUG", r"BUG: .*$"),
     _symptom("warning", r"WARNING: .*$"),
 )
-"""In order of what says most."""
+"""The most specific first."""
 MOST_FINDINGS = 50
-"""Different messages that are listed; all are counted."""
+"""The most different messages to list; all are counted."""
 TELLING = regex.compile_pattern("|".join(f"(?:{symptom.pattern.pattern})" for symptom in (*SYMPTOMS, *REPORTS)))
 STAMP = regex.compile_pattern(r"^(?:\[[^\]\n]{0,40}\] ?)+")
 
 WARNING = regex.compile_pattern(r"(?m)^(?:\[[^\]\n]{0,40}\] ?)*(WARNING: .+)$")
-"""Of WARN() (kernel/panic.c of Linux 6.12) and lockdep, with the time and thread that may stand before it."""
+"""Warnings of WARN() (kernel/panic.c of Linux 6.12) and lockdep, with an optional time and thread before them."""
 MOST_WARNINGS = 20
 
 
 def read_console(path: Path) -> str:
-    """The last TAIL_BYTES of a console as text; bytes that are not UTF-8 become replacement characters."""
+    """Return the last TAIL_BYTES of a console as text; bytes that are not UTF-8 become replacement characters."""
     try:
         with path.open("rb") as file:
             file.seek(0, 2)
@@ -77,7 +77,7 @@ def read_console(path: Path) -> str:
 
 
 def warnings_of(console: str) -> tuple[str, ...]:
-    """The lines in which the kernel warned of something, MOST_WARNINGS at most."""
+    """Return the lines of kernel warnings, at most MOST_WARNINGS."""
     return tuple(
         "".join(c for c in (match[1] or "")[:SAID] if c.isprintable()).strip()
         for match in islice(WARNING.finditer(console), MOST_WARNINGS)
@@ -86,20 +86,20 @@ def warnings_of(console: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Finding:
-    """A message of the kernel that should not be there."""
+    """A message of the kernel that indicates a fault."""
 
     reason: str
     text: str
-    """The kernel's words, cleaned and cut, without the time."""
+    """The message, cleaned and shortened, without the time."""
     times: int
-    """How often it said them."""
+    """The number of occurrences."""
 
 
 def findings(console: str) -> tuple[Finding, ...]:
-    """All that a console shows of SYMPTOMS and REPORTS, in the order in which each was said first. Pure.
+    """Return all SYMPTOMS and REPORTS in a console, in the order of their first occurrence. Pure.
 
-    A line counts once, for what says most of it; the agent's own messages are none of the kernel's. After MOST_FINDINGS
-    different messages the last finding stands for all others.
+    A line counts once, for its most specific pattern. Messages of the agent don't count. After MOST_FINDINGS different
+    messages the last finding represents all others.
     """
     times: dict[tuple[str, str], int] = {}
     surplus = 0
@@ -116,7 +116,7 @@ def findings(console: str) -> tuple[Finding, ...]:
 
 
 def _reason_of(line: str) -> str:
-    """Empty for a line that tells of nothing wrong."""
+    """Return the reason in a line; empty if the line indicates no fault."""
     if not TELLING.search(line):
         return ""
     reasons = (symptom.reason for symptom in (*SYMPTOMS, *REPORTS) if symptom.pattern.search(line))
@@ -130,7 +130,7 @@ def _visible_text(line: str) -> str:
 
 
 def diagnose(console: str) -> str | None:
-    """The reason why a kernel died, with the line that says so; None if the console shows no such line."""
+    """Return the reason of a kernel's failure, with its line; None if the console has no such line."""
     for symptom in SYMPTOMS:
         if match := symptom.pattern.search(console):
             text = "".join(c for c in (match[0] or "")[:SAID] if c.isprintable())

@@ -1,4 +1,4 @@
-"""What CPU a guest will really have: QEMU is asked, after it has dropped what the accelerator can't do."""
+"""The actual CPU of a guest, from QEMU, after it has removed features that the accelerator lacks."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ from kdyno.base.process import spawn
 T = TypeVar("T")
 
 TIME_LIMIT = 30.0
-"""Seconds for QEMU to start and answer; a fraction of one, usually."""
+"""The time for QEMU to start and answer, in seconds; usually a fraction of one."""
 
 
 class CpuUnusable(UserError):
-    message = "QEMU has no CPU `{cpu}` with {accel} to ask for its features: {output}"
-    hint = "`qemu-system-x86_64 -cpu help` lists the models"
+    message = "QEMU cannot report the features of CPU `{cpu}` with {accel}: {output}"
+    hint = "choose a model of `qemu-system-x86_64 -cpu help`"
 
 
 def missing_flags(qemu: str, accel: str, cpu: str, flags: Iterable[str]) -> list[str]:
-    """Those of the flags, spelled as in /proc/cpuinfo, that a guest with this -accel and -cpu lacks."""
+    """Return the flags, spelled as in /proc/cpuinfo, that a guest with this -accel and -cpu lacks."""
 
     async def look(client: QMPClient) -> list[str]:
         return [flag for flag in flags if not await _has(client, flag)]
 
-    return _asked(qemu, accel, cpu, look)
+    return _ask_qemu(qemu, accel, cpu, look)
 
 
 def guest_cpu(qemu: str, accel: str, cpu: str) -> tuple[str, bool]:
-    """The vendor that a guest with this -accel and -cpu is told, as CPUID says it, and whether it has SMAP."""
+    """Return the CPUID vendor of a guest with this -accel and -cpu, and whether it has SMAP."""
 
     async def look(client: QMPClient) -> tuple[str, bool]:
         return str(await _property(client, "vendor")), await _has(client, "smap")
 
-    return _asked(qemu, accel, cpu, look)
+    return _ask_qemu(qemu, accel, cpu, look)
 
 
-def _asked(qemu: str, accel: str, cpu: str, question: Callable[[QMPClient], Awaitable[T]]) -> T:
-    """The answer to a question about the CPU of a guest that never runs. Raises CpuUnusable."""
+def _ask_qemu(qemu: str, accel: str, cpu: str, question: Callable[[QMPClient], Awaitable[T]]) -> T:
+    """Return the answer to a question about the CPU of a guest that never runs. Raises CpuUnusable."""
     with tempfile.TemporaryDirectory(prefix="kdyno-qmp-") as scratch:
         return asyncio.run(_answer(qemu, accel, cpu, question, Path(scratch, "qmp")))
 
 
 async def _answer(qemu: str, accel: str, cpu: str, question: Callable[[QMPClient], Awaitable[T]], socket: Path) -> T:
-    logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)  # what goes wrong is raised, too
+    logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)  # errors are raised, too
     client = QMPClient("kdyno")
     await client.start_server(str(socket))
     words = [qemu, "-nodefaults", "-no-user-config", "-display", "none", "-S", "-M", "pc"]
@@ -76,11 +76,11 @@ async def _answer(qemu: str, accel: str, cpu: str, question: Callable[[QMPClient
 
 
 async def _has(client: QMPClient, flag: str) -> bool:
-    """Of the flags that compilers make use of in kernel code, QEMU's names are those of /proc/cpuinfo."""
+    """Return whether the CPU has a flag. QEMU has the names of /proc/cpuinfo for flags that compilers use."""
     try:
         return await _property(client, flag) is True
     except ExecuteError:
-        return False  # a QEMU that has never heard of the feature can't give it to a guest
+        return False  # a QEMU that doesn't support the feature can't give it to a guest
 
 
 async def _property(client: QMPClient, name: str) -> object:

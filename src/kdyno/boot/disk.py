@@ -1,4 +1,4 @@
-"""A disk for one boot: a new, sparse file of the host, which a guest has on virtio-blk and which ends with the boot."""
+"""A disk for one boot: a new, sparse file of the host on virtio-blk, which is removed after the boot."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from kdyno.base.errors import InfrastructureError
 from kdyno.boot.platforms import Need, Platform
 
 DISK = "disk.img"
-"""In the boot's directory."""
+"""The name of the file in the boot's directory."""
 SERIAL = "scratch"
-"""What the guest reads in /sys/block/vda/serial."""
+"""The serial number in /sys/block/vda/serial of the guest."""
 MOST_DISK_MB = 1 << 20
-"""A TiB."""
+"""The largest disk, in MiB: 1 TiB."""
 MIB = 1 << 20
 CACHE = "none"
-"""As QEMU calls it: the host's page cache is passed by (O_DIRECT), and a flush of the guest's is one of the host's.
-With any other mode the host's memory would be the disk."""
+"""QEMU's cache mode: the host's page cache is bypassed (O_DIRECT), and a flush by the guest flushes the host's disk.
+In any other mode the disk would be in the host's memory."""
 NEED = Need("VIRTIO_BLK", "the disk of `disk_mb` is on virtio-blk")
 
 
 class NoRoomForDisk(InfrastructureError):
-    message = "a disk of {megabytes:,} MiB for the guest doesn't fit into {directory}, which has {free:,} MiB left"
+    message = "a disk of {megabytes:,} MiB for the guest does not fit into {directory}, which has {free:,} MiB free"
     hint = "lower `disk_mb` in [machine], free some space, or name another state directory (--state)"
 
 
 class DiskNotDirect(InfrastructureError):
-    message = "a disk for the guest can't lie in {directory}: its file system has no O_DIRECT ({why})"
-    hint = "name a state directory on a disk (--state); tmpfs is none"
+    message = "a disk for the guest cannot be in {directory}: its file system does not support O_DIRECT ({why})"
+    hint = "name a state directory on a disk (--state), not on tmpfs"
 
 
 @contextmanager
 def new_disk(directory: Path, megabytes: int | None, spare: int) -> Iterator[None]:
-    """A disk of so many MiB in a boot's directory, while the body runs; None: no disk.
+    """Create a disk of so many MiB in a boot's directory while the body runs; None: no disk.
 
-    The whole disk and `spare` bytes must fit, though a guest may never fill it. Raises NoRoomForDisk and DiskNotDirect.
+    The whole disk and `spare` bytes must fit, even if a guest doesn't fill it. Raises NoRoomForDisk and DiskNotDirect.
     """
     if megabytes is None:
         yield
@@ -62,10 +62,10 @@ def new_disk(directory: Path, megabytes: int | None, spare: int) -> Iterator[Non
 
 
 def disk_words(directory: Path, platform: Platform) -> list[str]:
-    """What gives QEMU the disk. What the host refuses is an error of the guest's disk: QEMU would stop the guest.
+    """Return QEMU's options for the disk. Errors of the host become errors of the guest's disk; else QEMU would stop.
 
-    QEMU would merge requests that come close after each other; and before 8.1 it fails those of 1023 pieces that aren't
-    aligned as the host's disk is.
+    Merging of requests is off: QEMU would merge adjacent requests, and before 8.1 it fails requests of 1023 pieces that
+    aren't aligned like the host's disk.
     """
     path = str(directory / DISK).replace(",", ",,")
     device = "virtio-blk-device" if platform == "microvm" else "virtio-blk-pci"

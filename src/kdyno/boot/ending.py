@@ -1,4 +1,4 @@
-"""How a boot ended, from what was left behind: a pure decision, the same for every machine."""
+"""The verdict on the end of a boot, from its files: a pure decision, the same for every machine."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ DEADLY_AFTER_END = ("BUG", "oops", "soft lock-up", "hung task", "RCU stall", "ou
 
 @dataclass(frozen=True)
 class Exit:
-    """What the machine itself knows of the end."""
+    """The end of a boot as the machine observed it."""
 
     stopped: str | None = None
-    """The limit that the boot broke, if it was ended for that."""
+    """The exceeded limit, if the boot was ended for it."""
     lost: str | None = None
-    """What happened to the machine, if it was not the kernel that ended."""
+    """The failure of the machine, if not the kernel ended the boot."""
 
 
 def verdict_on_boot(left: Exit, report: AgentReport, console: Path) -> tuple[BootStatus, str]:
-    """Status and reason; the reason is empty for `ok`.
+    """Return status and reason; the reason is empty for `ok`.
 
-    Lost comes first: what a killed emulator leaves behind says nothing about the kernel. Then what the kernel said when
-    it died, then the limit that it broke, then what is wrong with the stream.
+    Lost comes first: the files of a killed emulator say nothing about the kernel. Then follow the kernel's last
+    messages, the exceeded limit, and faults of the stream.
     """
     if left.lost:
         return "lost", left.lost

@@ -1,4 +1,4 @@
-"""The machine `fake`: replays a recording. It decides how a boot ended with the same code as the real ones."""
+"""The machine `fake`: replays a recording. The verdict on a boot comes from the same code as on real machines."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from kdyno.measure.guest.stream import read_stream
 from kdyno.measure.workload.needs import Needs
 
 LARGEST_FILE = 1 << 27
-"""Bytes of a file in a recording: more than any machine keeps of a boot."""
+"""The most bytes of a file in a recording: more than any machine keeps of a boot."""
 
 
 class FakeConfig(MachineSettings):
-    """Replays recorded boots; for tests and for looking again at what a machine did."""
+    """The settings of a machine that replays recorded boots, for tests and for analysing a boot again."""
 
     type: Literal["fake"] = "fake"
     recording: Path
-    """Directory: VARIANT/BLOCK, VARIANT or the directory itself holds console.log, stream.jsonl and exit.json."""
+    """A directory: VARIANT/BLOCK, VARIANT or the directory itself contains console.log, stream.jsonl and exit.json."""
 
     def located(self, base: Path) -> Self:
         return self.model_copy(update={"recording": Path(absolute(self.recording, base))})
@@ -42,34 +42,34 @@ class FakeConfig(MachineSettings):
 
 class NoRecording(UserError):
     message = "no recorded boot of {variant}, block {block}, in {recording}"
-    hint = "a recording holds VARIANT/BLOCK/stream.jsonl, VARIANT/stream.jsonl or stream.jsonl"
+    hint = "the recording must contain VARIANT/BLOCK/stream.jsonl, VARIANT/stream.jsonl or stream.jsonl"
 
 
 class RecordingMissing(UserError):
-    message = "there is no recording in {recording}"
-    hint = "`recording` names a directory; a relative one starts from the experiment file's"
+    message = "the recording {recording} does not exist"
+    hint = "name a directory in `recording`; a relative path starts from that of the experiment file"
 
 
 class RecordingUnfit(UserError):
-    message = "can't replay {path}: {why}"
-    hint = "a recording holds the files that a boot left"
+    message = "cannot replay {path}: {why}"
+    hint = "use the files that a boot wrote"
 
 
 class BadExit(UserError):
-    message = "{path} does not say how a boot ended: {why}"
-    hint = "it holds an object with `stopped`, `lost`, `seconds` and `ready_seconds`, all optional"
+    message = "{path} is not a valid exit.json: {why}"
+    hint = "write an object with `stopped`, `lost`, `seconds` and `ready_seconds`, all optional"
 
 
 class OtherLane(UserError):
-    message = "the boot recorded in {place} was measured in lane {recorded}, the experiment says {asked}"
-    hint = 'say lane = "{recorded}" in [machine]'
+    message = "the boot recorded in {place} was measured in lane {recorded}, but the experiment has lane {asked}"
+    hint = 'set lane = "{recorded}" in [machine]'
 
 
 RecordedSeconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class RecordedExit(Frozen):
-    """exit.json: what can't be read off console and stream."""
+    """The content of exit.json: facts that are not in console and stream."""
 
     stopped: str | None = None
     lost: str | None = None
@@ -111,7 +111,7 @@ class FakeMachine:
         """A recording runs nothing."""
 
     def stand_in(self, variant: str, block: int) -> str:
-        """Digest of the boot's name and the files that it replays."""
+        """Return a digest of the boot's name and the files that it replays."""
         recorded = self._find(variant, block)
         replayed = {name: _content(recorded / name) for name in ("console.log", "stream.jsonl", "exit.json", RECORD)}
         files = {name: content.hex() for name, content in replayed.items() if content is not None}
@@ -154,7 +154,7 @@ class FakeMachine:
 
 
 def _content(path: Path) -> bytes | None:
-    """A file of a recording, if it is there. Raises RecordingUnfit."""
+    """Return the content of a file of a recording; None if it doesn't exist. Raises RecordingUnfit."""
     try:
         return read_whole(path, LARGEST_FILE)
     except FileNotFoundError:

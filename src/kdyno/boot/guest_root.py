@@ -1,7 +1,7 @@
 """The root file system of a guest: programs from Debian packages, read-only, the same for all boots; made without root.
 
-Packages are unpacked and nothing of them is run: mmdebstrap's variant `extract`, in a user namespace. What their
-scripts would have made, programs that are measured here can do without, but for a few files, which are written below.
+Packages are unpacked in a user namespace (mmdebstrap's variant `extract`), and none of their scripts run. The measured
+programs don't need the files that these scripts would create, except for a few files, which are written below.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from kdyno.base.talk import Talk
 from kdyno.base.text import clean
 
 VERSION = 1
-"""Raised when the same packages give another root."""
+"""The version of roots, increased when the same packages produce another root."""
 SUITE = "bookworm"
 BASE = ("usr-is-merged", "dash", "coreutils", "sed", "grep", "mawk", "procps")
-"""In every root: what a workload's own commands are written with. usr-is-merged stands for one that brings perl."""
+"""The packages of every root, for the commands of workloads. usr-is-merged replaces a package that requires perl."""
 SQUASHFS = "root.squashfs"
 PACKAGE = re.compile(r"^[a-z0-9][a-z0-9.+-]{1,80}$")
 ARCHIVES = "kdyno-archive "
-"""What a line of mmdebstrap's output with a package's file begins with."""
+"""The prefix of lines of mmdebstrap's output with the file of a package."""
 LEFT_OUT = re.compile(r"(usr/share/(doc|man|locale|info|lintian|bug|doc-base)|etc/resolv\.conf|dev)(/|$)")
-"""What no program needs that is measured: half of the files."""
+"""Paths that no measured program needs: half of the files."""
 FILES = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/sh\n"
     "www-data:x:33:33:www-data:/var/www:/usr/sbin/nologin\n"
@@ -57,51 +57,51 @@ FILES = {
 """What packages make of the file when they are set up."""
 LINKS = {"usr/bin/awk": "mawk"}
 MOST_UNPACKED = 4_000_000_000
-"""Bytes of all members of archives."""
+"""The most bytes of all members of archives."""
 NO_NAMESPACE = re.compile(r"^E: .*(subuid|subgid|unshare\(\)|unshare syscall|user namespace|newuidmap|newgidmap)")
-"""What mmdebstrap says where it may not have a user namespace."""
+"""The error of mmdebstrap if user namespaces are not allowed."""
 
 
 class UnfitPackage(UserError):
-    message = "{name!r} is no name of a Debian package"
-    hint = "`apt-cache search WORD` finds packages"
+    message = "{name!r} is not the name of a Debian package"
+    hint = "find packages with `apt-cache search WORD`"
 
 
 class RootFailed(InfrastructureError):
-    message = "can't make the guest's root file system of {packages}: {why}"
-    hint = "guests have Debian 12's packages, whatever the host: packages.debian.org/bookworm says which these are"
+    message = "cannot make the guest's root file system from {packages}: {why}"
+    hint = "use packages of Debian 12, which guests have on every host: packages.debian.org/bookworm lists them"
 
 
 class NoUserNamespace(InfrastructureError):
     message = (
-        "can't make a guest's root file system without root's rights, as this host allows no user namespace: {why}"
+        "cannot make a guest's root file system as an ordinary user, because this host denies user namespaces: {why}"
     )
     hint = (
-        "it takes subuids and subgids for this user (man subuid), and a kernel that lets users have namespaces "
+        "give this user subuids and subgids (man subuid) and namespaces "
         "(`sysctl kernel.unprivileged_userns_clone user.max_user_namespaces`); or run kdyno as root"
     )
 
 
 class NotUnpacked(UserError):
-    message = "a guest's root file system can't have what is in {archive}: {why}"
-    hint = "`unpack` of a workload names tar archives of its packages, and a pattern of their members"
+    message = "the content of {archive} cannot be added to a guest's root file system: {why}"
+    hint = "set `unpack` of the workload to tar archives of its packages, and a pattern of their members"
 
 
 @dataclass(frozen=True)
 class GuestRoot:
-    """A root file system that is there."""
+    """An existing root file system."""
 
     squashfs: Path
     digest: str
-    """SHA-256 of its bytes."""
+    """The SHA-256 of its bytes."""
     archives: tuple[str, ...]
-    """The packages in it, each with its version: `dash_0.5.12-2_amd64.deb`."""
+    """The packages in it, with their versions: `dash_0.5.12-2_amd64.deb`."""
 
 
 def guest_root(packages: Sequence[str], unpack: Mapping[str, str], state: State, talk: Talk) -> GuestRoot:
-    """The root file system with these packages and what they depend on; made at the first call, kept for the next.
+    """Return the root file system with these packages and their dependencies. The first call makes it, and stores it.
 
-    In the place of the archives in `unpack` are their members that match its pattern.
+    The archives in `unpack` are replaced by their members that match its pattern.
     Raises UnfitPackage, ProgramMissing, NotUnpacked, NoUserNamespace, DiskFull and RootFailed.
     """
     for name in packages:
@@ -112,7 +112,7 @@ def guest_root(packages: Sequence[str], unpack: Mapping[str, str], state: State,
     directory = state.roots / digest(identity)[:32]
     with state.lock(f"root-{directory.name}", on_wait=lambda: talk.say("another kdyno makes the same root: waiting")):
         if not (directory / ROOT_RECORD).exists():
-            talk.say(f"making the guest's root file system of {len(wanted)} Debian packages and what they need")
+            talk.say(f"making the guest's root file system of {len(wanted)} Debian packages and their dependencies")
             with state.scratch("root") as scratch:
                 archives = _make(wanted, unpack, scratch)
                 directory.mkdir(parents=True, exist_ok=True)
@@ -125,11 +125,11 @@ def guest_root(packages: Sequence[str], unpack: Mapping[str, str], state: State,
 
 
 def _make(packages: Sequence[str], unpack: Mapping[str, str], scratch: Path) -> list[str]:
-    """Leave the squashfs in `scratch`; return the names of the packages' files."""
+    """Make the squashfs in `scratch`, and return the names of the packages' files."""
     mmdebstrap = find_program("mmdebstrap", "a guest's root file system", way_to_install("mmdebstrap"))
     tar2sqfs = find_program("tar2sqfs", "a guest's root file system", way_to_install("squashfs-tools-ng"))
     environment = {"SOURCE_DATE_EPOCH": "0", "LC_ALL": "C.UTF-8", "TMPDIR": str(scratch)}
-    scratch.chmod(0o755)  # mmdebstrap's other user must get through
+    scratch.chmod(0o755)  # another user, that of mmdebstrap, must have access
     hook = f'ls "$1"/var/cache/apt/archives | sed "s/^/{ARCHIVES}/" >&2'
     words = [str(mmdebstrap), "--mode=unshare", "--variant=extract", "--format=tar", f"--include={','.join(packages)}"]
     words += [f"--extract-hook={hook}", SUITE, "-"]
@@ -146,7 +146,7 @@ def _make(packages: Sequence[str], unpack: Mapping[str, str], scratch: Path) -> 
 def _unpacked(
     words: Sequence[str], plain: Path, environment: Mapping[str, str], packages: Sequence[str]
 ) -> Sequence[str]:
-    """Let mmdebstrap write the archive; return what it said. Raises DiskFull, NoUserNamespace and RootFailed."""
+    """Let mmdebstrap write the archive, and return its messages. Raises DiskFull, NoUserNamespace and RootFailed."""
     try:
         with plain.open("wb") as tar, spawn(words, stdout=tar, stderr=subprocess.PIPE, env=environment) as making:
             assert making.stderr
@@ -164,7 +164,7 @@ def _unpacked(
 
 
 def _remove_others_files(mmdebstrap: str, scratch: Path) -> None:
-    """What an interrupted mmdebstrap leaves belongs to users of its namespace, and can be removed only there."""
+    """Remove the files of an interrupted mmdebstrap in its namespace: they belong to users of the namespace."""
     left = [str(entry) for entry in scratch.iterdir() if entry.name.startswith("mmdebstrap.")]
     if left and not is_root():
         attempt([mmdebstrap, "--unshare-helper", "rm", "-rf", *left])
@@ -177,7 +177,7 @@ def _pack(
     environment: Mapping[str, str],
     packages: Sequence[str],
 ) -> None:
-    """Let tar2sqfs make a squashfs of the archive. Raises DiskFull, NotUnpacked and RootFailed."""
+    """Let tar2sqfs convert the archive to a squashfs. Raises DiskFull, NotUnpacked and RootFailed."""
     complaints = plain.with_suffix(".log")
     with (
         complaints.open("wb") as log,
@@ -185,7 +185,7 @@ def _pack(
         plain.open("rb") as tar,
     ):
         assert packer.stdin
-        with suppress(BrokenPipeError), packer.stdin as target:  # it ended early, and says why
+        with suppress(BrokenPipeError), packer.stdin as target:  # tar2sqfs ended early, and prints why
             filtered(tar, target, unpack)
         status = packer.wait()
     complaint = clean(complaints.read_text(encoding="utf-8", errors="replace").strip())[-300:]
@@ -196,7 +196,7 @@ def _pack(
 
 
 def filtered(source: IO[bytes], target: IO[bytes], unpack: Mapping[str, str]) -> None:
-    """Copy an archive without what is left out, with the files of a root, and all at one date. Raises NotUnpacked."""
+    """Copy an archive without unneeded paths, with the files of a root, and with one date. Raises NotUnpacked."""
     left = dict(unpack)
     with (
         tarfile.open(fileobj=source, mode="r|", encoding="utf-8") as old,
@@ -213,7 +213,7 @@ def filtered(source: IO[bytes], target: IO[bytes], unpack: Mapping[str, str]) ->
             member.mtime = 0
             new.addfile(member, content)
         for name in left:
-            raise NotUnpacked(archive=name, why="no package has it")
+            raise NotUnpacked(archive=name, why="no package contains it")
         for name, text in FILES.items():
             entry = tarfile.TarInfo(f"./{name}")
             entry.size = len(text)
@@ -225,7 +225,7 @@ def filtered(source: IO[bytes], target: IO[bytes], unpack: Mapping[str, str]) ->
 
 
 def _unpack(archive: IO[bytes], target: tarfile.TarFile, name: str, pattern: str) -> None:
-    """Add the members that match, beside the archive's place. Raises NotUnpacked."""
+    """Add the matching members in the directory of the archive. Raises NotUnpacked."""
     wanted, directory = compile_pattern(pattern), name.rpartition("/")[0]
     count, size = 0, 0
     try:
@@ -242,12 +242,12 @@ def _unpack(archive: IO[bytes], target: tarfile.TarFile, name: str, pattern: str
                 member.name, member.mtime, member.uid, member.gid = f"./{directory}/{path}", 0, 0, 0
                 target.addfile(member, members.extractfile(member) if member.isreg() else None)
     except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, OSError) as error:
-        raise NotUnpacked(archive=name, why=f"it is no archive that can be read: {error}") from None
+        raise NotUnpacked(archive=name, why=f"it is not a readable archive: {error}") from None
     if not count:
         raise NotUnpacked(archive=name, why="no member matches its pattern")
 
 
 def _why(messages: Sequence[str]) -> str:
-    """What mmdebstrap, or apt below it, complained of."""
+    """Return the error of mmdebstrap, or of apt below it."""
     errors = [message for message in messages if re.match(r"^E: ", message)]
     return clean("; ".join(message.removeprefix("E: ") for message in errors[:1]) or "; ".join(messages[-2:]))[:400]

@@ -1,6 +1,6 @@
-"""The initramfs that a guest starts from: agent, busybox and job, the same bytes for the same content.
+"""The initramfs of a guest: agent, busybox and job. The same content always has the same bytes.
 
-The format is cpio "newc", as Documentation/driver-api/early-userspace/buffer-format.rst of the kernel describes it.
+The format is cpio "newc" of the kernel's Documentation/driver-api/early-userspace/buffer-format.rst.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def link(name: str, target: str) -> Entry:
 
 
 def newc(entries: list[Entry]) -> bytes:
-    """The entries as a cpio archive; every date is 0, so that content alone decides the bytes."""
+    """Return the entries as a cpio archive. Every date is 0, so that only content determines the bytes."""
     archive = bytearray()
     for inode, entry in enumerate([*entries, Entry("TRAILER!!!", 0)], start=1):
         name = entry.name.encode() + b"\0"
@@ -55,20 +55,20 @@ def newc(entries: list[Entry]) -> bytes:
 
 
 START = "/kdyno/start"
-"""The script that loads modules."""
+"""The path of the script that loads modules."""
 START_WORD = f"rdinit={START}"
-"""For the kernel of a guest that has one."""
+"""The kernel parameter of a guest with this script."""
 NOT_LINKED = ("busybox", "init", "linuxrc")
-"""A kernel that doesn't find the agent must say so, not start busybox's init."""
+"""Applets that are omitted: a kernel that doesn't find the agent must report it, not start busybox's init."""
 
 
 def find_busybox() -> Path:
-    """Debian's busybox-static: a real shell for lat_proc and for people. Raises ProgramMissing."""
+    """Return the path of Debian's busybox-static: a real shell for lat_proc and for people. Raises ProgramMissing."""
     return find_program("busybox", "a guest", way_to_install("busybox-static"))
 
 
 def guest_tools() -> list[Entry]:
-    """Everything but the job: the agent as /init, busybox and its applets in /bin."""
+    """Return all entries except the job: the agent as /init, busybox and its applets in /bin."""
     busybox = find_busybox()
     applets = output([busybox, "--list"]).split()
     return [
@@ -82,13 +82,13 @@ def guest_tools() -> list[Entry]:
 
 
 def loader(modules: Mapping[str, bytes]) -> list[Entry]:
-    """Modules, and the script that the kernel starts in the agent's place: it loads them and becomes the agent.
+    """Return modules, and the script that the kernel starts instead of the agent: it loads them and executes the agent.
 
-    A module that can't be loaded is named on the console; without a port the agent then says what it lacks.
+    The console names a module that can't be loaded. Without a port the agent then reports what is missing.
     """
     files = [f"/kdyno/modules/{name}.ko" for name in modules]
     lines = ["#!/bin/sh", *(f"/bin/busybox insmod {path}" for path in files)]
-    # The kernel gave it these two variables, and gives them to an agent that it starts itself.
+    # The kernel sets these two variables for the script, as for an agent that it starts itself.
     lines += [f"/bin/busybox rm -r /kdyno/modules {START}", "exec /bin/busybox env -i HOME=/ TERM=linux /init"]
     contents = zip(files, modules.values(), strict=True)
     return [
@@ -101,9 +101,9 @@ def loader(modules: Mapping[str, bytes]) -> list[Entry]:
 def initramfs(
     tools: list[Entry], job: Job, root: Path | None = None, modules: Mapping[str, bytes] | None = None
 ) -> bytes:
-    """The archive for one job, with a root file system for its programs, and modules in the order of their loading.
+    """Return the archive for one job, with a root file system for its programs, and modules in loading order.
 
-    Tests need no applet but sh, and each link costs the guest 13,000 instructions.
+    Tests only need the applet sh, and each link costs the guest 13,000 instructions.
     """
     if uses_loads(job.programs):
         tools = [*tools, file(f"bin/{LOADS}", find_loads().read_bytes())]

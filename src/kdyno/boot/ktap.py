@@ -1,8 +1,8 @@
-"""Reading KTAP in a console: what the KUnit suites of a kernel said of it.
+"""Reading KTAP in a console: the results of a kernel's KUnit suites.
 
-The format is that of Documentation/dev-tools/ktap.rst of Linux 6.12; older kernels say TAP instead (`ok 1 - name`).
-The kernel's other messages may stand between any two lines of it. A guest decides what is on a console, so that what is
-read is bounded, and the time that it takes is in proportion to the text.
+The format is that of Documentation/dev-tools/ktap.rst of Linux 6.12; older kernels print TAP instead (`ok 1 - name`).
+Other messages of the kernel may be between any two lines. A guest controls the text of a console, so the data read are
+bounded, and the time is proportional to the text.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.text import clean
 
 LONGEST_LINE = 1000
-"""Characters; what a line has beyond them is not looked at."""
+"""The most characters of a line; the rest is ignored."""
 LONGEST_NAME = 200
 MOST_NAMED = 100
-"""Failed tests that are named; all are counted."""
+"""The most failed tests to name; all are counted."""
 INDENT = 4
-"""Blanks of a level: suites have none, their tests one step, the parameters of a test two."""
+"""The blanks per level: suites have none, their tests one step, the parameters of a test two."""
 DEEPEST = 8
-"""Levels that are looked at; KUnit has three."""
+"""The most levels to read; KUnit has three."""
 
 STAMP = re.compile(r"(?:\[ {0,12}\d{1,9}\.\d{6}\](?:\[ {0,9}[TC]\d{1,9}\])? ?)?( {0,40})(.*)", re.DOTALL)
-"""A time and a thread, if the kernel was configured to print them; how far a line is indented; the rest of it."""
+"""A time and a thread, if the kernel is configured to print them; the indentation of a line; its text."""
 START = re.compile(r"(?:KTAP version \d{1,9}|TAP version 14)$")
 PLAN = re.compile(r"1\.\.(\d{1,9})$")
 RESULT = re.compile(r"(not ok|ok) \d{1,9}(?: - |(?= #)| |$)(.*)$")
@@ -36,17 +36,17 @@ Outcome = Literal["passed", "failed", "skipped"]
 
 
 class FailedTest(Frozen):
-    """A test that failed, or a suite that did by itself."""
+    """A failed test, or a suite that failed by itself."""
 
     suite: str
     test: str
-    """Empty if it is the suite."""
+    """The name of the test; empty for the suite."""
     why: str
-    """What the kernel said first; empty if it said nothing."""
+    """The first message of the kernel; empty if there is none."""
 
 
 class Ktap(Frozen):
-    """What all suites came to. Tests are those of suites; the parameters of one don't count."""
+    """The results of all suites. Tests are those of suites; the parameters of a test don't count."""
 
     suites: int
     passed: int
@@ -54,13 +54,13 @@ class Ktap(Frozen):
     skipped: int
     """With those that are expected to fail."""
     failures: tuple[FailedTest, ...]
-    """The first MOST_NAMED."""
+    """The first MOST_NAMED failed tests."""
     fault: str
-    """Why these aren't all results; empty if they are."""
+    """Why results are missing; empty if all are present."""
 
     @property
     def is_sound(self) -> bool:
-        """Whether all suites came to their end and none failed."""
+        """Return whether all suites completed and none failed."""
         return not self.fault and not self.failures
 
 
@@ -73,7 +73,7 @@ class _Result:
 
 @dataclass
 class _Level:
-    """What was said at one depth since the last result above it."""
+    """The lines at one depth since the last result above it."""
 
     planned: int | None = None
     results: list[_Result] = field(default_factory=list)
@@ -81,7 +81,7 @@ class _Level:
 
 
 def read_ktap(console: str) -> Ktap:
-    """Read what stands in a console behind its first line of KTAP; never raises."""
+    """Read the results in a console after its first line of KTAP. Never raises."""
     suites, levels, began = _Suites(), [_Level() for _ in range(DEEPEST)], False
     for line in console.split("\n"):
         match = STAMP.match(line[:LONGEST_LINE].rstrip("\r"))
@@ -97,7 +97,7 @@ def read_ktap(console: str) -> Ktap:
 
 
 def rest_of(console: str) -> str:
-    """What a console has behind the last result of a suite: all of it where there is none."""
+    """Return the text of a console after the last result of a suite; all of it if there is none."""
     lines = console.split("\n")
     for number in range(len(lines) - 1, -1, -1):
         match = STAMP.match(lines[number][:LONGEST_LINE].rstrip("\r"))
@@ -137,7 +137,7 @@ def _result(word: str, rest: str, why: str) -> _Result:
 
 
 class _Suites:
-    """All suites that have ended."""
+    """All completed suites."""
 
     def __init__(self) -> None:
         self.number = 0

@@ -1,7 +1,7 @@
-"""Is KVM to be trusted here? /dev/kvm may open and a guest still hang for ever; so KVM is proven, by a boot.
+"""A proof by a boot that KVM works here: even if /dev/kvm opens, a guest may hang forever.
 
-The proof is a ROM that walks a CPU from the reset vector into long mode with paging on and then ends QEMU through its
-isa-debug-exit device. On a sound host that takes some hundredths of a second.
+The proof is a ROM that takes a CPU from the reset vector into long mode with paging, and then ends QEMU through its
+isa-debug-exit device. On a working host that takes some hundredths of a second.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from kdyno.base.process import attempt, spawn
 ROM_BYTES = 0x10000
 PROOF_STATUS = 85
 TIME_LIMIT = 2.0
-"""Seconds that the proof may take under KVM, beyond what QEMU takes to start on this host."""
+"""The time limit of the proof under KVM in seconds, in addition to the start of QEMU on this host."""
 STARTS_OF_QEMU = 5
-"""Starting a guest takes QEMU some times as long as `--version` does; on a slow or emulated host that is seconds."""
+"""The time to start a guest, in units of `--version`; on a slow or emulated host that is seconds."""
 
 # data/kvm-proof.S, assembled.
 ROM_START = bytes.fromhex(
@@ -33,18 +33,18 @@ ROM_RESET_VECTOR = bytes.fromhex("ea000000f0")
 
 
 def proof_rom() -> bytes:
-    """The ROM: code at its start, the jump to it at the reset vector, 16 bytes before its end."""
+    """Return the ROM: code at its start, and the jump to it at the reset vector, 16 bytes before its end."""
     body = ROM_START.ljust(ROM_BYTES - 16, b"\0") + ROM_RESET_VECTOR
     return body.ljust(ROM_BYTES, b"\0")
 
 
 def why_not_kvm(qemu: str, accel: Literal["kvm", "tcg"] = "kvm", limit: float = TIME_LIMIT) -> str | None:
-    """Boot the proof; None if it came through, otherwise why KVM can't be used here."""
+    """Boot the proof. Return why KVM cannot be used here; None if it works."""
     if accel == "kvm":
         if not Path("/dev/kvm").exists():
             return "/dev/kvm does not exist"
         if not os.access("/dev/kvm", os.R_OK | os.W_OK):
-            return "/dev/kvm is not readable and writable for this user (group kvm?)"
+            return "/dev/kvm is not readable and writable for this user, who may not be in group kvm"
     start = time.monotonic()
     attempt([qemu, "--version"])
     loading = time.monotonic() - start

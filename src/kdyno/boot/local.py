@@ -1,7 +1,7 @@
-"""The machine `local`: this host, on the kernel that it runs. Nothing is built, and nothing boots.
+"""The machine `local`: this host, with its running kernel. Nothing is built, and nothing boots.
 
-For a round of a variant it sets what the variant's words for the kernel command line say, runs the workload as an
-ordinary program, and sets everything back.
+For a round of a variant it applies the variant's kernel parameters to the running kernel, runs the workload as an
+ordinary program, and restores the previous settings.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ ROUNDS = (
     "data lie) is the same in all of them, and in no interval"
 )
 
-RIGHTS = "the workload runs on this host, with the rights of who calls kdyno"
+RIGHTS = "the workload runs on this host, with the rights of the user of kdyno"
 
 
 class NoSuchCpus(UserError):
-    message = "[machine] names the CPUs {named}, and this process may run on {allowed}"
-    hint = "`taskset -p $$` shows which CPUs a shell may use; leave `cpus` out for all of them"
+    message = "[machine] has the CPUs {named}, but this process may only run on {allowed}"
+    hint = "`taskset -p $$` prints the CPUs that a shell may use; remove `cpus` to use all of them"
 
 
 class NotInstalled(UserError):
-    message = "the workload needs Debian packages that are not installed on this host: {missing}"
+    message = "the workload requires Debian packages that are not installed on this host: {missing}"
     hint = "{way}"
 
 
 class LocalConfig(MachineSettings):
-    """Measures on this host, for variants that need no new kernel."""
+    """The settings for measuring on this host, for variants that need no new kernel."""
 
     starts_kernels: ClassVar[bool] = False
     own_clock: ClassVar[Clock | None] = HOST_CLOCK
@@ -69,9 +69,9 @@ class LocalConfig(MachineSettings):
     type: Literal["local"] = "local"
     lane: RealTimeLaneName = TIMED_LANE.name
     cpus: Annotated[tuple[Annotated[int, Field(ge=0, lt=8192)], ...], Field(min_length=1)] | None = None
-    """The CPUs that the workload may use; None: all that kdyno itself may."""
+    """The CPUs that the workload may use; None: all that kdyno itself may use."""
     limits: Limits = Limits()
-    """`total`, seconds of a round, and `stream_mb`, how much its programs may write; the others are a guest's."""
+    """Only `total`, the time of a round, and `stream_mb`, its output, apply; the others are for guests."""
 
     def located(self, base: Path) -> Self:  # noqa: ARG002
         return self
@@ -85,7 +85,7 @@ class LocalMachine:
         self.root = root
 
     def describe(self) -> Description:
-        """Raises NoSuchCpus."""
+        """Describe this host. Raises NoSuchCpus."""
         allowed = os.sched_getaffinity(0)
         if self.config.cpus and not allowed.issuperset(self.config.cpus):
             named, may = (", ".join(map(str, sorted(cpus))) for cpus in (self.config.cpus, allowed))
@@ -111,25 +111,27 @@ class LocalMachine:
         return read_cpu()
 
     def require_cpu(self, flags: Sequence[str], what: str) -> None:
-        """Nothing is compiled for this machine."""
+        """Accept any flags: nothing is compiled for this machine."""
 
     def require_options(self, kernel: Path, output: Output) -> None:
-        """No kernel is started."""
+        """Accept any kernel: none is started."""
 
     def require_cmdline(self, words: Sequence[str], what: str) -> None:
-        """Raise NeedsBoot, HostLacks or Refused for what can't be set here; `what` wants it, for people."""
+        """Raise NeedsBoot, HostLacks or Refused for parameters that cannot be set here; `what` describes their user."""
         values = values_of(words, self.root)
         for path, value in values.items():
             if not os.access(self.root / path, os.W_OK):
                 raise Refused(path=path, value=f"{value} for {what}", why="this user may not")
 
     def provide(self, needs: Needs, state: State, talk: Talk) -> None:  # noqa: ARG002
-        """Nothing is installed or unpacked here. Raises NotInstalled."""
+        """Check that packages are installed; nothing is installed or unpacked. Raises NotInstalled."""
         if not needs.packages:
             return
         if detect_names() == "unknown":
             programs = ", ".join(needs.packages)
-            talk.say(f"note: kdyno can't tell here whether the workload's programs are installed: Debian's {programs}")
+            talk.say(
+                f"note: kdyno cannot check on this host that the workload's programs are installed: Debian's {programs}"
+            )
         elif missing := missing_packages(needs.packages):
             raise NotInstalled(missing=", ".join(missing), way=way_to_install(*missing))
 
@@ -140,7 +142,7 @@ class LocalMachine:
         raise NoShell(type=self.config.type)
 
     def boot(self, order: BootOrder) -> BootEnd:
-        """One round. Raises what setting knobs raises; then they are as they were."""
+        """Run one round. Raises what setting knobs raises; then the knobs are unchanged."""
         values = values_of(order.cmdline, self.root)
         with self._set(values), watched() as conditions:
             end = self._round(order)
@@ -148,7 +150,7 @@ class LocalMachine:
 
     @contextmanager
     def _set(self, values: Mapping[str, str]) -> Iterator[None]:
-        """Only root can set anything, and so has anything to bring back that a killed kdyno left."""
+        """Set knobs while the body runs. Only root can set knobs, and only root restores those of a killed kdyno."""
         if not values and not is_root():
             yield
             return
@@ -156,7 +158,7 @@ class LocalMachine:
             yield
 
     def _round(self, order: BootOrder) -> BootEnd:
-        """The agent does the job as in a guest, but as an ordinary program."""
+        """Let the agent do the job as in a guest, but as an ordinary program."""
         console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
         job = order.directory / "job.json"
         job.write_bytes(order.job.model_copy(update={"channel": FileChannel(path=str(stream))}).encode())
@@ -167,7 +169,7 @@ class LocalMachine:
         return BootEnd(status, reason, time.monotonic() - start, 0.0, (), console, stream, report)
 
     def _run(self, order: BootOrder, words: Sequence[str], console: Path, stream: Path) -> Exit:
-        """How it ended, if not by itself; what the agent says beside its records is the round's console."""
+        """Run the agent, and return its end. Its output besides the records is the console of the round."""
         limit = time.monotonic() + self.config.limits.total
         environment = _environment(order.directory)
         with (
@@ -189,7 +191,7 @@ class LocalMachine:
 
     @contextmanager
     def _on_cpus(self) -> Iterator[None]:
-        """What this thread starts runs on the CPUs that are named."""
+        """Run programs that this thread starts on the named CPUs."""
         if self.config.cpus is None:
             yield
             return
@@ -202,9 +204,9 @@ class LocalMachine:
 
 
 def _environment(directory: Path) -> dict[str, str]:
-    """The workload is the user's own command and sees what they set; kdyno's own programs are found first.
+    """Return the environment of the workload: that of the user, with kdyno's programs first on PATH.
 
-    What is for kdyno alone is left out: KDYNO_STORE may hold a password.
+    Variables of kdyno are removed: KDYNO_STORE may contain a password.
     """
     theirs = {name: value for name, value in os.environ.items() if not name.startswith("KDYNO_")}
     path = os.pathsep.join((sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)))

@@ -1,4 +1,4 @@
-"""Which of a kernel's modules a guest loads: those of its devices, and of the file systems that its programs need."""
+"""The modules that a guest loads: those of its devices, and of the file systems that its programs need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIMITS = Limits(files=MOST_MODULES, file_bytes=MOST_BYTES, total_bytes=1_000_000
 
 
 def loaded(archive: Path, config: QemuConfig, job: Job) -> dict[str, bytes]:
-    """The modules that this guest loads, by name, each after what it needs; what is built in is not among them.
+    """Return the modules that this guest loads by name, each after its dependencies, without built-in ones.
 
     Raises ArchiveDamaged and ModuleUnfit.
     """
@@ -26,7 +26,7 @@ def loaded(archive: Path, config: QemuConfig, job: Job) -> dict[str, bytes]:
 
 
 def wanted(config: QemuConfig, job: Job) -> Iterator[str]:
-    """The modules for a guest's devices and programs, without what these depend on. Pure."""
+    """Yield the modules for a guest's devices and programs, without their dependencies. Pure."""
     yield TRANSPORTS[config.platform]
     yield "virtio_console"
     if config.disk_mb is not None:

@@ -1,7 +1,7 @@
-"""What a kernel must have built in for each of QEMU's platforms: one table, and what of it a configuration lacks.
+"""The options that a kernel must have built in for each of QEMU's platforms, and checks of configurations.
 
-Here is only what nothing works without. Without devtmpfs, tmpfs or proc the agent starts all the same, and what can't
-run then says so itself. A module is as good as nothing, but for built kernels whose modules the initramfs holds.
+The table has only indispensable options. Without devtmpfs, tmpfs or proc the agent starts anyway, and programs that
+cannot run report it. A module doesn't count, except for built kernels whose modules are in the initramfs.
 """
 
 from __future__ import annotations
@@ -16,68 +16,68 @@ from kdyno.kernel.built_kernels.modules import WANTED
 
 Platform = Literal["microvm", "q35"]
 Output = Literal["stream", "console"]
-"""How a guest's output reaches the host: that of tests and commands by the agent stream, a shell's by the console."""
+"""The path of a guest's output to the host: the agent stream for tests and commands, the console for a shell."""
 
 
 class KernelLacks(UserError):
-    message = "{kernel} can't run {what} on {platform}: options are missing in {config}\n{lists}"
+    message = "{kernel} cannot run {what} on {platform}: options are missing in {config}\n{lists}"
     hint = "{way_out}"
 
 
 class CpusMissing(UserError):
-    message = "the machine has {cpus} CPUs, and {what} would use {usable}: {why}; the others wouldn't be there"
-    hint = "give the machine {usable} (cpus in [machine], --cpus), or build the kernel with {symbols}"
+    message = "the machine has {cpus} CPUs, but {what} can use only {usable}: {why}"
+    hint = "set the CPUs of the machine to {usable} (cpus in [machine], --cpus), or build the kernel with {symbols}"
 
 
 class KernelNotStartable(UserError):
-    message = "{what} can't start on {platform}; {where} lacks\n{list}"
+    message = "{what} cannot start on {platform}; {where} lacks\n{list}"
     hint = "{way_out}"
 
 
 TAKE_ANOTHER = (
-    "all variants of a run boot on one machine: ask for these in `kconfig` of variants that kdyno builds, or name "
-    "another platform in [machine]"
+    "set these options in `kconfig` of variants that kdyno builds, or name another platform in [machine]: "
+    "all variants of a run boot on one machine"
 )
 NO_MODULE = (
-    "its modules must lie in lib/modules/RELEASE beside the directory of the kernel: install them, or name the "
+    "install its modules in lib/modules/RELEASE next to the directory of the kernel, or name the "
     "package (debian:PACKAGE)"
 )
 
 
 @dataclass(frozen=True)
 class Need:
-    """A symbol of Kconfig (without CONFIG_) that must be y."""
+    """A symbol of Kconfig (without CONFIG_) that must be y, and the reason."""
 
     symbol: str
     why: str
     output: Output | None = None
-    """What it is needed for; None: for both."""
+    """The output that requires it; None: both."""
 
 
 ANYWHERE = (
     Need("X86_64", "the agent and busybox are 64-bit programs"),
     Need("BINFMT_ELF", "the agent and busybox are ELF programs"),
-    Need("BLK_DEV_INITRD", "they come in an initramfs"),
-    Need("TTY", "a shell needs a terminal", "console"),
+    Need("BLK_DEV_INITRD", "the agent and busybox are in an initramfs"),
+    Need("TTY", "a shell requires a terminal", "console"),
     Need("SERIAL_8250", "the terminal is a serial port", "console"),
     Need("SERIAL_8250_CONSOLE", "the kernel's console is that port", "console"),
     Need("SYSFS", "the agent looks for its port in /sys/class/virtio-ports", "stream"),
-    Need("VIRTIO_CONSOLE", "the agent's port is one of virtio-serial", "stream"),
+    Need("VIRTIO_CONSOLE", "the agent's port is on virtio-serial", "stream"),
 )
 NEEDS: Mapping[Platform, tuple[Need, ...]] = {
     "microvm": (
         *ANYWHERE,
         Need("VIRTIO_MMIO", "devices are on virtio-mmio", "stream"),
         # Without ACPI QEMU appends virtio_mmio.device=... to the command line; see boot/qemu.py.
-        Need("VIRTIO_MMIO_CMDLINE_DEVICES", "the kernel command line says where they are", "stream"),
+        Need("VIRTIO_MMIO_CMDLINE_DEVICES", "the kernel command line has their addresses", "stream"),
     ),
     "q35": (
         *ANYWHERE,
         Need("PCI", "devices are on PCI", "stream"),
-        Need("VIRTIO_PCI", "virtio is on PCI too", "stream"),
+        Need("VIRTIO_PCI", "virtio is on PCI, too", "stream"),
     ),
 }
-"""The symbols have had these names since before 4.19."""
+"""The needs by platform. The symbols have had these names since before 4.19."""
 
 SCRIPT = Need("BINFMT_SCRIPT", "a script loads the modules")
 STATES = {"m": "module", "n": "not set"}
@@ -103,7 +103,7 @@ def lacks(
     more: tuple[Need, ...] = (),
     modules: Sequence[str] = (),
 ) -> list[Lack]:
-    """What the platform, and `more`, needs for this output, and neither configuration nor `modules` have. Pure."""
+    """Return the needs of the platform, and `more`, for this output that configuration and `modules` lack. Pure."""
     needs = (need for need in (*NEEDS[platform], *more) if need.output in (None, output))
     values = {need: config.get(need.symbol, "n") for need in needs}
     return [
@@ -122,10 +122,10 @@ def require_startable(
     where: str,
     is_whole: bool,
 ) -> None:
-    """Raise KernelNotStartable if a kernel with these modules at hand lacks what the platform needs.
+    """Raise KernelNotStartable if a kernel with these available modules lacks options that the platform needs.
 
-    What isn't in a configuration that `is_whole` is off; in a list of wishes it may have been left to Kconfig, but for
-    the devices, which Kconfig turns on for nobody who didn't ask. Pure.
+    Options that are missing in a configuration that `is_whole` are off. Otherwise Kconfig may enable them, except
+    those of devices, which Kconfig enables only on request. Pure.
     """
     missing = lacks(config, platform, "stream", more, modules)
     if not is_whole:
@@ -139,7 +139,7 @@ def require_startable(
 
 
 def require_cpus(config: Mapping[str, str], cpus: int, what: str) -> None:
-    """Raise CpusMissing if a kernel with this configuration, as far as it is known, can't use so many CPUs. Pure."""
+    """Raise CpusMissing if a kernel with this configuration, as far as it is known, cannot use so many CPUs. Pure."""
     if cpus == 1:
         return
     most = config.get("NR_CPUS", "")
@@ -151,16 +151,16 @@ def require_cpus(config: Mapping[str, str], cpus: int, what: str) -> None:
 
 
 def port_needs(platform: Platform) -> str:
-    """What an agent that runs, but has no port, may be missing."""
+    """Return the options that may be missing if an agent runs, but has no port."""
     symbols = ", ".join(f"CONFIG_{need.symbol}=y" for need in NEEDS[platform] if need.output == "stream")
-    return f"{platform} needs {symbols}"
+    return f"{platform} requires {symbols}"
 
 
 def require_options(
     kernel: Path, platform: Platform, output: Output, cpus: int = 1, more: tuple[Need, ...] = ()
 ) -> None:
-    """Raise KernelLacks if the kernel's configuration, where it is known, can't get this output out of a guest, and
-    CpusMissing if it can't use so many CPUs. `more` is what this guest needs beside.
+    """Raise KernelLacks if the kernel, by its configuration if known, cannot send this output out of a guest, and
+    CpusMissing if it cannot use so many CPUs. `more` are additional needs of this guest.
     """
     from kdyno.kernel.config_of import config_of
     from kdyno.kernel.kconfig_check import read_config
@@ -175,13 +175,15 @@ def require_options(
         return
     suitable = [name for name, missing in lacking.items() if not missing]
     if suitable:
-        way_out = f"--platform {suitable[0]} will do: this kernel has all that it needs"
+        way_out = f"use --platform {suitable[0]}: this kernel has all options for it"
     else:
-        way_out = "no platform will do: build a kernel with all that one of them needs (=y: the guest has no modules)"
+        way_out = "build a kernel with all options of one platform (=y: the guest has no modules)"
         if output == "stream" and not lacks(config, platform, "console", more):
-            way_out += "; a shell needs less: `kdyno boot` without a command works"
+            way_out += "; a shell requires less: `kdyno boot` without a command works"
     lists = [
-        "\n  ".join([f"{name} needs", *(lack.text for lack in missing)]) for name, missing in lacking.items() if missing
+        "\n  ".join([f"{name} requires", *(lack.text for lack in missing)])
+        for name, missing in lacking.items()
+        if missing
     ]
     what = "a command" if output == "stream" else "a shell"
     raise KernelLacks(kernel=kernel, what=what, platform=platform, config=path, lists="\n".join(lists), way_out=way_out)

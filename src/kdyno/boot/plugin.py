@@ -1,4 +1,4 @@
-"""Does this QEMU load kdyno's plugin? One may be built without plugins, or speak another version of their interface."""
+"""A check that this QEMU loads kdyno's plugin: it may lack plugins, or have another version of their interface."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from pathlib import Path
 from kdyno.base.process import ToolHangs, attempt
 
 OUR_WORD = "kdyno-pmu:"
-"""What every message of the plugin begins with."""
+"""The prefix of every message of the plugin."""
 TIME_LIMIT = 30.0
 
 
 def why_no_plugin(qemu: str, plugin: Path) -> str | None:
-    """Let QEMU load the plugin without options, which the plugin refuses; None if it came so far, otherwise why not."""
+    """Let QEMU load the plugin without options, which the plugin refuses. Return why it failed; None if it loaded."""
     command = [qemu, "-no-user-config", "-M", "none", "-display", "none", "-plugin", str(plugin).replace(",", ",,")]
     try:
         done = attempt(command, cwd=Path("/"), timeout=TIME_LIMIT)
     except ToolHangs:
-        return f"it took the plugin and did not end within {TIME_LIMIT:g} s"
+        return f"it loaded the plugin, but did not end within {TIME_LIMIT:g} s"
     output = (done.stdout + done.stderr).strip()
     if OUR_WORD in output:
         return None
-    return f"it ended with status {done.returncode}: {output[-300:] or 'it said nothing'}"
+    return f"it ended with status {done.returncode}: {output[-300:] or 'without a message'}"

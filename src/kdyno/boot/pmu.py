@@ -1,4 +1,4 @@
-"""The emulated PMU as the machine `qemu` uses it: loaded into every boot, read when the boot is over."""
+"""The emulated PMU of the machine `qemu`: loaded into every boot, and read after the boot."""
 
 from __future__ import annotations
 
@@ -23,44 +23,44 @@ INTEL = "GenuineIntel"
 
 
 class PmuOutsideModelLane(UserError):
-    message = 'the PMU is emulated: [machine.pmu] does not go with lane = "{lane}"'
-    hint = 'take lane = "model", or leave [machine.pmu] out'
+    message = '[machine.pmu] cannot be combined with lane = "{lane}": the PMU is emulated'
+    hint = 'set lane = "model", or remove [machine.pmu]'
 
 
 class CyclesNeedAllEvents(UserError):
-    message = 'cycles are modelled from all events, but [machine.pmu] says events = "{events}"'
-    hint = 'say events = "all", or clock = "instructions"'
+    message = 'cycles require events = "all", but [machine.pmu] has events = "{events}"'
+    hint = 'set events = "all", or clock = "instructions"'
 
 
 class UserCodeNeedsAllEvents(UserError):
-    message = 'scope = "all" looks at accesses to memory, but [machine.pmu] says events = "{events}"'
-    hint = 'say events = "all", or leave the scope out'
+    message = 'scope = "all" requires events = "all" for accesses to memory, but [machine.pmu] has events = "{events}"'
+    hint = 'set events = "all", or remove the scope'
 
 
 class VmlinuxMissing(UserError):
-    message = "the emulated PMU needs the vmlinux that {kernel} was made from"
-    hint = "let kdyno build the kernel: it keeps both"
+    message = "the emulated PMU requires the vmlinux from which {kernel} was made"
+    hint = "let kdyno build the kernel: it stores both files"
 
 
 class QemuWithoutPlugins(InfrastructureError):
-    message = "{qemu} can't load the PMU plugin {plugin}: {why}"
-    hint = "Debian's qemu-system-x86 can; a QEMU of your own needs configure --enable-plugins and version 7.2 or newer"
+    message = "{qemu} cannot load the PMU plugin {plugin}: {why}"
+    hint = "use Debian's qemu-system-x86, or build QEMU 7.2 or newer with configure --enable-plugins"
 
 
 class RecordMissing(InfrastructureError):
-    message = "the PMU plugin left no record"
-    hint = "QEMU must come to its own end; its plugin writes the record then"
+    message = "the PMU plugin wrote no record"
+    hint = "do not kill QEMU: its plugin writes the record when QEMU ends"
 
 
 def family_of(config: PmuConfig) -> Family:
-    """Its family, read from its file. Raises UnknownFamily and BadFamily."""
+    """Return the CPU family of the PMU, read from its file. Raises UnknownFamily and BadFamily."""
     from kdyno.measure.cycles.family import load_family
 
     return load_family(config.family)
 
 
 class Pmu:
-    """What [machine.pmu] asks for, on this host."""
+    """The PMU of [machine.pmu], on this host."""
 
     def __init__(self, config: PmuConfig) -> None:
         if config.clock == "cycles" and config.events == "edges":
@@ -84,7 +84,7 @@ class Pmu:
             raise QemuWithoutPlugins(qemu=qemu, plugin=self.plugin, why=why)
 
     def facts(self) -> dict[str, Any]:
-        """What of it decides the samples."""
+        """Return the facts that determine the samples."""
         scope = {"pmu_scope": self.config.scope} if self.config.scope != "kernel" else {}
         return scope | {
             "pmu_plugin": content_digest(self.plugin),
@@ -103,12 +103,12 @@ class Pmu:
         return (clock, beside) if self.config.scope == "all" else (clock,)
 
     def unlike(self, cpu: str, vendor: str, has_smap: bool) -> str | None:
-        """What the guest's CPU has otherwise than the family's; None: nothing that decides paths."""
+        """Return how the guest's CPU differs from the family in ways that change kernel paths; None if it doesn't."""
         family = self.family.cpu
         differences = []
         if vendor != family.vendor:
             differences.append(f"it is of {vendor}, not of {family.vendor}")
-        # Linux takes all of Intel's for vulnerable that don't deny it (none does under TCG), and none of AMD's.
+        # Linux takes Intel CPUs for vulnerable unless they deny it (none does under TCG), and AMD CPUs never.
         isolates = vendor == INTEL
         if isolates != family.pti:
             differences.append(
@@ -121,7 +121,7 @@ class Pmu:
         return f"kernel paths are those of the CPU {cpu}, cycles of {self.family.name}'s: {'; '.join(differences)}"
 
     def words(self, order: BootOrder) -> tuple[str, ...]:
-        """QEMU's words for a boot; the symbols are left in its directory. Raises VmlinuxMissing and VmlinuxUnfit."""
+        """Return QEMU's options for a boot; the symbols are in its directory. Raises VmlinuxMissing and VmlinuxUnfit."""
         if order.vmlinux is None:
             raise VmlinuxMissing(kernel=order.kernel)
         if order.vmlinux not in self._symbols:
@@ -141,11 +141,11 @@ class Pmu:
         )
 
     def applied(self, end: BootEnd, path: Path) -> BootEnd:
-        """The end of a boot with what the PMU counted as its samples; a boot that is not ok has only other units.
+        """Return the end of a boot with the PMU's counts as its samples; a boot that is not ok only has other units.
 
-        Without a sound record the boot is lost: the instrument failed, not the kernel. A loop that was entered and
-        never left is the kernel's doing, and so is more than the plugin can keep. A boot that timed nothing itself, as
-        programs don't, needs no regions.
+        Without a valid record the boot is lost: the instrument failed, not the kernel. The kernel is at fault if a loop
+        was entered and never left, or if there is more than the plugin can store. A boot that times nothing itself,
+        such as one of programs, needs no regions.
         """
         from kdyno.measure.guest.pmu_record import (
             MarkersNeverClosed,
@@ -176,5 +176,5 @@ class Pmu:
 
 
 def _reason(error: KdynoError, path: Path) -> str:
-    """A reason outlives the directory of its boot."""
+    """Return an error as a reason without the directory of its boot, which is removed."""
     return str(error).replace(str(path), path.name)

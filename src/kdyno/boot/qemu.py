@@ -1,4 +1,4 @@
-"""The machine `qemu`: a direct kernel boot with an initramfs, console and agent stream going to files."""
+"""The machine `qemu`: a direct kernel boot with an initramfs; console and agent stream are written to files."""
 
 from __future__ import annotations
 
@@ -45,31 +45,31 @@ if TYPE_CHECKING:
 
 QEMU = "qemu-system-x86_64"
 PORT_MISSING = f"no virtio port {PORT}"
-"""What the agent says on the console if it doesn't find it."""
+"""The agent's message on the console if the port is missing."""
 TERMINAL = ("-chardev", "stdio,id=terminal,mux=on,signal=off", "-monitor", "none")
-"""The console on this terminal. `mux` gives Ctrl-A X; no monitor is behind it: a guest can make a terminal send words,
-which QEMU would obey."""
+"""The options for the console on this terminal. `mux` provides Ctrl-A X, without a monitor: a guest can make a terminal
+send text, which the monitor would execute."""
 SIDE_BY_SIDE = 2
-"""Boots at a time, where that is fair: an emulated CPU keeps one of the host's busy."""
+"""The number of parallel boots, where samples allow it: an emulated CPU occupies one CPU of the host."""
 FREE_SPACE_NEEDED = 1_000_000
-"""Bytes; with less than that left after a boot its files can't be trusted to be whole."""
+"""The free bytes after a boot below which its files may be incomplete."""
 HUGE_PAGES_FROM_MB = 640
-"""Linux wants 512 MB beside what it takes for itself at once (hugepage_init() of mm/huge_memory.c)."""
+"""The memory for huge pages: Linux requires 512 MB besides its own memory (hugepage_init() of mm/huge_memory.c)."""
 
 
 class ShareMissing(UserError):
-    message = "there is no directory {share}, which [machine] or --share offers to guests"
-    hint = "`share` names a directory; a relative one starts from the experiment file's"
+    message = "the directory {share}, which [machine] or --share shares with guests, does not exist"
+    hint = "name an existing directory; a relative path starts from that of the experiment file"
 
 
 class KvmUnusable(InfrastructureError):
-    message = "KVM can't be used here: {why}"
-    hint = 'say accel = "tcg" or "auto", or mend KVM'
+    message = "KVM cannot be used here: {why}"
+    hint = 'set accel = "tcg" or "auto", or repair KVM'
 
 
 class TooSmallForHugePages(UserError):
-    message = "{what}: a guest with {memory} MB ignores `{word}`: Linux turns huge pages of 2 MB off below 512 MB"
-    hint = "say memory_mb = 1024 in [machine]; the kernel's own memory is not among the 512 MB"
+    message = "{what}: a guest with {memory} MB ignores `{word}`: Linux disables huge pages of 2 MB below 512 MB"
+    hint = "set memory_mb = 1024 in [machine]; the 512 MB do not include the kernel's own memory"
 
 
 class QemuMachine:
@@ -82,11 +82,11 @@ class QemuMachine:
         self.pmu = Pmu(config.pmu) if config.pmu else None
         self._root: GuestRoot | None = None
         self._asked, self._lacking = set[str](), set[str]()
-        """CPU flags that QEMU was asked about, and those that the guest won't have."""
+        """The missing flags by the flags that QEMU was asked about."""
 
     @cached_property
     def version(self) -> str:
-        """`7.2.22`; raises ToolMissing without QEMU."""
+        """Return the version, such as `7.2.22`. Raises ToolMissing without QEMU."""
         if shutil.which(QEMU) is None:
             raise ToolMissing(tool=QEMU)
         return output([QEMU, "--version"]).split("version ", 1)[1].split()[0]
@@ -97,7 +97,7 @@ class QemuMachine:
 
     @cached_property
     def accel(self) -> Literal["kvm", "tcg"]:
-        """What this machine really uses; raises KvmUnusable if KVM was demanded and doesn't work."""
+        """Return the accelerator in use. Raises KvmUnusable if KVM was requested and doesn't work."""
         if self.lane.is_icount or self.config.accel == "tcg":
             return "tcg"
         if self._kvm_fault is None:
@@ -116,7 +116,7 @@ class QemuMachine:
 
     @cached_property
     def _family_cpu(self) -> GuestCpu | None:
-        """A family's CPU, where the guest has one: in the model lane, unless the user names another."""
+        """Return the CPU of a family, if the guest has one: in the model lane, unless the user names another."""
         if self.config.cpu or not self.lane.is_icount:
             return None
         return family_of(self.config.pmu or PmuConfig()).cpu
@@ -180,11 +180,11 @@ class QemuMachine:
             return (*self.pmu.notices(), *((unlike,) if unlike else ()))
         if self.lane.is_icount or self.accel == "kvm":
             return ()
-        why = f"KVM can't be used here ({self._kvm_fault}); " if self.config.accel == "auto" else ""
+        why = f"KVM cannot be used here ({self._kvm_fault}); " if self.config.accel == "auto" else ""
         return (f"{why}the wall lane runs on TCG: its times are an emulator's, not a processor's",)
 
     def _unlike_family(self) -> str | None:
-        """What a CPU that the user named makes a kernel do otherwise than on the PMU's family."""
+        """Return how kernel paths on a CPU that the user named differ from those on the PMU's family."""
         if self.pmu is None or self.config.cpu is None:
             return None
         from kdyno.boot.cpu_flags import guest_cpu
@@ -196,7 +196,7 @@ class QemuMachine:
         require_options(kernel, self.config.platform, output, self.config.cpus, self.config.more_needs)
 
     def require_cmdline(self, words: Sequence[str], what: str) -> None:
-        """A kernel takes any words, but a small guest's turns huge pages off."""
+        """Raise TooSmallForHugePages: a kernel accepts any parameters, but disables huge pages in a small guest."""
         ignored = [word for word in words if word in ("transparent_hugepage=always", "transparent_hugepage=madvise")]
         if ignored and self.config.memory_mb < HUGE_PAGES_FROM_MB:
             raise TooSmallForHugePages(what=what, word=ignored[0], memory=self.config.memory_mb)
@@ -209,7 +209,7 @@ class QemuMachine:
         raise AssertionError(f"{variant}, block {block}: this machine boots images")
 
     def boot(self, order: BootOrder) -> BootEnd:
-        """Start QEMU, watch it, and read what it left."""
+        """Start QEMU, watch it, and read its files."""
         with new_disk(order.directory, self.config.disk_mb, FREE_SPACE_NEEDED), watched() as conditions:
             end = self._boot(order)
         return replace(end, conditions=conditions)
@@ -246,7 +246,7 @@ class QemuMachine:
         if PORT_MISSING in reason:
             reason += f": {port_needs(self.config.platform)}"
             others = "; ".join(port_needs(platform) for platform in NEEDS if platform != self.config.platform)
-            advice = f"build a kernel with these, or take another platform: {others}"
+            advice = f"build a kernel with these options, or choose another platform: {others}"
         counters = order.directory / COUNTERS if status == "ok" and order.job.counters else None
         end = BootEnd(
             status, reason, seconds, watch.ready, command, console, stream, report, advice=advice, counters=counters
@@ -254,14 +254,14 @@ class QemuMachine:
         return pmu.applied(end, order.directory / RECORD) if pmu else end
 
     def _packed(self, order: BootOrder, archive: Path) -> BootOrder:
-        """Write the initramfs; return the order with the word that a guest needs whose modules are loaded first."""
+        """Write the initramfs, and return the order with the parameter for loading modules first, if there are any."""
         modules = loaded(order.modules, self.config, order.job) if order.modules else {}
         root = self._root.squashfs if self._root else None
         archive.write_bytes(initramfs(self._tools, order.job, root, modules))
         return replace(order, cmdline=(*order.cmdline, START_WORD)) if modules else order
 
     def converse(self, order: BootOrder) -> int:
-        """Boot with the console on this terminal, for a person; returns QEMU's exit status."""
+        """Boot with the console on this terminal, for a person, and return QEMU's exit status."""
         archive = order.directory / "initramfs.cpio"
         order = self._packed(order, archive)
         command = self.command(order, archive, serial="chardev:terminal", stream=order.directory / "stream.jsonl")
@@ -271,13 +271,13 @@ class QemuMachine:
             ).returncode
 
     def command(self, order: BootOrder, archive: Path, *, serial: str, stream: Path) -> tuple[str, ...]:
-        """QEMU's command line for a boot."""
+        """Return QEMU's command line for a boot."""
         options = qemu_options(self._guest, order, archive, sandbox=self._sandbox, serial=serial, stream=stream)
         return (QEMU, *options)
 
     @cached_property
     def _sandbox(self) -> tuple[str, ...]:
-        """What confines QEMU, where it can be confined. It is no fact of the machine: no sample depends on it."""
+        """Return the options of QEMU's sandbox, if it supports it. They are not facts: no sample depends on them."""
         return SANDBOX if why_no_sandbox(QEMU) is None else ()
 
     @cached_property
@@ -287,7 +287,7 @@ class QemuMachine:
 
 
 def cpu_of(settings: MachineSettings) -> str | None:
-    """QEMU's CPU model on such a machine; None: it isn't one of QEMU's."""
+    """Return QEMU's CPU model for these settings; None if they aren't of QEMU."""
     return QemuMachine(settings).cpu_model if isinstance(settings, QemuConfig) else None
 
 
@@ -299,4 +299,4 @@ def _why_lost(status: int, log_path: Path, directory: Path) -> str | None:
     words = log_path.read_text(encoding="utf-8", errors="replace").strip()[-300:]
     if status < 0:
         return f"QEMU was killed by signal {-status}"
-    return f"QEMU ended with status {status}: {words or 'it said nothing'}"
+    return f"QEMU ended with status {status}: {words or 'without a message'}"

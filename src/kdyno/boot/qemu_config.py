@@ -1,4 +1,4 @@
-"""What an experiment says of the machine `qemu`, and which of it goes together."""
+"""The settings of the machine `qemu` in an experiment, and checks of their combinations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.workload.needs import Needs
 
 MOST_MEMORY_MB = 1 << 20
-"""Of a guest: a TiB."""
+"""The largest memory of a guest: 1 TiB."""
 
 
 class QemuConfig(MachineSettings):
@@ -29,22 +29,22 @@ class QemuConfig(MachineSettings):
     lane: LaneName = DEFAULT_LANE.name
     """`model`: TCG with -icount, exact and repeatable; `wall`: time."""
     accel: Literal["auto", "kvm", "tcg"] = "auto"
-    """Wall lane: `auto` takes KVM if it is proven to work here, otherwise TCG, and says so."""
+    """Wall lane: `auto` uses KVM if a proof succeeds here, otherwise TCG, with a notice."""
     platform: Platform = "microvm"
-    """`microvm` boots fastest; `q35` is for kernels without virtio-mmio. Left out, built kernels (`image`) decide."""
+    """`microvm` boots fastest; `q35` is for kernels without virtio-mmio. By default built kernels (`image`) decide."""
     cpu: str | None = None
-    """QEMU's CPU model; None: in the model lane that of `pmu`'s family, or of the default one, with the words for the
-    kernel that make up for what QEMU can't show; in the wall lane `host` under KVM, `max` under TCG."""
+    """QEMU's CPU model; None: in the model lane that of `pmu`'s family, or of the default one, with the kernel
+    parameters for features that QEMU can't show; in the wall lane `host` under KVM, `max` under TCG."""
     cpus: Annotated[int, Field(ge=1, le=64)] = 1
     memory_mb: Annotated[int, Field(ge=64, le=MOST_MEMORY_MB)] = 512
     icount_shift: Annotated[int, Field(ge=0, le=10)] = 5
-    """Model lane: one instruction takes 2**shift ns of the guest's time. Constant within a study."""
+    """Model lane: one instruction takes 2**shift ns of the guest's time. It is constant within a study."""
     pmu: PmuConfig | None = None
     """Model lane: count the measured loops with the emulated PMU; without it samples are instructions of all code."""
     disk_mb: Annotated[int, Field(ge=1, le=MOST_DISK_MB)] | None = None
-    """MiB of an empty disk on virtio-blk, new for each boot; None: no disk. Wall lane alone."""
+    """The size in MiB of an empty disk on virtio-blk, new for each boot; None: no disk. Only in the wall lane."""
     share: Path | None = None
-    """A directory of the host that the guest may mount, read-only, as the 9p tag `host`."""
+    """A directory of the host that the guest can mount, read-only, as the 9p tag `host`."""
     limits: Limits = Limits()
 
     def located(self, base: Path) -> Self:
@@ -94,19 +94,21 @@ class QemuConfig(MachineSettings):
 
 
 class KvmInModelLane(UserError):
-    message = 'the model lane is emulated by definition: accel = "kvm" does not go with lane = "model"'
-    hint = 'take lane = "wall" for times under KVM'
+    message = 'accel = "kvm" cannot be combined with lane = "model": the model lane is emulated'
+    hint = 'set lane = "wall" for times under KVM'
 
 
 class ModelLaneIsUniprocessor(UserError):
-    message = "the model lane has one CPU, but the experiment asks for {cpus}"
-    hint = 'leave `cpus` out, or take lane = "wall"'
+    message = "the model lane has one CPU, but the experiment has cpus = {cpus}"
+    hint = 'remove `cpus`, or set lane = "wall"'
 
 
 class DiskOutsideWallLane(UserError):
-    message = "a disk has no place in the lane {lane}: it answers when the host is done, and boots would differ"
+    message = (
+        "disk_mb cannot be combined with the lane {lane}: the disk's time is that of the host, and boots would differ"
+    )
     hint = (
-        'take lane = "wall", or leave `disk_mb` out and make a disk of the guest\'s memory '
+        'set lane = "wall", or remove `disk_mb` and make a disk of the guest\'s memory '
         "(CONFIG_BLK_DEV_RAM=y, /dev/ram0)"
     )
 

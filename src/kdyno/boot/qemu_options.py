@@ -1,4 +1,4 @@
-"""The options of QEMU for a boot."""
+"""Building the options of QEMU for a boot."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from kdyno.measure.guest.counters import COUNTERS
 QUICK_TIMER = ("nolapic_timer", "no_timer_check")
 """The kernel calibrates the local APIC's timer and checks the I/O APIC's in loops of PAUSE, for 250 ms of its time.
 With -icount each PAUSE leaves the emulated CPU, so that these loops were a third of the host's work for a whole boot
-with all tests. Without them it is the PIT that ticks, just as often."""
+with all tests. Without them the PIT ticks, equally often."""
 TRANSPORTS: dict[Platform, str] = {"microvm": "virtio-mmio", "q35": "virtio-pci"}
-"""What virtio devices are on, as QEMU calls it."""
+"""QEMU's name of the bus of virtio devices, by platform."""
 PORT, COUNTERS_PORT = "org.kdyno.agent", "org.kdyno.counters"
 
 
 @dataclass(frozen=True)
 class Guest:
-    """What decides QEMU's command line, beside what is booted."""
+    """The settings of QEMU's command line, besides the order."""
 
     config: QemuConfig
     accel: Literal["kvm", "tcg"]
-    """What is really used."""
+    """The accelerator in use."""
     cpu_model: str
     words: tuple[str, ...]
-    """For the kernel: what makes up for what QEMU can't show of its CPU family."""
+    """Kernel parameters for features of the CPU family that QEMU can't show."""
 
     @property
     def icount(self) -> bool:
@@ -41,7 +41,7 @@ class Guest:
 
     @property
     def cmdline(self) -> tuple[str, ...]:
-        """Words for the kernel that every boot gets."""
+        """Return the kernel parameters of every boot."""
         # reboot=t: a triple fault is the one way out of a microvm; panic=-1: at once.
         words = ("console=ttyS0", "reboot=t", "panic=-1", "quiet")
         if not self.icount:
@@ -52,18 +52,18 @@ class Guest:
 def qemu_options(
     guest: Guest, order: BootOrder, archive: Path, *, sandbox: Sequence[str], serial: str, stream: Path
 ) -> tuple[str, ...]:
-    """Each group of words has one purpose."""
+    """Return the options; each group has one purpose."""
     words = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", *sandbox]
     words += ["-accel", guest.accel, "-cpu", guest.cpu_model, "-smp", str(guest.config.cpus)]
     words += ["-m", str(guest.config.memory_mb), "-seed", str(order.seed)]
     if guest.icount:
         words += ["-icount", f"shift={guest.config.icount_shift},sleep=off,align=off"]
         words += ["-rtc", "base=2024-01-01T00:00:00,clock=vm"]
-        # QEMU 10 serves virtio queues in its main thread under TCG, too, at moments that differ from boot to boot;
-        # 7.2 does so under KVM alone.
+        # QEMU 10 serves virtio queues in its main thread under TCG, too, at times that differ between boots;
+        # 7.2 does so only under KVM.
         words += ["-global", f"{TRANSPORTS[guest.config.platform]}.ioeventfd=off"]
     if guest.config.platform == "microvm":
-        # Without ACPI QEMU tells the kernel of virtio-mmio devices by its command line: no ACPI in the kernel.
+        # Without ACPI QEMU adds virtio-mmio devices to the kernel's command line: the kernel needs no ACPI.
         words += ["-M", "microvm,acpi=off,x-option-roms=off,isa-serial=on,rtc=on"]
         bus = "virtio-serial-device"
     else:
@@ -86,10 +86,10 @@ def qemu_options(
 
 
 def _clock(guest: Guest) -> tuple[str, ...]:
-    """What gives a guest a fine clock under TCG, where RDTSC reads the host's counter.
+    """Return the kernel parameters for a precise clock under TCG, where RDTSC reads the host's counter.
 
-    The kernel would measure the counter's speed against the emulated PIT, fail on a busy host, and be left with a
-    clock of jiffies.
+    Without them the kernel measures the counter's speed with the emulated PIT, fails on a busy host, and falls back to
+    a clock of jiffies.
     """
     if guest.icount or guest.accel == "kvm":
         return ()
@@ -97,5 +97,5 @@ def _clock(guest: Guest) -> tuple[str, ...]:
 
 
 def _value(path: Path) -> str:
-    """A path inside one of QEMU's options, where a comma would begin the next (in `-serial file:` it doesn't)."""
+    """Escape a path in one of QEMU's options, where a comma begins the next value (not in `-serial file:`)."""
     return str(path).replace(",", ",,")

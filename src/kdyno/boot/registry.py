@@ -1,4 +1,4 @@
-"""The machines that there are: a new one is a file with its settings and its class, and a row here."""
+"""The kinds of machines. A new kind is a file with its settings and its class, and a row here."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Kind:
     """One kind of machine."""
 
     settings: type[MachineSettings]
-    """What [machine] may say of it."""
+    """The class of its settings in [machine]."""
     machine: Callable[[Any], Machine]
-    """Makes a machine of its settings."""
+    """The function that makes a machine from its settings."""
 
 
 MACHINES = {
@@ -34,7 +34,7 @@ MACHINES = {
 
 
 def open_machine(settings: MachineSettings) -> Machine:
-    """The machine that these settings describe. Raises KdynoError where they contradict each other."""
+    """Return the machine of these settings. Raises KdynoError if they contradict each other."""
     return MACHINES[settings.type].machine(settings)
 
 

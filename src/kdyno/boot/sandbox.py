@@ -1,4 +1,4 @@
-"""Can this QEMU confine itself? A guest that breaks out of an emulator that can finds few system calls left to it."""
+"""A check that this QEMU supports its sandbox, which leaves few system calls to a guest that breaks out."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 from kdyno.base.process import ToolHangs, attempt
 
 SANDBOX = ("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny")
-"""What libvirt says, too: no other program, no other user, no other scheduling, no system calls of long ago."""
+"""The same options as libvirt: no other programs, users or scheduling, and no obsolete system calls."""
 TIME_LIMIT = 30.0
 
 
 def why_no_sandbox(qemu: str) -> str | None:
-    """Let QEMU confine itself and end; None if it does so, otherwise why not.
+    """Let QEMU start in its sandbox and end. Return why it failed; None if it works.
 
-    One may be built without seccomp, or the kernel or the container around it may refuse.
+    QEMU may be built without seccomp, or the kernel or a container may refuse it.
     """
     command = [qemu, *SANDBOX, "-nodefaults", "-no-user-config", "-M", "none", "-display", "none", "-monitor", "stdio"]
     try:
@@ -24,4 +24,4 @@ def why_no_sandbox(qemu: str) -> str | None:
     if done.returncode == 0:
         return None
     output = (done.stdout + done.stderr).strip()
-    return f"it ended with status {done.returncode}: {output[-300:] or 'it said nothing'}"
+    return f"it ended with status {done.returncode}: {output[-300:] or 'without a message'}"

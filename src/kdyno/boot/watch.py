@@ -1,7 +1,7 @@
-"""Watching a boot: its files grow, its time runs, and the first limit that it breaks ends it.
+"""Watching the files and the time of a boot. The first exceeded limit ends the boot.
 
-A guest can write megabytes between two looks, and gigabytes if kdyno is stopped or the host swaps. So the kernel has a
-limit too, which needs no looks, and what is left of a flood is cut when the boot is over.
+A guest can write megabytes between two checks, and gigabytes if kdyno is stopped or the host swaps. So the kernel
+enforces a limit, too, and files that are too long are truncated after the boot.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from kdyno.boot.base import Limits
 
 POLL_SECONDS = 0.02
 OTHER_FILES = 1 << 27
-"""Bytes; a machine may write other files too, and no PMU record as large as this is read."""
+"""The kernel's limit in bytes: a machine also writes other files, and larger PMU records aren't read."""
 
 
 @dataclass
 class Watch:
-    """Looks at console and stream of one boot; `ready` is when the stream got its first byte."""
+    """Watches console and stream of one boot; `ready` is the time of the first byte in the stream."""
 
     console: Path
     stream: Path
@@ -35,7 +35,7 @@ class Watch:
         self._sizes = (0, 0)
 
     def broken_limit(self) -> str | None:
-        """The limit that the boot has broken by now, as a reason; None while all is well."""
+        """Return the limit that the boot has exceeded, as a reason; None if there is none."""
         now = self.clock()
         console, stream = _size(self.console), _size(self.stream)
         if (console, stream) != self._sizes:
@@ -54,11 +54,11 @@ class Watch:
         return None
 
     def bound(self, pid: int, disk: int) -> None:
-        """Let the kernel end the machine when a file is far beyond these limits; its disk has `disk` bytes."""
+        """Let the kernel end the machine if a file is far above these limits; its disk has `disk` bytes."""
         bound_files(pid, max(disk, *(_bytes(megabytes) for _, _, megabytes in self._files())) + OTHER_FILES)
 
     def cut(self) -> str | None:
-        """Cut what is longer than it may be, when nothing writes any more; the limit that was broken, as a reason."""
+        """Truncate files above their limits. Return the exceeded limit as a reason; None if there is none."""
         flooded = self._flooded()
         for _, path, megabytes in self._files():
             if _size(path) > _bytes(megabytes):
@@ -76,7 +76,7 @@ class Watch:
 
 
 def bound_files(pid: int, most_bytes: int) -> None:
-    """Let the kernel end a program that makes any file longer than this; a lower limit that it has stays."""
+    """Let the kernel end a program that makes a file longer than this; a lower existing limit stays."""
     soft, hard = (
         most_bytes if limit == resource.RLIM_INFINITY else min(limit, most_bytes)
         for limit in resource.prlimit(pid, resource.RLIMIT_FSIZE)

@@ -215,7 +215,7 @@ def test_a_fall_back_to_tcg_is_the_first_thing_said(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(kdyno.boot.qemu, "why_not_kvm", lambda _qemu: "it hung")
     machine = QemuMachine(QemuConfig(lane="wall"))
     assert machine.accel == "tcg"
-    assert machine._notices()[0].startswith("KVM can't be used here (it hung); the wall lane runs on TCG")
+    assert machine._notices()[0].startswith("KVM cannot be used here (it hung); the wall lane runs on TCG")
 
 
 def test_kvm_that_was_demanded_and_hangs_is_an_error_not_a_fall_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -256,7 +256,7 @@ def test_a_boot_without_a_sound_record_is_lost_for_the_instrument_failed(
 
 def test_a_boot_that_leaves_no_record_is_lost(qemu: FakeQemu, tmp_path: Path) -> None:
     qemu.leaves(stream=stream_of(*of_specimen(specimen())))
-    assert boot(tmp_path).reason == "the PMU plugin left no record"
+    assert boot(tmp_path).reason == "the PMU plugin wrote no record"
 
 
 def test_a_boot_whose_record_lacks_a_region_is_lost(qemu: FakeQemu, tmp_path: Path) -> None:

@@ -355,10 +355,10 @@ def test_of_an_archive_in_a_package_a_root_gets_the_members_that_are_wanted_in_i
 @pytest.mark.parametrize(
     ("content", "unpack", "why"),
     [
-        (b"no archive", {"usr/src/linux.tar.xz": "."}, "no archive that can be read"),
-        (tree_as_xz("linux/mm/slub.c")[:100], {"usr/src/linux.tar.xz": "."}, "no archive that can be read"),
+        (b"no archive", {"usr/src/linux.tar.xz": "."}, "not a readable archive"),
+        (tree_as_xz("linux/mm/slub.c")[:100], {"usr/src/linux.tar.xz": "."}, "not a readable archive"),
         (tree_as_xz("linux/mm/slub.c"), {"usr/src/linux.tar.xz": "^fs/"}, "no member matches"),
-        (tree_as_xz("linux/mm/slub.c"), {"usr/src/linux.tar.gz": "."}, "no package has it"),
+        (tree_as_xz("linux/mm/slub.c"), {"usr/src/linux.tar.gz": "."}, "no package contains it"),
     ],
 )
 def test_an_archive_that_cannot_be_unpacked_is_named(content: bytes, unpack: dict[str, str], why: str) -> None:
@@ -377,7 +377,7 @@ def test_only_a_job_with_programs_in_it_carries_the_root(tmp_path: Path) -> None
 
 
 def test_a_package_that_is_no_name_or_not_here_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnfitPackage, match="no name of a Debian package"):
+    with pytest.raises(UnfitPackage, match="not the name of a Debian package"):
         guest_root(["--setup-hook=reboot"], {}, State(tmp_path), Talk(quiet=True))
     with pytest.raises(NotInstalled, match="kdyno-no-such-package"):
         LocalMachine(LocalConfig()).provide(
