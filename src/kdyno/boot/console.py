@@ -42,7 +42,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
 )
 
 REPORTS: tuple[Symptom, ...] = (
-    # Messages of a kernel that continues. KFENCE: mm/kfence/report.c, lockdep: kernel/locking/lockdep.c, lib/dump_stack.c.
+    # A kernel continues after these. KFENCE: mm/kfence/report.c, lockdep: kernel/locking/lockdep.c, lib/dump_stack.c.
     _symptom("KFENCE", r"BUG: KFENCE: .*$"),
     _symptom("KASAN", r"BUG: KASAN: .*$"),
     _symptom("UBSAN", r"UBSAN: .*$"),

@@ -121,7 +121,7 @@ class Pmu:
         return f"kernel paths are those of the CPU {cpu}, cycles of {self.family.name}'s: {'; '.join(differences)}"
 
     def words(self, order: BootOrder) -> tuple[str, ...]:
-        """Return QEMU's options for a boot; the symbols are in its directory. Raises VmlinuxMissing and VmlinuxUnfit."""
+        """Return QEMU's options; the symbols are in the boot's directory. Raises VmlinuxMissing and VmlinuxUnfit."""
         if order.vmlinux is None:
             raise VmlinuxMissing(kernel=order.kernel)
         if order.vmlinux not in self._symbols:
