@@ -64,7 +64,7 @@ def test_a_shell_needs_the_console_and_no_virtio(tmp_path: Path, debian: str) ->
     assert "`kdyno boot` without a command works" in refusal(tmp_path / "vmlinuz-6.1", "q35", "stream").advice
     silent = kernel(tmp_path, debian.replace("CONFIG_SERIAL_8250_CONSOLE=y", "# CONFIG_SERIAL_8250_CONSOLE is not set"))
     refused = refusal(silent, "microvm", "console")
-    assert "can't run a shell on microvm" in str(refused)
+    assert "cannot run a shell on microvm" in str(refused)
     assert "CONFIG_SERIAL_8250_CONSOLE=y (here: not set)" in str(refused)
     assert "without a command" not in refusal(silent, "microvm", "stream").advice
 
@@ -111,7 +111,7 @@ def test_a_kernel_for_fewer_cpus_than_the_machine_has_is_refused(
         return
     with pytest.raises(CpusMissing) as refused:
         require_cpus(config, cpus, "it")
-    assert str(refused.value).startswith(f"the machine has {cpus} CPUs, and it would use {usable}")
+    assert str(refused.value).startswith(f"the machine has {cpus} CPUs, but it can use only {usable}")
     assert f"CONFIG_NR_CPUS={cpus} or more" in refused.value.advice
 
 
@@ -176,6 +176,6 @@ def test_where_the_configuration_is_not_known_all_that_the_port_needs_is_named_a
     assert qemu.boots == 1
     assert failed.value.exit_code == 3
     message = str(failed.value) + failed.value.advice
-    assert "microvm needs CONFIG_SYSFS=y, CONFIG_VIRTIO_CONSOLE=y" in str(failed.value)
+    assert "microvm requires CONFIG_SYSFS=y, CONFIG_VIRTIO_CONSOLE=y" in str(failed.value)
     assert "q35 needs" in failed.value.advice
     assert all(f"CONFIG_{symbol}=y" in message for symbol in STREAM)

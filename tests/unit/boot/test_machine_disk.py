@@ -46,7 +46,7 @@ def test_a_disk_is_an_empty_file_that_takes_no_room_and_ends_with_the_boot(state
 
 def test_a_disk_that_could_fill_the_hosts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kdyno.boot.disk.shutil.disk_usage", lambda _path: Usage(0, 0, 512 * MIB))
-    with pytest.raises(NoRoomForDisk, match=r"a disk of 512 MiB .* which has 512 MiB left"), new_disk(tmp_path, 512, 1):
+    with pytest.raises(NoRoomForDisk, match=r"a disk of 512 MiB .* which has 512 MiB free"), new_disk(tmp_path, 512, 1):
         pass
     assert list(tmp_path.iterdir()) == []
 
@@ -56,7 +56,7 @@ def test_a_file_system_without_direct_access_is_refused(tmp_path: Path, monkeypa
         raise OSError(22, "Invalid argument")
 
     monkeypatch.setattr("kdyno.boot.disk.os.open", refuse)
-    with pytest.raises(DiskNotDirect, match=r"no O_DIRECT \(Invalid argument\)"), new_disk(tmp_path, 1, 0):
+    with pytest.raises(DiskNotDirect, match=r"does not support O_DIRECT \(Invalid argument\)"), new_disk(tmp_path, 1, 0):
         pass
 
 

@@ -296,7 +296,7 @@ def test_restoring_without_anything_to_restore_makes_no_directory(tmp_path: Path
 
 
 def test_cpus_that_are_not_there_are_refused(root: Path) -> None:
-    with pytest.raises(NoSuchCpus, match="names the CPUs 8000"):
+    with pytest.raises(NoSuchCpus, match="has the CPUs 8000"):
         LocalMachine(LocalConfig(cpus=(8000,)), root).describe()
 
 
@@ -317,4 +317,4 @@ def test_where_names_of_packages_are_unknown_it_is_said_and_the_workload_may_try
     put(tmp_path, "os-release", FEDORA)
     monkeypatch.setattr(packages, "OS_RELEASE", tmp_path / "os-release")
     LocalMachine(LocalConfig()).provide(Needs(packages=("rt-tests",)), State(tmp_path), Talk())
-    assert "can't tell here whether the workload's programs are installed: Debian's rt-tests" in capsys.readouterr().err
+    assert "cannot check on this host that the workload's programs are installed: Debian's rt-tests" in capsys.readouterr().err

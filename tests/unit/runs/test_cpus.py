@@ -53,10 +53,10 @@ def written(folder: Path, *, base: str = "make:tinyconfig", recipe: str = "", cp
 @pytest.mark.parametrize(
     ("base", "recipe", "cpus", "why"),
     [
-        ("make:tinyconfig", "kconfig = { SMP = false }", 2, "would use 1: it has no SMP"),
-        ("make:tinyconfig", "kconfig = { SMP = true, NR_CPUS = 2 }", 3, "would use 2: CONFIG_NR_CPUS=2"),
-        ("file:one.config", "", 2, "would use 1: it has no SMP"),
-        ("file:four.config", "", 5, "would use 4: CONFIG_NR_CPUS=4"),
+        ("make:tinyconfig", "kconfig = { SMP = false }", 2, "can use only 1: it has no SMP"),
+        ("make:tinyconfig", "kconfig = { SMP = true, NR_CPUS = 2 }", 3, "can use only 2: CONFIG_NR_CPUS=2"),
+        ("file:one.config", "", 2, "can use only 1: it has no SMP"),
+        ("file:four.config", "", 5, "can use only 4: CONFIG_NR_CPUS=4"),
         ("file:four.config", "kconfig = { NR_CPUS = 8 }", 5, ""),
         ("file:one.config", "kconfig = { SMP = true, NR_CPUS = 8 }", 5, ""),
         ("dyno", "kconfig = { SMP = false }", 1, ""),
@@ -79,7 +79,7 @@ def test_what_only_the_finished_configuration_tells_is_refused_before_the_first_
     experiment = load_experiment(written(tmp_path, base="make:tinyconfig"))
     state = State(tmp_path / "state")
     with Store(sqlite_file(state.store_file)) as store:
-        with pytest.raises(CpusMissing, match="the kernel of variant plain would use 1: it has no SMP"):
+        with pytest.raises(CpusMissing, match="the kernel of variant plain can use only 1: it has no SMP"):
             run_experiment(experiment, Session(state, store, Talk(quiet=True)), again=False)
         assert store.runs() == []
     assert not [words for words in qemu.commands if "-kernel" in words], "it was booted"
