@@ -129,7 +129,7 @@ def test_a_variant_whose_first_two_boots_fail_is_given_up_and_that_is_said_each_
     assert len(lab.cells()) == 8
     second = lab("run", experiment)
     assert "is complete: nothing to do" in second.err
-    assert "dead was given up" in second.err
+    assert "dead was abandoned" in second.err
     assert len(lab.cells()) == 8
 
 
@@ -154,7 +154,7 @@ def test_a_lost_boot_is_tried_three_times_then_said_and_tried_again_by_the_same_
     first = lab("run", experiment)
     assert first.status == 3
     assert [(order.variant, order.block) for order in orders[:3]] == [("baseline", 0)] * 3
-    assert first.err.count("lost: baseline, block 0: QEMU was killed by signal 9; the same command tries it") == 1
+    assert first.err.count("lost: baseline, block 0: QEMU was killed by signal 9; run the same command to try it") == 1
     assert [boot.status for boot in lab.boots()] == ["lost", "lost", "lost", "lost", "ok"]
     assert "unfinished: 1 of 2 boots done" in first.out
     second = lab("run", experiment)

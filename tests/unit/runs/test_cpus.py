@@ -67,7 +67,7 @@ def test_what_an_experiment_asks_for_is_known_not_to_fit_before_anything_is_buil
 ) -> None:
     experiment = load_experiment(written(tmp_path, base=base, recipe=recipe, cpus=cpus))
     if why:
-        with pytest.raises(CpusMissing, match=f"has {cpus} CPUs, and the kernel of variant plain {why}"):
+        with pytest.raises(CpusMissing, match=f"has {cpus} CPUs, but the kernel of variant plain {why}"):
             prepare(experiment, State(tmp_path / "state"), Talk(quiet=True))
     else:
         prepare(experiment, State(tmp_path / "state"), Talk(quiet=True))

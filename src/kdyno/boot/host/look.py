@@ -126,7 +126,7 @@ def _swap(root: Path) -> HostFact:
         wanted="off",
         settable="no",
         why="a guest waits for swapped memory",
-        mend="sudo swapoff -a (sudo swapon -a restores it)",
+        mend="sudo swapoff -a; sudo swapon -a restores it",
     )
 
 
