@@ -75,7 +75,7 @@ def test_the_platform_that_will_do_is_named(tmp_path: Path, debian: str) -> None
     require_options(path, "q35", "stream")
     refused = refusal(path, "microvm", "stream")
     assert refused.advice == "use --platform q35: this kernel has all options for it"
-    assert "q35 needs" not in str(refused)
+    assert "q35 requires" not in str(refused)
 
 
 def test_a_symbol_that_a_configuration_does_not_name_is_not_set() -> None:
@@ -177,5 +177,5 @@ def test_where_the_configuration_is_not_known_all_that_the_port_needs_is_named_a
     assert failed.value.exit_code == 3
     message = str(failed.value) + failed.value.advice
     assert "microvm requires CONFIG_SYSFS=y, CONFIG_VIRTIO_CONSOLE=y" in str(failed.value)
-    assert "q35 needs" in failed.value.advice
+    assert "q35 requires" in failed.value.advice
     assert all(f"CONFIG_{symbol}=y" in message for symbol in STREAM)
