@@ -49,7 +49,7 @@ Megabytes = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
 """A size in megabytes of 1,000,000 bytes."""
 
 
-class Limits(Frozen):
+class BootLimits(Frozen):
     """The limits of a boot's time and output, after which it is ended as failed. Times are wall time of the host.
 
     Output beyond these limits is not kept.
@@ -189,7 +189,7 @@ class Description:
     """All facts of the machine that determine the samples, as JSON values: part of the key of a boot."""
     host: dict[str, Any]
     """The CPU, memory, kernel and distribution of the host, as in kdyno.base.host."""
-    limits: Limits | None = None
+    limits: BootLimits | None = None
     """The limits of a boot. They are part of its key, though they don't affect the samples of an `ok` boot."""
     channel: Channel = field(default_factory=VirtioPort)
     """The channel of the agent's records to this machine."""
@@ -222,7 +222,7 @@ class Description:
         )
 
 
-class Machine(Protocol):
+class MachineBackend(Protocol):
     """A machine on which images boot."""
 
     def describe(self) -> Description:

@@ -85,7 +85,7 @@ def warnings_of(console: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ConsoleMessage:
     """A message of the kernel that indicates a fault."""
 
     reason: str
@@ -95,7 +95,7 @@ class Finding:
     """The number of occurrences."""
 
 
-def findings(console: str) -> tuple[Finding, ...]:
+def findings(console: str) -> tuple[ConsoleMessage, ...]:
     """Return all SYMPTOMS and REPORTS in a console, in the order of their first occurrence. Pure.
 
     A line counts once, for its most specific pattern. Messages of the agent don't count. After MOST_FINDINGS different
@@ -111,8 +111,8 @@ def findings(console: str) -> tuple[Finding, ...]:
             times[key] = times.get(key, 0) + 1
         else:
             surplus += 1
-    listed = [Finding(reason, text, number) for (reason, text), number in times.items()]
-    return (*listed, *([Finding("others", "further messages", surplus)] if surplus else []))
+    listed = [ConsoleMessage(reason, text, number) for (reason, text), number in times.items()]
+    return (*listed, *([ConsoleMessage("others", "further messages", surplus)] if surplus else []))
 
 
 def _reason_of(line: str) -> str:

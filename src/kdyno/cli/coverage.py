@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from kdyno.base.state import State
     from kdyno.store.url import Access
-    from kdyno.understand.coverage.measure import Measured, Wanted
-    from kdyno.understand.coverage.subject import Subject
+    from kdyno.understand.coverage.measure import ExecutedCode, RecordSelection
+    from kdyno.understand.coverage.subject import RecordedBoot
 
 CONTEXTS = ("task", "exception", "interrupt")
 
@@ -106,7 +106,7 @@ def act(args: argparse.Namespace) -> int:
     return 0
 
 
-def _subjects(args: argparse.Namespace) -> list[Subject]:
+def _subjects(args: argparse.Namespace) -> list[RecordedBoot]:
     from kdyno.understand.coverage.subject import SubjectRequest, find_subject
 
     state, talk = state_of(args), talk_of(args)
@@ -141,19 +141,19 @@ def _value_for(place: int, given: list[str]) -> str | None:
     return given[min(place, len(given) - 1)] if given else None
 
 
-def _request_of(args: argparse.Namespace) -> Wanted:
-    from kdyno.understand.coverage.measure import Wanted
+def _request_of(args: argparse.Namespace) -> RecordSelection:
+    from kdyno.understand.coverage.measure import RecordSelection
 
-    return Wanted(tuple(args.region), tuple(args.context or CONTEXTS), args.boot or args.unused)
+    return RecordSelection(tuple(args.region), tuple(args.context or CONTEXTS), args.boot or args.unused)
 
 
-def _measure(subject: Subject, wanted: Wanted) -> Measured:
+def _measure(subject: RecordedBoot, wanted: RecordSelection) -> ExecutedCode:
     from kdyno.understand.coverage.measure import measure
 
     return measure(subject.record, subject.vmlinux, wanted, subject.label)
 
 
-def _write_files(args: argparse.Namespace, subject: Subject, measured: Measured) -> None:
+def _write_files(args: argparse.Namespace, subject: RecordedBoot, measured: ExecutedCode) -> None:
     """Write the requested files."""
     if not (args.html or args.lcov):
         return
@@ -173,7 +173,7 @@ def _write_files(args: argparse.Namespace, subject: Subject, measured: Measured)
         talk.say(f"{number:,} pages: {args.html / 'index.html'}")
 
 
-def _report_unused(args: argparse.Namespace, subject: Subject) -> int:
+def _report_unused(args: argparse.Namespace, subject: RecordedBoot) -> int:
     from kdyno.base.terminal import console
     from kdyno.report.coverage_terminal import print_unused
     from kdyno.understand.coverage.sources import find_tree
@@ -192,7 +192,7 @@ def _report_unused(args: argparse.Namespace, subject: Subject) -> int:
     return 0
 
 
-def _diff(args: argparse.Namespace, subjects: list[Subject], measured: list[Measured]) -> int:
+def _diff(args: argparse.Namespace, subjects: list[RecordedBoot], measured: list[ExecutedCode]) -> int:
     from kdyno.base.terminal import console
     from kdyno.report.coverage_terminal import print_difference
     from kdyno.understand.coverage.diff import difference, require_one_source

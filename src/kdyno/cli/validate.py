@@ -16,7 +16,7 @@ from kdyno.runs.session import Session
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from kdyno.measure.cycles.evaluate import Judged, Quality
+    from kdyno.measure.cycles.evaluate import EvaluatedProgram, Quality
     from kdyno.measure.cycles.kernel_measured import Validation
 
 NOISY = 0.1
@@ -89,10 +89,10 @@ def _require_effective_options(args: argparse.Namespace) -> None:
 
 def _kernel(args: argparse.Namespace) -> int:
     from kdyno.measure.cycles.kernel_measured import Validation
-    from kdyno.understand.validate.kernel import Request, host_family, validate_kernel
+    from kdyno.understand.validate.kernel import ValidationRequest, host_family, validate_kernel
 
     given = {name: value for name in ("passes", "seed") if (value := getattr(args, name)) is not None}
-    request = Request(args.family, args.source, args.config, **given)
+    request = ValidationRequest(args.family, args.source, args.config, **given)
     with store_of(args) as store:
         measured = validate_kernel(request, session=Session(state_of(args), store, talk_of(args)))
     validation = Validation.from_measurement(measured, host_family(args.family)[1])
@@ -180,7 +180,7 @@ def _benchmarks(validation: Validation) -> list[str]:
     return rows
 
 
-def benchmark_row(judged: Judged, unit: str) -> str:
+def benchmark_row(judged: EvaluatedProgram, unit: str) -> str:
     """Return the row of one benchmark: native and modelled cycles, and the ratio modelled / native."""
     names = f"{judged.program:<22} {judged.kind:<9} {judged.role:<8} {unit:<3}"
     return f"{names} {judged.native:>11,.0f} {judged.modelled:>11,.0f} {judged.modelled / judged.native:>6.2f}"

@@ -56,7 +56,7 @@ class BlockMapDamaged(UserError):
 
 
 @dataclass(frozen=True, eq=False)
-class BlockMap:
+class BasicBlockMap:
     """All blocks of a vmlinux."""
 
     functions: NDArray[Any]
@@ -65,7 +65,7 @@ class BlockMap:
     """Rows of dtype BLOCK in the order of addresses; empty blocks come first among blocks with the same start."""
 
 
-def read_block_map(vmlinux: Path) -> BlockMap:
+def read_block_map(vmlinux: Path) -> BasicBlockMap:
     """Read the block map of a vmlinux.
 
     Raises NoBlockMap, OtherBlockMapVersion, BlockMapDamaged, LlvmToolMissing and ToolFailed.
@@ -85,7 +85,7 @@ def read_block_map(vmlinux: Path) -> BlockMap:
     return blocks
 
 
-def parse(listing: str) -> BlockMap:
+def parse(listing: str) -> BasicBlockMap:
     """Parse the output of `llvm-readobj --bb-addr-map`. Pure."""
     functions: list[int] = []
     blocks: list[tuple[int, int, int, int, bool]] = []
@@ -100,7 +100,7 @@ def parse(listing: str) -> BlockMap:
             place = base + int(offset, 16)
             blocks.append((place, int(size, 16), int(number) % (1 << 32), len(functions) - 1, falls == "Yes"))
     rows = np.array(blocks, BLOCK)
-    return BlockMap(np.array(functions, np.uint64), rows[np.lexsort((rows["size"], rows["start"]))])
+    return BasicBlockMap(np.array(functions, np.uint64), rows[np.lexsort((rows["size"], rows["start"]))])
 
 
 class Names:

@@ -14,7 +14,7 @@ from kdyno.measure.guest.counters import BEFORE, read_snapshots
 from kdyno.measure.guest.symbols import LINE
 from kdyno.profile.instrumented import clang_counts, is_used, objects_of
 from kdyno.profile.ir_profile import CountedFunction
-from kdyno.profile.objects import Counted
+from kdyno.profile.objects import CountedObjects
 from kdyno.profile.sources import NOWHERE, read_sources
 
 Flags = NDArray[np.bool_]
@@ -26,7 +26,7 @@ ABOVE = "../"
 """The prefix of source paths in compiler commands: the object directory is a direct child of the source tree."""
 
 
-def counted_by_gcc(snapshots: Sequence[Path]) -> Counted:
+def counted_by_gcc(snapshots: Sequence[Path]) -> CountedObjects:
     """Return which objects counted. Counters never decrease, so that an unchanged file counted nothing. `used` is left
     empty: the records of a build have it. Raises CountersUnsound.
     """
@@ -34,7 +34,7 @@ def counted_by_gcc(snapshots: Sequence[Path]) -> Counted:
     everywhere, anywhere = set.intersection(*map(set, boots)), set[str]().union(*boots)
     moved = {name for name in everywhere if any(boot[name][BEFORE - 1] != boot[name][-1] for boot in boots)}
     objects = objects_of(everywhere)
-    return Counted(
+    return CountedObjects(
         used=frozenset(),
         moved=frozenset(objects[name] for name in moved),
         all=frozenset(objects[name] for name in everywhere),
@@ -42,7 +42,7 @@ def counted_by_gcc(snapshots: Sequence[Path]) -> Counted:
     )
 
 
-def counted_by_clang(snapshots: Sequence[Path], image: Image) -> Counted:
+def counted_by_clang(snapshots: Sequence[Path], image: Image) -> CountedObjects:
     """Return which source files counted. The file of a static function is in its name, that of others in the debug
     information of the kernel that counted. Raises CountersUnsound, NoLineTables, and what reading the vmlinux raises.
     """
@@ -62,7 +62,7 @@ def files_of_globals(vmlinux: Path) -> dict[str, str]:
 
 def count_by_source(
     functions: Sequence[CountedFunction], files: Mapping[str, str], moved: Flags, used: Flags
-) -> Counted:
+) -> CountedObjects:
     """Return which source files counted, from flags of the counters of all functions, in order. Pure.
 
     `files` has the source files of functions that aren't static.
@@ -85,7 +85,7 @@ def count_by_source(
             with_moved.add(file)
         if used[own].any():
             with_used.add(file)
-    return Counted(
+    return CountedObjects(
         used=frozenset(with_used),
         moved=frozenset(with_moved),
         all=frozenset(with_counters),

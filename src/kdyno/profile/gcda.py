@@ -102,7 +102,7 @@ class GcovFile:
     """The name of the file, for messages."""
 
 
-class Budget:
+class CounterAllowance:
     """The remaining memory for the counters of many files."""
 
     def __init__(self, most: int = MOST_IN_ALL) -> None:

@@ -25,7 +25,7 @@ from kdyno.kernel.recipe import ProfileSettings
 from kdyno.measure.guest.counters import BEFORE, Snapshots, read_snapshots
 from kdyno.profile import counters
 from kdyno.profile.counters import Counts, NothingCounted
-from kdyno.profile.gcda import Budget, GcovFile, encode_gcda, read_gcda
+from kdyno.profile.gcda import CounterAllowance, GcovFile, encode_gcda, read_gcda
 from kdyno.profile.gcda_sums import (
     counts_of,
     hot_summary,
@@ -128,7 +128,7 @@ def is_used(boot: Counts) -> NDArray[np.bool_]:
 def _gcov_snapshots(snapshots: Snapshots) -> dict[str, list[GcovFile]]:
     """Return the file in each snapshot by name; an unchanged file is read once."""
     files: dict[str, list[GcovFile]] = {}
-    kernel, boot = Budget(), Budget(MOST_OF_A_BOOT)
+    kernel, boot = CounterAllowance(), CounterAllowance(MOST_OF_A_BOOT)
     for name, contents in snapshots.items.items():
         history: list[GcovFile] = []
         for before, content in zip((None, *contents), contents, strict=False):

@@ -51,7 +51,7 @@ OF_REASONS: dict[str, Fate] = {"assembly code": "assembly", "not code of the run
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedObjects:
     """The objects (gcc) or source files (clang) with counters in the training, by their use."""
 
     used: frozenset[str]
@@ -69,12 +69,12 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingRecord:
     """The record of the boots that a profile was made from, and of the booted kernel."""
 
     compiled: frozenset[str] | None
     """The objects of the kernel; None if its image was removed."""
-    counted: Counted | None
+    counted: CountedObjects | None
     """None if a boot or its counters were removed."""
 
 
@@ -117,7 +117,7 @@ def profile_objects(
     records: Sequence[ObjectRecord],
     *,
     trained_on: str | None,
-    training: Training,
+    training: TrainingRecord,
     sections: Sequence[GroupedSection] | None,
 ) -> ProfileObjects:
     """Return the effect of a profile; `family` is that of the compilers that read it."""
@@ -142,7 +142,7 @@ def name_of(record: ObjectRecord) -> str:
     return record.object.removeprefix("./")
 
 
-def fate_of(record: ObjectRecord, use: Use, family: Family, training: Training) -> Fate:
+def fate_of(record: ObjectRecord, use: Use, family: Family, training: TrainingRecord) -> Fate:
     """Return the fate of one object. clang reads one profile for all objects: only counters show its objects."""
     if reason := OF_REASONS.get(record.reason):
         return reason
@@ -158,7 +158,7 @@ def fate_of(record: ObjectRecord, use: Use, family: Family, training: Training) 
     return _fate_without_use(record.source, name_of(record), training) if is_about_it else "unknown"
 
 
-def _fate_without_use(counted_as: str, name: str, training: Training) -> Fate:
+def _fate_without_use(counted_as: str, name: str, training: TrainingRecord) -> Fate:
     """Return the fate of an object without used counters, from its counters."""
     counted, compiled = training.counted, training.compiled
     if counted is None:

@@ -28,7 +28,7 @@ are still waiting. docs/layout.md has the error of this approximation."""
 
 
 @dataclass(frozen=True)
-class Search:
+class OrderSearch:
     moves: int
     seed: int
     guard: float | None
@@ -39,7 +39,7 @@ def job(
     text: Text,
     families: Sequence[Family],
     orders: Sequence[Sequence[int]],
-    search: Search,
+    search: OrderSearch,
 ) -> bytes:
     """Encode the job. `orders` are lists of indices of units; the search starts from the first."""
     traces: list[dict[str, Any]] = []

@@ -40,14 +40,14 @@ addresses are unchanged (they are aligned to a page or more)."""
 
 
 class Text(NamedTuple):
-    units: list[Unit]
+    units: list[OrderUnit]
     """The units in the order of addresses, without overlaps."""
     base: int
     """The address of the first unit that can be moved, or is among movable units."""
 
 
 @dataclass(frozen=True)
-class Unit:
+class OrderUnit:
     name: str
     """The name of the function, as in an order."""
     start: int
@@ -85,7 +85,7 @@ def text_of(listing: str, sources: Sources) -> Text:
     return Text(units, base)
 
 
-def _kind(unit: Unit, file: str, behind: int, *, in_head: bool) -> Kind:
+def _kind(unit: OrderUnit, file: str, behind: int, *, in_head: bool) -> Kind:
     if in_head:
         return "fixed"
     if unit.start >= behind:
@@ -93,9 +93,9 @@ def _kind(unit: Unit, file: str, behind: int, *, in_head: bool) -> Kind:
     return "staying" if file == NOWHERE or file.endswith(".S") else "movable"
 
 
-def _function_units(symbols: Sequence[Symbol]) -> list[Unit]:
+def _function_units(symbols: Sequence[Symbol]) -> list[OrderUnit]:
     """Return a unit for each function with its padding. Of several names of one address a global one is used."""
-    units: list[Unit] = []
+    units: list[OrderUnit] = []
     padded: dict[str, int] = {}
     for _, aliases in groupby(symbols, key=attrgetter("address")):
         those = list(aliases)
@@ -110,25 +110,25 @@ def _function_units(symbols: Sequence[Symbol]) -> list[Unit]:
         if units and start < units[-1].end:
             start = best.address
         end = best.address + max(symbol.size for symbol in functions)
-        units.append(Unit(best.name, start, end, 1 if PART.search(best.name) else ALIGN, "movable"))
+        units.append(OrderUnit(best.name, start, end, 1 if PART.search(best.name) else ALIGN, "movable"))
     return units
 
 
-def _add_nameless(units: Sequence[Unit]) -> list[Unit]:
+def _add_nameless(units: Sequence[OrderUnit]) -> list[OrderUnit]:
     """Add immovable units for code between functions without a symbol, as of overridden weak functions."""
-    filled: list[Unit] = []
+    filled: list[OrderUnit] = []
     for unit in units:
         if filled and filled[-1].kind != "fixed" and unit.kind in ("movable", "staying"):
             end = -(-filled[-1].end // unit.align) * unit.align
             if end < unit.start:
-                filled.append(Unit("", end, unit.start, 1, "staying"))
+                filled.append(OrderUnit("", end, unit.start, 1, "staying"))
         filled.append(unit)
     return filled
 
 
-def _join_assembly(units: Sequence[Unit]) -> list[Unit]:
+def _join_assembly(units: Sequence[OrderUnit]) -> list[OrderUnit]:
     """Join adjacent assembly code into one unit: it is one section, or can be treated as one."""
-    joined: list[Unit] = []
+    joined: list[OrderUnit] = []
     for unit in units:
         if joined and unit.kind == joined[-1].kind == "staying":
             joined[-1] = replace(joined[-1], end=unit.end)

@@ -56,7 +56,10 @@ def test_a_file_system_without_direct_access_is_refused(tmp_path: Path, monkeypa
         raise OSError(22, "Invalid argument")
 
     monkeypatch.setattr("kdyno.boot.disk.os.open", refuse)
-    with pytest.raises(DiskNotDirect, match=r"does not support O_DIRECT \(Invalid argument\)"), new_disk(tmp_path, 1, 0):
+    with (
+        pytest.raises(DiskNotDirect, match=r"does not support O_DIRECT \(Invalid argument\)"),
+        new_disk(tmp_path, 1, 0),
+    ):
         pass
 
 

@@ -80,7 +80,7 @@ class BacksLoop(UserError):
     hint = "unmount /dev/{loop}, and detach the file with `sudo losetup -d /dev/{loop}`"
 
 
-class InUse(UserError):
+class FileInUse(UserError):
     message = "{file} is {how} in process {pid} ({name})"
     hint = "stop that process: its cached writes would exist in two places"
 
@@ -91,20 +91,20 @@ class InUseUnseen(UserError):
 
 
 @dataclass(frozen=True)
-class Identity:
+class FileIdentity:
     """The identity of a file: device (st_dev) and inode. A file may have several names."""
 
     device: int
     inode: int
 
     @staticmethod
-    def of(path: Path) -> Identity | None:
+    def of(path: Path) -> FileIdentity | None:
         """Return the identity of the target of a path; None if there is none."""
         try:
             status = path.stat()
         except (OSError, ValueError):
             return None
-        return Identity(status.st_dev, status.st_ino)
+        return FileIdentity(status.st_dev, status.st_ino)
 
     @property
     def number(self) -> str:
@@ -156,7 +156,7 @@ def mounts(root: Path) -> Iterator[Mount]:
             yield Mount(place[2], _unescape(place[4]), what[0], tuple(what[2].split(",")))
 
 
-def file_system(root: Path, file: Path, identity: Identity) -> str:
+def file_system(root: Path, file: Path, identity: FileIdentity) -> str:
     """Return the kind of a file's file system. Raises FileSystemUnfit, FileSystemUnknown, DataJournalled."""
     known = list(mounts(root))
     mount = next((mount for mount in known if mount.device == identity.number), None)
@@ -175,7 +175,7 @@ def file_system(root: Path, file: Path, identity: Identity) -> str:
     return mount.kind
 
 
-def disk(root: Path, file: Path, identity: Identity) -> Disk:
+def disk(root: Path, file: Path, identity: FileIdentity) -> Disk:
     """Return the block device of a file's file system. Raises NotOnDisk."""
     directory = root / "sys/dev/block" / identity.number
     sectors = files.number(directory / "size")
@@ -199,23 +199,23 @@ def require_plain(file: Path, flags: int | None) -> None:
             raise FlagsUnfit(file=file, why=why)
 
 
-def require_no_swap(root: Path, file: Path, identity: Identity) -> None:
+def require_no_swap(root: Path, file: Path, identity: FileIdentity) -> None:
     """Raise IsSwap if the file is used as swap."""
     for line in (files.text(root / "proc/swaps") or "").splitlines()[1:]:
         area = _unescape(line.split()[0]) if line.strip() else ""
-        if Identity.of(Path(area.removesuffix(DELETED))) == identity:
+        if FileIdentity.of(Path(area.removesuffix(DELETED))) == identity:
             raise IsSwap(file=file)
 
 
-def require_no_loop(root: Path, file: Path, identity: Identity) -> None:
+def require_no_loop(root: Path, file: Path, identity: FileIdentity) -> None:
     """Raise BacksLoop if the file is the disk behind a loop device."""
     for backing in files.matching(root / "sys/block", "loop*/loop/backing_file"):
         behind = files.text(backing)
-        if behind and Identity.of(Path(behind.removesuffix(DELETED))) == identity:
+        if behind and FileIdentity.of(Path(behind.removesuffix(DELETED))) == identity:
             raise BacksLoop(file=file, loop=backing.parent.parent.name)
 
 
-def users_of(root: Path, identity: Identity, own: int) -> Users:
+def users_of(root: Path, identity: FileIdentity, own: int) -> Users:
     """Return the processes that have opened or mapped the file. `own` is the file descriptor of this process."""
     users: list[User] = []
     unseen = 0
@@ -234,28 +234,28 @@ def users_of(root: Path, identity: Identity, own: int) -> Users:
     return Users(tuple(users), unseen)
 
 
-def require_unused(root: Path, file: Path, identity: Identity, own: int, elsewhere: bool | None) -> int:
-    """Return the number of processes that couldn't be examined. Raises InUse and InUseUnseen.
+def require_unused(root: Path, file: Path, identity: FileIdentity, own: int, elsewhere: bool | None) -> int:
+    """Return the number of processes that couldn't be examined. Raises FileInUse and InUseUnseen.
 
     `elsewhere` is whether the kernel reports another open file; None if it doesn't report it.
     """
     users = users_of(root, identity, own)
     if users.processes:
         user = users.processes[0]
-        raise InUse(file=file, how=user.how, pid=user.pid, name=user.name)
+        raise FileInUse(file=file, how=user.how, pid=user.pid, name=user.name)
     if elsewhere:
         raise InUseUnseen(file=file)
     return users.unseen
 
 
-def _opens(process: Path, identity: Identity, skip: str) -> bool:
+def _opens(process: Path, identity: FileIdentity, skip: str) -> bool:
     return any(
-        name != skip and Identity.of(process / "fd" / name) == identity
+        name != skip and FileIdentity.of(process / "fd" / name) == identity
         for name in os.listdir(process / "fd")  # noqa: PTH208
     )
 
 
-def _maps(process: Path, identity: Identity) -> bool:
+def _maps(process: Path, identity: FileIdentity) -> bool:
     """Return whether a process maps the file.
 
     Lines of /proc/PID/maps have addresses, rights, offset, device (hexadecimal), inode, path.

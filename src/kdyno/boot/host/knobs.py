@@ -54,7 +54,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Knob:
+class HostKnob:
     """A setting that affects times and can be changed while the host runs."""
 
     name: str
@@ -68,7 +68,7 @@ class Knob:
 class KnobFile:
     """One file of a knob, with its present value."""
 
-    knob: Knob
+    knob: HostKnob
     setting: Setting
     path: Path
     value: str
@@ -133,17 +133,17 @@ QUEUES = "sys/block/*/queue"
 """A directory for each disk."""
 
 KNOBS = (
-    Knob(
+    HostKnob(
         "governor",
         (Setting(GOVERNORS, _constant("performance"), NAME),),
         "other governors choose the frequency from the recent load",
     ),
-    Knob(
+    HostKnob(
         "energy",
         (Setting(f"{CPU}/cpufreq/policy*/energy_performance_preference", _constant("performance"), NAME),),
         "the CPU itself trades speed for power, differently from boot to boot",
     ),
-    Knob(
+    HostKnob(
         "turbo",
         (
             Setting(f"{CPU}/intel_pstate/no_turbo", _constant("1"), _one_of("0", "1"), words={"0": "on", "1": "off"}),
@@ -151,7 +151,7 @@ KNOBS = (
         ),
         "the highest frequencies depend on heat and on the other cores",
     ),
-    Knob(
+    HostKnob(
         "aslr",
         (
             Setting(
@@ -163,17 +163,17 @@ KNOBS = (
         ),
         "only affects QEMU's addresses; fixed addresses repeat one random layout in every boot",
     ),
-    Knob(
+    HostKnob(
         "nmi-watchdog",
         (Setting(f"{KERNEL}/nmi_watchdog", _constant("0"), _one_of("0", "1"), words={"0": "off", "1": "on"}),),
         "the watchdog interrupts every CPU, and occupies a hardware counter",
     ),
-    Knob(
+    HostKnob(
         "perf-rate",
         (Setting(f"{KERNEL}/perf_event_max_sample_rate", _constant("1"), NUMBER),),
         "the limit of samples per second of perf; each sample is an interrupt",
     ),
-    Knob(
+    HostKnob(
         "irqs",
         (
             Setting("proc/irq/default_smp_affinity", _irq_mask, MASK, spelled=cpus.mask_as_list),
@@ -181,7 +181,7 @@ KNOBS = (
         ),
         "interrupts on isolated CPUs disturb the programs there",
     ),
-    Knob(
+    HostKnob(
         "smt",
         (
             Setting(
@@ -199,7 +199,7 @@ KNOBS = (
         "a sibling thread shares the caches and units of its core; off removes half of the CPUs",
         unasked=False,
     ),
-    Knob(
+    HostKnob(
         "thp",
         (
             Setting(
@@ -215,7 +215,7 @@ KNOBS = (
 )
 
 RUN_KNOBS = (
-    Knob(
+    HostKnob(
         "page-size",
         (
             Setting(f"{THP}/enabled", _no_value, _one_of("always", "madvise", "never"), reads=_selected_word),
@@ -228,15 +228,15 @@ RUN_KNOBS = (
         ),
         "the page sizes of anonymous memory",
     ),
-    Knob("governor", (Setting(GOVERNORS, _no_value, NAME),), "the algorithm that chooses the frequency"),
-    Knob(
+    HostKnob("governor", (Setting(GOVERNORS, _no_value, NAME),), "the algorithm that chooses the frequency"),
+    HostKnob(
         "sysctl",
         tuple(
             Setting(f"{SYSCTLS}{'/*' * depth}", _no_value, SYSCTL_VALUE, spelled=_join_blanks) for depth in range(2, 7)
         ),
         "a setting of the kernel",
     ),
-    Knob(
+    HostKnob(
         "block",
         (
             Setting(f"{QUEUES}/scheduler", _no_value, NAME, reads=_selected_word),
@@ -248,7 +248,7 @@ RUN_KNOBS = (
 """The knobs that variants of a run on the machine `local` may set, each for its own rounds."""
 
 
-def knob_files(root: Path, knob: Knob) -> list[KnobFile]:
+def knob_files(root: Path, knob: HostKnob) -> list[KnobFile]:
     """Return the existing, readable files of a knob."""
     readable = []
     for setting in knob.settings:
@@ -259,7 +259,7 @@ def knob_files(root: Path, knob: Knob) -> list[KnobFile]:
     return readable
 
 
-def owner_of(path: str, knobs: Sequence[Knob] = KNOBS) -> tuple[Knob, Setting] | None:
+def owner_of(path: str, knobs: Sequence[HostKnob] = KNOBS) -> tuple[HostKnob, Setting] | None:
     """Return the knob and the setting of a path below the root; None if the path does not belong to a knob."""
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or not FILE_NAME.fullmatch(path):

@@ -26,7 +26,7 @@ from kdyno.boot.host.journal import (
     running_state,
     write_journal,
 )
-from kdyno.boot.host.knobs import KNOBS, Knob, KnobFile, Setting, knob_files, owner_of
+from kdyno.boot.host.knobs import KNOBS, HostKnob, KnobFile, Setting, knob_files, owner_of
 
 ROOT = Path("/")
 
@@ -39,7 +39,7 @@ class UnknownKnob(UserError):
     hint = "choose one of {known}"
 
 
-class Refused(InfrastructureError):
+class KnobRefused(InfrastructureError):
     message = "cannot set /{path} to {value}: {why}"
     hint = "nothing was changed; run it as root (sudo), with a value that the kernel supports"
 
@@ -85,7 +85,7 @@ def write_value(path: Path, value: str) -> None:
         os.close(number)
 
 
-def chosen(names: Sequence[str]) -> tuple[Knob, ...]:
+def chosen(names: Sequence[str]) -> tuple[HostKnob, ...]:
     """Return the named knobs; without names those that are set by default. Raises UnknownKnob."""
     by_name = {knob.name: knob for knob in KNOBS}
     for name in names:
@@ -142,7 +142,7 @@ def turned(
 ) -> Iterator[None]:
     """Set these files, by path below the root, while the body runs, and restore them afterwards.
 
-    The knobs of a killed kdyno are restored first. Only one body runs at a time. Raises Refused, JournalDamaged,
+    The knobs of a killed kdyno are restored first. Only one body runs at a time. Raises KnobRefused, JournalDamaged,
     StateNotWritable and DiskFull; then nothing is changed.
     """
     with journal_lock(state, RUNNING):
@@ -150,7 +150,9 @@ def turned(
         before = {path: _owned(path).value(root / path) for path in values}
         for path, value in before.items():
             if value is None:
-                raise Refused(path=path, value=values[path], why="its present value is not one that can be restored")
+                raise KnobRefused(
+                    path=path, value=values[path], why="its present value is not one that can be restored"
+                )
         if before:
             write_journal(state, Journal(boot_id=boot_id(root), values=before), RUNNING)
         try:
@@ -160,7 +162,7 @@ def turned(
                 if standing is not None and setting.same(standing, value):
                     continue
                 if why := _refusal(setting, root / path, value, write):
-                    raise Refused(path=path, value=value, why=why)
+                    raise KnobRefused(path=path, value=value, why=why)
             yield
         finally:
             left = _restore_all(state, RUNNING, root, write)
