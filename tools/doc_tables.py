@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from kdyno.judge.stats.observations import Sample
-from kdyno.judge.stats.scaling.levels import Level, ratio_of
+from kdyno.judge.stats.observations import ReplicateSample
+from kdyno.judge.stats.scaling.levels import ProcessLevel, ratio_of
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 RESULTS = DOCS / "results"
@@ -52,7 +52,8 @@ def paired_ratio(of: Sequence[float], over: Sequence[float]) -> tuple[float, flo
     """The ratio within blocks, and its 95 % interval where there is one."""
     blocks = np.arange(len(of))
     levels = [
-        Level(1, Sample(np.array(values, dtype=np.float64), blocks=blocks, clusters=None)) for values in (of, over)
+        ProcessLevel(1, ReplicateSample(np.array(values, dtype=np.float64), blocks=blocks, clusters=None))
+        for values in (of, over)
     ]
     return ratio_of(*levels)
 

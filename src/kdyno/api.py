@@ -40,7 +40,7 @@ from kdyno.understand.explain.budgets import with_budgets
 StrPath = str | os.PathLike[str]
 
 
-class BadMachine(UserError):
+class BadMachineSettings(UserError):
     message = "Machine: {problems}"
     hint = "settings are those of [machine] in docs/formats.md; types are {types}"
 
@@ -128,7 +128,7 @@ class Machine:
     """A machine for single boots: `Machine(lane="wall", memory_mb=512)`.
 
     Settings are those of `[machine]` in an experiment, with the same defaults; `type` is the kind of machine. Raises
-    BadMachine.
+    BadMachineSettings.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -138,7 +138,7 @@ class Machine:
             self.settings: MachineSettings = TypeAdapter(MachineConfig).validate_python(settings)
         except ValidationError as error:
             wrong = "; ".join(problems(error, model, settings)) if kind in MACHINES else f"there is no type `{kind}`"
-            raise BadMachine(problems=wrong, types=", ".join(MACHINES)) from None
+            raise BadMachineSettings(problems=wrong, types=", ".join(MACHINES)) from None
 
     def boot(
         self,

@@ -13,7 +13,7 @@ from uuid import uuid4
 import jsonschema
 import pytest
 
-from kdyno.base.plain_tar import END, Limits, entry, files
+from kdyno.base.plain_tar import END, TarLimits, entry, files
 from kdyno.base.state import State
 from kdyno.cli.schemas import schema
 from kdyno.store.errors import RunThere
@@ -22,7 +22,7 @@ from kdyno.store.whole import WholeRun
 from tests.cli.conftest import Lab
 from tests.cli.replay import died, slower
 
-ALL = Limits(files=10_000, file_bytes=1 << 24, total_bytes=1 << 28)
+ALL = TarLimits(files=10_000, file_bytes=1 << 24, total_bytes=1 << 28)
 
 
 @pytest.fixture

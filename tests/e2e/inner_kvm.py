@@ -10,12 +10,12 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from kdyno.boot.base import BootOrder, Limits
+from kdyno.boot.base import BootLimits, BootOrder
 from kdyno.boot.qemu import KvmUnusable, QemuMachine
 from kdyno.boot.qemu_config import QemuConfig
 from kdyno.measure.guest.job import Job, TestOrder
 
-CONFIG = QemuConfig(lane="wall", accel="kvm", memory_mb=256, limits=Limits(boot=300, silence=300))
+CONFIG = QemuConfig(lane="wall", accel="kvm", memory_mb=256, limits=BootLimits(boot=300, silence=300))
 PROOFS = 4
 
 

@@ -22,7 +22,7 @@ from kdyno.runs.prepare import plan_builds
 from kdyno.runs.session import Session
 from kdyno.runs.single_boots import SingleBoots
 from kdyno.store.store import Store
-from kdyno.understand.coverage.measure import Wanted, measure
+from kdyno.understand.coverage.measure import RecordSelection, measure
 from tests.e2e.conftest import Kdyno
 
 EXPERIMENT = """\
@@ -51,7 +51,9 @@ def test_a_line_on_the_path_of_read_is_executed_as_often_as_the_benchmark_reads(
         boots = SingleBoots(Session(State(state), store, Talk(quiet=True)))
         run = boots.count(image, Load(tests=("lat_syscall",)), seed=1, events="edges", family=PmuConfig().family)
     record = read_pmu_record(run.record)
-    measured = measure(record, image.vmlinux, Wanted(regions=("lat_syscall.read",), contexts=("task",)), "a boot")
+    measured = measure(
+        record, image.vmlinux, RecordSelection(regions=("lat_syscall.read",), contexts=("task",)), "a boot"
+    )
     reads = sum(run.work["lat_syscall.read"])
     counts = {function.name: function.calls for function in measured.report.functions if function.file == READ}
     assert reads > 100 and (counts["ksys_read"], counts["vfs_read"], counts["vfs_write"]) == (reads, reads, 0)

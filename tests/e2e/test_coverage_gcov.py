@@ -32,7 +32,7 @@ from kdyno.runs.experiment.resolve import load_experiment
 from kdyno.runs.images import build_images
 from kdyno.runs.prepare import plan_builds
 from kdyno.understand.coverage.line_table import in_tree
-from kdyno.understand.coverage.measure import Wanted, measure
+from kdyno.understand.coverage.measure import RecordSelection, measure
 
 pytestmark = pytest.mark.long
 
@@ -83,7 +83,7 @@ def of_pmu(image: Image, directory: Path) -> Counts:
     header = json.dumps(json.loads(header) | {"opened": 1}).encode()
     (directory / RECORD).write_bytes(b"\n".join((first, header, body)))
     record = read_pmu_record(directory / RECORD)
-    lines = measure(record, image.vmlinux, Wanted(with_boot=True), "the boot").lines
+    lines = measure(record, image.vmlinux, RecordSelection(with_boot=True), "the boot").lines
     return {(lines.files[row["file"]], int(row["line"])): int(row["count"]) for row in lines.lines}
 
 

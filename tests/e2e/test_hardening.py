@@ -14,11 +14,11 @@ from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.make import build_workspace
 from kdyno.kernel.plan import BuildPlan
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source, fetch
+from kdyno.kernel.source import KernelSource, fetch
 
 
 @pytest.fixture(scope="module")
-def source(state: Path) -> Source:
+def source(state: Path) -> KernelSource:
     return fetch("debian:linux-source-6.12", State(state), print)
 
 
@@ -31,12 +31,12 @@ def final_config(plan: BuildPlan, state: State) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def defconfig(source: Source, state: Path) -> dict[str, str]:
+def defconfig(source: KernelSource, state: Path) -> dict[str, str]:
     return final_config(plan_build(Recipe(), source, "make:defconfig", State(state)), State(state))
 
 
 def test_every_hardening_that_defconfig_has_on_dyno_has_on_unless_the_list_says_why_not(
-    source: Source, state: Path, defconfig: dict[str, str]
+    source: KernelSource, state: Path, defconfig: dict[str, str]
 ) -> None:
     left = {option for option, row in table().items() if row.dyno == "left"}
     dyno = final_config(plan_build(Recipe(), source, "dyno", State(state)), State(state))
@@ -48,18 +48,18 @@ def test_every_hardening_that_defconfig_has_on_dyno_has_on_unless_the_list_says_
 
 
 def test_the_record_for_the_fast_test_is_what_defconfig_says(
-    source: Source, data: Path, defconfig: dict[str, str]
+    source: KernelSource, data: Path, defconfig: dict[str, str]
 ) -> None:
     recorded = read_config((data / "kconfig" / "hardening-6.12.config").read_text(encoding="utf-8"))
     assert set(recorded) == {option for option in candidates(source.tree) if defconfig.get(option) == "y"}
 
 
 @pytest.mark.parametrize("toolchain", ["gcc", "clang-19"])
-def test_either_compiler_takes_all_that_dyno_asks_for(source: Source, state: Path, toolchain: str) -> None:
+def test_either_compiler_takes_all_that_dyno_asks_for(source: KernelSource, state: Path, toolchain: str) -> None:
     plan = plan_build(Recipe(toolchain=toolchain), source, "dyno", State(state))
     assert check_configuration(plan, State(state)) == ()
 
 
-def test_who_turns_the_mitigations_off_gets_no_note_for_each_of_them(source: Source, state: Path) -> None:
+def test_who_turns_the_mitigations_off_gets_no_note_for_each_of_them(source: KernelSource, state: Path) -> None:
     recipe = Recipe(kconfig={"CPU_MITIGATIONS": False, "STACKPROTECTOR": False, "RELOCATABLE": False})
     assert check_configuration(plan_build(recipe, source, "dyno", State(state)), State(state)) == ()

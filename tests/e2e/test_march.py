@@ -15,18 +15,18 @@ from kdyno.boot.qemu import QemuMachine
 from kdyno.boot.qemu_config import QemuConfig
 from kdyno.kernel.build import check_configuration, plan_build
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source, fetch
+from kdyno.kernel.source import KernelSource, fetch
 from tests.e2e.conftest import ROOT, Kdyno
 
 V3 = ("cx16", "popcnt", "abm", "bmi1", "bmi2", "movbe")
 
 
 @pytest.fixture(scope="session")
-def source(state: Path) -> Source:
+def source(state: Path) -> KernelSource:
     return fetch("debian:linux-source-6.12", State(state), print)
 
 
-def test_the_patch_goes_in_every_family_can_be_chosen_and_the_code_is_that_of_kcflags(source: Source) -> None:
+def test_the_patch_goes_in_every_family_can_be_chosen_and_the_code_is_that_of_kcflags(source: KernelSource) -> None:
     """`git am`, olddefconfig for some families, then the scheduler through Kconfig and through KCFLAGS."""
     words = ["--config", "tinyconfig", "--march", "znver3", "--target", "kernel/sched/"]
     words += ["--select", "x86-64-v2,x86-64-v3,k8,haswell,znver3,znver6,penryn,novalake"]
@@ -37,7 +37,7 @@ def test_the_patch_goes_in_every_family_can_be_chosen_and_the_code_is_that_of_kc
     assert "all is well" in done.stdout and ", 0 differ by KCFLAGS" in done.stdout
 
 
-def test_a_recipe_that_goes_through_the_patch_gets_its_symbol(source: Source, state: Path) -> None:
+def test_a_recipe_that_goes_through_the_patch_gets_its_symbol(source: KernelSource, state: Path) -> None:
     plan = plan_build(Recipe(march="patch:x86-64-v3"), source, "dyno", State(state))
     assert plan.needs == V3 and "march=x86-64-v3" not in " ".join(plan.make)
     check_configuration(plan, State(state))

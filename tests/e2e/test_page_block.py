@@ -10,7 +10,7 @@ from kdyno.base.state import State
 from kdyno.kernel.build import check_configuration
 from kdyno.kernel.plan import plan_build
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source, fetch
+from kdyno.kernel.source import KernelSource, fetch
 from tests.e2e.conftest import Kdyno
 
 TARBALL = Path("/usr/src/linux-source-6.1.tar.xz")
@@ -23,11 +23,11 @@ pytestmark = [
 
 
 @pytest.fixture(scope="session")
-def source(state: Path) -> Source:
+def source(state: Path) -> KernelSource:
     return fetch("debian:linux-source-6.1", State(state), print)
 
 
-def test_the_patch_goes_into_linux_6_1_and_its_option_can_be_had(source: Source, state: Path) -> None:
+def test_the_patch_goes_into_linux_6_1_and_its_option_can_be_had(source: KernelSource, state: Path) -> None:
     recipe = Recipe(patches=("page-block",), page_size="64k")
     plan = plan_build(recipe, source, "dyno", State(state))
     assert recipe.words == ("transparent_hugepage=never", "page_block=4")

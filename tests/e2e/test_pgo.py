@@ -22,7 +22,7 @@ from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.workload.needs import Load
 from kdyno.profile.code import Code
 from kdyno.profile.ir_profile import counted_functions, counts_of
-from kdyno.runs.one_boot import Wanted
+from kdyno.runs.one_boot import BootRequest
 from kdyno.runs.single_boots import pmu_job, pmu_machine
 from kdyno.understand.coverage.executions import executions
 from tests.e2e.conftest import Kdyno
@@ -69,7 +69,7 @@ def test_the_kernel_counts_the_system_calls_that_the_emulated_pmu_counts(
     machine = pmu_machine("edges", "znver4", LOAD, state=State(state), talk=Talk(quiet=True))
     job = pmu_job(machine.describe(), LOAD).model_copy(update={"counters": ClangCounters()})
     (tmp_path / "boot").mkdir()
-    order = Wanted("both", kernel, (), job, 1).order(tmp_path / "boot")
+    order = BootRequest("both", kernel, (), job, 1).order(tmp_path / "boot")
     end = machine.boot(order)
     assert end.status == "ok" and end.pmu and end.counters, end.reason
     own = own_counts(kernel, order.job.counters.address, end.counters)  # type: ignore[union-attr]

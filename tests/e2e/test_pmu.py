@@ -20,7 +20,7 @@ from kdyno.boot.qemu_config import QemuConfig
 from kdyno.kernel.image import Image
 from kdyno.measure.cycles.family import load_family
 from kdyno.measure.guest import agent
-from kdyno.measure.guest.job import Job, Measured, Program
+from kdyno.measure.guest.job import CommandBenchmark, Job, Program
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_parts import Region
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
@@ -119,7 +119,7 @@ def test_of_a_program_that_is_measured_every_system_call_is_counted(image: Image
 
     def copying(name: str, blocks: int) -> Program:
         script = f"dd if=/dev/zero of=/dev/null bs=64 count={blocks}"
-        measured = Measured(benchmark=f"{name}.block", description="a block", operations=blocks)
+        measured = CommandBenchmark(benchmark=f"{name}.block", description="a block", operations=blocks)
         return Program(name=name, command=("sh", "-c", script), runs=2, measured=measured)
 
     programs = (copying("once", 1000), copying("twice", 2000))

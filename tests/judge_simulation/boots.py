@@ -13,7 +13,7 @@ import scipy
 from kdyno.base.arrays import Values
 from kdyno.judge.stats.compare import judge
 from kdyno.judge.stats.estimate import CONFIDENCE
-from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.observations import Observations, ReplicateSample
 
 MARGIN, ALPHA = 0.01, 0.05
 
@@ -65,7 +65,7 @@ def _judged(logs: Values) -> Rates:
                 direction="lower",
                 description="",
                 groups={
-                    name: Sample(run[side, :, place], boots=np.arange(boots) + side * boots)
+                    name: ReplicateSample(run[side, :, place], boots=np.arange(boots) + side * boots)
                     for side, name in enumerate(("new", "old"))
                 },
             )

@@ -13,7 +13,7 @@ import scipy
 
 from kdyno.judge.stats.diagnostics.mixed import fit_mixed
 from kdyno.judge.stats.estimate import CONFIDENCE
-from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.observations import Observations, ReplicateSample
 
 NOISE = 0.01
 FEWEST = 2
@@ -42,7 +42,7 @@ def holes(variants: int, blocks: int, missing: int, weather: float, draws: int, 
         there = _there(random, variants, blocks, missing)
         logs = NOISE * (random.normal(0, weather, (1, blocks)) + random.normal(0, 1, (variants, blocks)))
         groups = {
-            f"v{row}": Sample(np.exp(own[kept]), np.flatnonzero(kept))
+            f"v{row}": ReplicateSample(np.exp(own[kept]), np.flatnonzero(kept))
             for row, (own, kept) in enumerate(zip(logs, there, strict=True))
         }
         table = fit_mixed(Observations("test", "ns", "lower", "", groups), "v0", 1 - CONFIDENCE)

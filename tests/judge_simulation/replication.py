@@ -14,7 +14,7 @@ import scipy
 from kdyno.base.arrays import Values
 from kdyno.judge.stats.compare import Comparison, judge
 from kdyno.judge.stats.estimate import CONFIDENCE, POWER
-from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.observations import Observations, ReplicateSample
 
 MARGIN, ALPHA = 0.01, 0.05
 NOISE = 0.01
@@ -92,7 +92,7 @@ def judged(differences: Values) -> Sequence[Comparison]:
             unit="ns",
             direction="lower",
             description="",
-            groups={"old": Sample(np.ones(len(blocks)), blocks), "new": Sample(np.exp(run), blocks)},
+            groups={"old": ReplicateSample(np.ones(len(blocks)), blocks), "new": ReplicateSample(np.exp(run), blocks)},
         )
         for place, run in enumerate(differences)
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kdyno.base.state import State
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from tests.unit.kernel_toy import toy_source
 
 
@@ -20,7 +20,7 @@ def state(tmp_path: Path) -> State:
 
 
 @pytest.fixture
-def source(tmp_path: Path, state: State) -> Source:
+def source(tmp_path: Path, state: State) -> KernelSource:
     """The toy Kbuild's tree."""
     return toy_source(tmp_path, state)
 

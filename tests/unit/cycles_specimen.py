@@ -6,7 +6,7 @@ import numpy as np
 
 from kdyno.measure.cycles.events import UNSEEN
 from kdyno.measure.cycles.family import Family, load_family
-from kdyno.measure.cycles.measure import Measured, Program
+from kdyno.measure.cycles.measure import FitInput, FittedProgram
 from kdyno.measure.cycles.predict import weigh
 
 KINDS = ("chase", "branch", "rep")
@@ -16,12 +16,12 @@ def family() -> Family:
     return load_family("generic")
 
 
-def measured(per_kind: int = 8) -> Measured:
+def measured(per_kind: int = 8) -> FitInput:
     """Programs of three kinds, every other one held out; natively what the family's weights say, more or less."""
     rng = np.random.default_rng(7)
     names = tuple(family().model.weights)
     programs = tuple(
-        Program(f"{kind}-{number}", kind, "held-out" if number % 2 else "fit")
+        FittedProgram(f"{kind}-{number}", kind, "held-out" if number % 2 else "fit")
         for kind in KINDS
         for number in range(per_kind)
     )
@@ -30,4 +30,4 @@ def measured(per_kind: int = 8) -> Measured:
     for unseen in UNSEEN:
         counts[:, names.index(unseen)] = 0
     native = weigh(counts, names, family().model.weights) * rng.uniform(0.9, 1.1, len(programs))
-    return Measured(programs, names, counts, np.array([native, native * 1.04]))
+    return FitInput(programs, names, counts, np.array([native, native * 1.04]))

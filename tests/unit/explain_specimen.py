@@ -13,13 +13,13 @@ from kdyno.measure.guest.pmu_parts import (
     CALL,
     CONTEXTS,
     STACK_CALL,
-    Context,
+    ContextCounts,
     Function,
     Region,
     StackNode,
 )
 from kdyno.measure.guest.pmu_record import PmuRecord
-from kdyno.understand.explain.measured import Measured
+from kdyno.understand.explain.measured import MeasuredRegion
 
 NAMES = ("instructions", "taken_branches", "calls", "l1d_misses", "locked", "user_instructions", "serializing")
 TEXT = 0xFFFFFFFF81000000
@@ -101,11 +101,11 @@ class Kernel:
             },
         )
 
-    def measured(self) -> Measured:
+    def measured(self) -> MeasuredRegion:
         record = self.record()
-        return Measured(record, record.regions[0], float(self.work))
+        return MeasuredRegion(record, record.regions[0], float(self.work))
 
-    def _context(self, context: str) -> Context:
+    def _context(self, context: str) -> ContextCounts:
         functions: dict[int, np.ndarray] = {}
         blocks, branches = [], []
         for (where, name), events in self.counts.items():
@@ -119,7 +119,9 @@ class Kernel:
                 for caller, callee, count in self.calls
                 if caller == name
             ]
-        return Context(np.array(blocks, BLOCK), np.array(sorted(branches), BRANCH), dict(sorted(functions.items())))
+        return ContextCounts(
+            np.array(blocks, BLOCK), np.array(sorted(branches), BRANCH), dict(sorted(functions.items()))
+        )
 
 
 def pair() -> tuple[Kernel, Kernel]:

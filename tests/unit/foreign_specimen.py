@@ -9,8 +9,8 @@ import numpy as np
 from kdyno.base.measurement import Benchmark
 from kdyno.judge.stats.compare import judge
 from kdyno.judge.stats.diagnostics.analysis import analyse
-from kdyno.judge.stats.observations import Observations, Sample, Summary
-from kdyno.judge.verdicts.model import FileReport, Value
+from kdyno.judge.stats.observations import Observations, ReplicateSample, Summary
+from kdyno.judge.verdicts.model import BootValue, FileReport
 
 MACHINES = {
     "Ryzen 5950X": {"generic": (79.800, 0.1076), "x86-64-v3": (79.456, 0.0772), "Zen 3": (79.440, 0.0912)},
@@ -47,7 +47,7 @@ def values(blocks: int = 10, layouts: int = 0) -> FileReport:
     order = random.permuted(np.arange(2 * blocks).reshape(blocks, 2), axis=1)
     groups = {}
     for place, (name, cost) in enumerate({"stock": 1000.0, "tuned": 965.0}.items()):
-        groups[name] = Sample(
+        groups[name] = ReplicateSample(
             values=cost * np.exp(weather + random.normal(0, 0.006, blocks)),
             blocks=np.arange(blocks),
             order=order[:, place],
@@ -86,7 +86,7 @@ def report(
     )
 
 
-def _values(observed: Sequence[Observations]) -> Iterator[Value]:
+def _values(observed: Sequence[Observations]) -> Iterator[BootValue]:
     for observations in observed:
         for variant in observations.groups:
             sample = observations.sample(variant)
@@ -95,7 +95,7 @@ def _values(observed: Sequence[Observations]) -> Iterator[Value]:
             layouts = [None] * len(sample.values) if sample.clusters is None else sample.clusters.tolist()
             rows = zip(sample.values.tolist(), sample.blocks.tolist(), sample.order.tolist(), layouts, strict=True)
             for value, block, order, layout in rows:
-                yield Value(
+                yield BootValue(
                     variant=variant,
                     benchmark=observations.benchmark,
                     block=block,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from kdyno.base.arrays import Labels
 from kdyno.base.measurement import Direction
-from kdyno.judge.stats.observations import Observations, Sample, Summary
+from kdyno.judge.stats.observations import Observations, ReplicateSample, Summary
 
 STATISTICS = (
     ("12.8771", "0.0010053"),
@@ -26,13 +26,15 @@ STATISTICS = (
 
 
 def observed(
-    groups: Mapping[str, Sample] | Mapping[str, Summary], name: str = "b", direction: Direction = "lower"
+    groups: Mapping[str, ReplicateSample] | Mapping[str, Summary], name: str = "b", direction: Direction = "lower"
 ) -> Observations:
     return Observations(benchmark=name, unit="ns", direction=direction, description=f"test {name}", groups=groups)
 
 
-def sample(values: ArrayLike, blocks: Sequence[int] | None = None, layouts: Sequence[int] | None = None) -> Sample:
-    return Sample(values=np.asarray(values, dtype=float), blocks=_labels(blocks), clusters=_labels(layouts))
+def sample(
+    values: ArrayLike, blocks: Sequence[int] | None = None, layouts: Sequence[int] | None = None
+) -> ReplicateSample:
+    return ReplicateSample(values=np.asarray(values, dtype=float), blocks=_labels(blocks), clusters=_labels(layouts))
 
 
 def in_blocks(groups: Mapping[str, ArrayLike], name: str = "b", direction: Direction = "lower") -> Observations:
@@ -41,7 +43,7 @@ def in_blocks(groups: Mapping[str, ArrayLike], name: str = "b", direction: Direc
     for place, (variant, values) in enumerate(groups.items()):
         array = np.asarray(values, dtype=float)
         blocks = np.arange(len(array))
-        made[variant] = Sample(array, blocks, blocks * len(groups) + place)
+        made[variant] = ReplicateSample(array, blocks, blocks * len(groups) + place)
     return observed(made, name, direction)
 
 

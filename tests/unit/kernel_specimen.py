@@ -8,12 +8,12 @@ import numpy as np
 
 from kdyno.measure.cycles.events import UNSEEN
 from kdyno.measure.cycles.family import Family
-from kdyno.measure.cycles.kernel_measured import KernelBenchmark, KernelMeasurement, Kernels, Mitigation, geometry_of
+from kdyno.measure.cycles.kernel_measured import KernelBenchmark, KernelMeasurement, KernelPair, Mitigation, geometry_of
 from kdyno.measure.cycles.kernel_roles import ROLES
 from kdyno.measure.cycles.predict import weigh
 from tests.unit.cycles_specimen import family as generic
 
-KERNELS = Kernels(
+KERNELS = KernelPair(
     running="6.18.44-host",
     compiler="gcc (GCC) 15.3.0",
     source="debian:linux-source-6.12",

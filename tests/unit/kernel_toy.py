@@ -12,7 +12,7 @@ from kdyno.kernel.build import build, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.plan import BuildPlan
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source, fetch
+from kdyno.kernel.source import KernelSource, fetch
 
 FAKELINUX = Path(__file__).parent.parent / "fakelinux"
 TINY = "make:tinyconfig"
@@ -49,15 +49,15 @@ def commit(tree: Path, subject: str) -> str:
     return git(tree, "rev-parse", "HEAD").strip()
 
 
-def toy_source(folder: Path, state: State) -> Source:
+def toy_source(folder: Path, state: State) -> KernelSource:
     return fetch(str(toy_tree(folder)), state, silent)
 
 
-def plan(recipe: Recipe, source: Source, state: State, base: str = TINY) -> BuildPlan:
+def plan(recipe: Recipe, source: KernelSource, state: State, base: str = TINY) -> BuildPlan:
     return plan_build(recipe, source, base, state)
 
 
-def built(recipe: Recipe, source: Source, state: State, base: str = TINY) -> Image:
+def built(recipe: Recipe, source: KernelSource, state: State, base: str = TINY) -> Image:
     return build(plan(recipe, source, state, base), state, no_progress, jobs=4)
 
 

@@ -32,7 +32,7 @@ from kdyno.measure.guest.pmu_parts import (
     THROUGH,
     TRACE_BLOCK,
     UNEXPECTED,
-    Context,
+    ContextCounts,
     Function,
     Region,
     StackNode,
@@ -62,9 +62,9 @@ Row = tuple[int, ...]
 
 def context(
     blocks: Sequence[Row] = (), branches: Sequence[Row] = (), functions: Mapping[int, Sequence[int]] | None = None
-) -> Context:
+) -> ContextCounts:
     """Blocks are (start, instructions, last, length, count), branches (source, target, kind, count)."""
-    return Context(
+    return ContextCounts(
         blocks=np.array(sorted(blocks), BLOCK),
         branches=np.array(sorted(branches), BRANCH),
         functions={index: np.array(events, np.uint64) for index, events in (functions or {}).items()},
@@ -220,7 +220,7 @@ def _blocks(blocks: Any) -> bytes:
     return bytes(out)
 
 
-def _context(part: Context) -> bytes:
+def _context(part: ContextCounts) -> bytes:
     out = bytearray(_blocks(part.blocks))
     out += varint(len(part.branches))
     before = 0

@@ -17,7 +17,7 @@ from kdyno.kernel.image import ImageRecord, ImageSizes, SourceIdentity
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.toolchain import ToolchainIdentity
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.records import BootRecord, Place, RunRecord, VariantRecord
+from kdyno.store.records import BootPlace, BootRecord, RunRecord, VariantRecord
 from kdyno.store.store import Store
 
 NOON = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
@@ -174,12 +174,12 @@ def boot_records(
     return boots
 
 
-def cells(run: RunRecord, boots: Sequence[BootRecord] = ()) -> list[tuple[Place, str]]:
+def cells(run: RunRecord, boots: Sequence[BootRecord] = ()) -> list[tuple[BootPlace, str]]:
     """The places of a run with the keys of its boots: those that the boots have, for the others made-up ones."""
     keys = {(boot.variant, boot.block): boot.key for boot in boots}
     return [
         (
-            Place(variant=variant.name, block=block, position=block * len(run.variants) + ordinal),
+            BootPlace(variant=variant.name, block=block, position=block * len(run.variants) + ordinal),
             keys.get((variant.name, block), f"{variant.name}, block {block}"),
         )
         for block in range(run.blocks)
@@ -187,11 +187,14 @@ def cells(run: RunRecord, boots: Sequence[BootRecord] = ()) -> list[tuple[Place,
     ]
 
 
-def placed_keys(boots: Sequence[BootRecord]) -> list[tuple[Place, str]]:
+def placed_keys(boots: Sequence[BootRecord]) -> list[tuple[BootPlace, str]]:
     """The places of these boots and no others, with their keys."""
     return list(
         {
-            (boot.variant, boot.block): (Place(**{name: getattr(boot, name) for name in Place.model_fields}), boot.key)
+            (boot.variant, boot.block): (
+                BootPlace(**{name: getattr(boot, name) for name in BootPlace.model_fields}),
+                boot.key,
+            )
             for boot in boots
         }.values()
     )

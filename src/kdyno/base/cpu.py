@@ -96,14 +96,14 @@ def level_of(flags: frozenset[str]) -> int:
 
 
 @dataclass(frozen=True)
-class Identity:
+class CpuIdentity:
     """The family of a CPU, and what it was recognised by."""
 
     family: March | None
     why: str
 
 
-def identify(cpu: Cpu) -> Identity:
+def identify(cpu: Cpu) -> CpuIdentity:
     """Return the family that CPUID's numbers name; if the CPU's features contradict them, the family that the features
     tell.
 
@@ -111,19 +111,19 @@ def identify(cpu: Cpu) -> Identity:
     they show. Pure.
     """
     if cpu.is_guest and cpu.name.startswith(MADE_UP):
-        return Identity(None, f"{cpu.name} is a CPU that exists only in hypervisors")
+        return CpuIdentity(None, f"{cpu.name} is a CPU that exists only in hypervisors")
     named = find_by_number(cpu)
     if named is None:
-        return Identity(None, f"no row of the table has {cpu.vendor} {cpu.family} {cpu.model}")
+        return CpuIdentity(None, f"no row of the table has {cpu.vendor} {cpu.family} {cpu.model}")
     foreign = _foreign(cpu, named)
     if not foreign:
-        return Identity(named, f"{named.title} by CPUID")
+        return CpuIdentity(named, f"{named.title} by CPUID")
     contradiction = f"CPUID's model {cpu.model} is {named.name}, which lacks {', '.join(foreign)}"
     able = [row for row in families() if row.vendor == named.vendor and row.has and not _foreign(cpu, row)]
     if not able:
-        return Identity(None, f"{contradiction}; no other family of {named.vendor} has these either")
+        return CpuIdentity(None, f"{contradiction}; no other family of {named.vendor} has these either")
     oldest = min(able, key=lambda row: len(row.has or ()))
-    return Identity(oldest, f"{oldest.title} or newer by its features: {contradiction}")
+    return CpuIdentity(oldest, f"{oldest.title} or newer by its features: {contradiction}")
 
 
 def family_of(cpu: Cpu) -> March | None:

@@ -41,7 +41,7 @@ class ElfDamaged(UserError):
     hint = "make it anew; for an image, `kdyno build` of its experiment does"
 
 
-class Section(NamedTuple):
+class ElfSection(NamedTuple):
     number: int
     """Its index in the file."""
     name: str
@@ -53,7 +53,7 @@ class Section(NamedTuple):
     """Bytes."""
 
 
-class Symbol(NamedTuple):
+class ElfSymbol(NamedTuple):
     name: str
     section: int
     """Index in the file; -1 for a common symbol, which gets its place when it is linked."""
@@ -74,7 +74,7 @@ class Unit(NamedTuple):
     """Addresses of its code, each range from its start to before its end."""
 
 
-class Frame(NamedTuple):
+class CodeFrame(NamedTuple):
     """A function, and a place in it: of the code, or of the call of the function that is inlined there."""
 
     function: str
@@ -100,7 +100,7 @@ def find_debuginfo() -> Path:
     return find_program(BINARY, "whatever looks into a vmlinux")
 
 
-def machine_sections_symbols(path: Path) -> tuple[str, list[Section], list[Symbol]]:
+def machine_sections_symbols(path: Path) -> tuple[str, list[ElfSection], list[ElfSymbol]]:
     """Of an ELF file of any architecture. Raises ElfDamaged, ProgramMissing, ToolFailed and ToolHangs, as all here."""
     machine, sections, symbols = "", [], []
     for kind, value in _told("elf", path, most=MOST_BYTES_OF_ELF):
@@ -108,9 +108,9 @@ def machine_sections_symbols(path: Path) -> tuple[str, list[Section], list[Symbo
             case "machine":
                 machine = value
             case "section":
-                sections.append(Section(*value))
+                sections.append(ElfSection(*value))
             case "symbol":
-                symbols.append(Symbol(*value))
+                symbols.append(ElfSymbol(*value))
     return machine, sections, symbols
 
 
@@ -137,16 +137,16 @@ def lines(path: Path) -> Lines:
     return told
 
 
-def frames(path: Path, addresses: Iterable[int]) -> list[tuple[Frame, ...]]:
+def frames(path: Path, addresses: Iterable[int]) -> list[tuple[CodeFrame, ...]]:
     """For each address of a linked file the functions that it is code of, the innermost first, and at least one.
 
     The last is called as the table of symbols has it.
     """
-    known: list[Frame] = []
+    known: list[CodeFrame] = []
     answers = []
     for kind, value in _told("frames", path, stdin="".join(f"{address:x}\n" for address in addresses)):
         if kind == "frame":
-            known.append(Frame(*value))
+            known.append(CodeFrame(*value))
         else:
             answers.append(tuple(known[number] for number in value))
     return answers

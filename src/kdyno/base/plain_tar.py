@@ -35,7 +35,7 @@ class ArchiveDamaged(InfrastructureError):
 
 
 @dataclass(frozen=True)
-class Limits:
+class TarLimits:
     """The limits of one archive."""
 
     files: int
@@ -51,7 +51,7 @@ def entry(name: str, content: bytes) -> bytes:
 
 
 def files(
-    read: Read, limits: Limits, archive: str, damaged: type[ArchiveDamaged] = ArchiveDamaged
+    read: Read, limits: TarLimits, archive: str, damaged: type[ArchiveDamaged] = ArchiveDamaged
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of each file; `archive` is its name in messages. A file takes no more memory than its
     size.

@@ -24,7 +24,7 @@ class ProfileOfAnotherTool(UserError):
 
 
 @dataclass(frozen=True)
-class Kind:
+class ProfileKind:
     """One kind of file."""
 
     name: str
@@ -35,13 +35,13 @@ class Kind:
 
 
 KINDS = (
-    Kind(
+    ProfileKind(
         "perf.data",
         re.compile(rb"PERFILE2|PERFFILE|2ELIFREP"),
         "a file that perf record wrote (perf.data)",
         f"{OF_SAMPLES.format(word='perfdata', path='{path}')}; it needs `perf record -b` and the vmlinux that ran",
     ),
-    Kind(
+    ProfileKind(
         "perf script",
         re.compile(
             rb"(?:[ \t]{0,20}\d{1,20}\n)?[ \t]{0,20}[0-9a-f]{1,16}\s{1,20}0x[0-9a-f]{1,16}/0x[0-9a-f]{1,16}/"
@@ -50,31 +50,31 @@ KINDS = (
         "the text of perf script",
         f"{OF_SAMPLES.format(word='perfscript', path='{path}')}; it needs `perf script -F ip,brstack`",
     ),
-    Kind(
+    ProfileKind(
         "gcda",
         re.compile(rb"adcg|gcda"),
         "gcov's counters of one object (.gcda)",
         "`kdyno profile pull HOST -o DIR` gathers those of a whole kernel, and writes a profile that a recipe takes",
     ),
-    Kind(
+    ProfileKind(
         "gcno",
         re.compile(rb"oncg|gcno"),
         "gcov's notes on one object (.gcno), which hold no counts",
         "`kdyno profile pull HOST -o DIR` gathers the counts of a whole kernel",
     ),
-    Kind(
+    ProfileKind(
         "profraw",
         re.compile(rb"\x81rforpl\xff|\xfflprofr\x81"),
         "the raw counters of code that clang instrumented (.profraw)",
         "make a profile of it: llvm-profdata merge -o PROFILE {path}",
     ),
-    Kind(
+    ProfileKind(
         "instrumented",
         re.compile(rb"\xfflprofi\x81"),
         "a profile of code that clang instrumented",
         'use it for a compiler: profile = {{ use = ["pgo"], from = "{path}" }} in a recipe',
     ),
-    Kind(
+    ProfileKind(
         "samples",
         re.compile(rb"[^\s:][^:\n]{0,1000}:\d{1,20}:\d{1,20}\n"),
         "a sample profile of clang",

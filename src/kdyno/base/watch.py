@@ -38,7 +38,7 @@ Piece = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Work:
+class WatchedWork:
     """A piece of work under way."""
 
     what: str
@@ -63,7 +63,7 @@ class View:
     first_boot: float | None = None
     """When the first boot ended."""
     last_boot: float = 0.0
-    work: Work | None = None
+    work: WatchedWork | None = None
     standings: tuple[Standing, ...] = ()
     output: tuple[str, ...] = ()
     """The last lines of the build that is under way."""
@@ -113,7 +113,7 @@ def _plan(view: View, columns: int, now: float) -> list[Text]:
     return [Text(ahead.title, "bold"), *pack_lines([(piece, "") for piece in pieces if piece], columns)]
 
 
-def _work(work: Work | None, columns: int) -> list[Text]:
+def _work(work: WatchedWork | None, columns: int) -> list[Text]:
     if work is None:
         return []
     figures = [work.pace.count(work.done, work.total) if work.is_counted else "", work.pace.elapsed()]
@@ -196,7 +196,7 @@ class Screen:
     @contextmanager
     def working(self, what: str, pace: Pace) -> Iterator[None]:
         """Show a piece of work while the body runs, then print a line with its final progress, which stays."""
-        self.view = replace(self.view, work=Work(clean(what), pace), output=())
+        self.view = replace(self.view, work=WatchedWork(clean(what), pace), output=())
         try:
             yield
         finally:

@@ -49,7 +49,7 @@ Megabytes = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
 """Of 1,000,000 bytes."""
 
 
-class Limits(Frozen):
+class BootLimits(Frozen):
     """How long a boot may take, and how much it may say, before it is ended as failed. Host wall time.
 
     What a guest said beyond these limits is not kept.
@@ -189,7 +189,7 @@ class Description:
     """Everything of the machine that decides the samples, JSON-able: part of the key of a boot."""
     host: dict[str, Any]
     """CPU, memory, kernel and distribution of the host that boots, as kdyno.base.host describes one."""
-    limits: Limits | None = None
+    limits: BootLimits | None = None
     """They decide how a boot ends, not what an `ok` one measures; part of its key all the same."""
     channel: Channel = field(default_factory=VirtioPort)
     """How the agent's records get to this machine."""
@@ -222,7 +222,7 @@ class Description:
         )
 
 
-class Machine(Protocol):
+class MachineBackend(Protocol):
     """Where an image boots."""
 
     def describe(self) -> Description:

@@ -85,7 +85,7 @@ def warnings_of(console: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ConsoleMessage:
     """A message of the kernel that should not be there."""
 
     reason: str
@@ -95,7 +95,7 @@ class Finding:
     """How often it said them."""
 
 
-def findings(console: str) -> tuple[Finding, ...]:
+def findings(console: str) -> tuple[ConsoleMessage, ...]:
     """All that a console shows of SYMPTOMS and REPORTS, in the order in which each was said first. Pure.
 
     A line counts once, for what says most of it; the agent's own messages are none of the kernel's. After MOST_FINDINGS
@@ -111,8 +111,8 @@ def findings(console: str) -> tuple[Finding, ...]:
             times[key] = times.get(key, 0) + 1
         else:
             surplus += 1
-    listed = [Finding(reason, text, number) for (reason, text), number in times.items()]
-    return (*listed, *([Finding("others", "further messages", surplus)] if surplus else []))
+    listed = [ConsoleMessage(reason, text, number) for (reason, text), number in times.items()]
+    return (*listed, *([ConsoleMessage("others", "further messages", surplus)] if surplus else []))
 
 
 def _reason_of(line: str) -> str:

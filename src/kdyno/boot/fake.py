@@ -60,7 +60,7 @@ class BadExit(UserError):
     hint = "it holds an object with `stopped`, `lost`, `seconds` and `ready_seconds`, all optional"
 
 
-class OtherLane(UserError):
+class RecordingOfOtherLane(UserError):
     message = "the boot recorded in {place} was measured in lane {recorded}, the experiment says {asked}"
     hint = 'say lane = "{recorded}" in [machine]'
 
@@ -128,7 +128,7 @@ class FakeMachine:
         ended = self._exit(recorded)
         report = read_stream(stream, expected_records(order.job))
         if report.hello and report.hello.lane != self.config.lane:
-            raise OtherLane(place=recorded, recorded=report.hello.lane, asked=self.config.lane)
+            raise RecordingOfOtherLane(place=recorded, recorded=report.hello.lane, asked=self.config.lane)
         status, reason = verdict_on_boot(Exit(ended.stopped, ended.lost), report, console)
         pmu = None
         if status == "ok" and (counted := _content(recorded / RECORD)) is not None:

@@ -19,7 +19,7 @@ from kdyno.measure.guest.loads import LOADS, find_loads, uses_loads
 
 
 @dataclass(frozen=True)
-class Entry:
+class InitramfsEntry:
     """A file, directory, symbolic link or device of the initramfs."""
 
     name: str
@@ -28,22 +28,22 @@ class Entry:
     device: tuple[int, int] = (0, 0)
 
 
-def directory(name: str) -> Entry:
-    return Entry(name, stat.S_IFDIR | 0o755)
+def directory(name: str) -> InitramfsEntry:
+    return InitramfsEntry(name, stat.S_IFDIR | 0o755)
 
 
-def file(name: str, data: bytes, mode: int = 0o755) -> Entry:
-    return Entry(name, stat.S_IFREG | mode, data)
+def file(name: str, data: bytes, mode: int = 0o755) -> InitramfsEntry:
+    return InitramfsEntry(name, stat.S_IFREG | mode, data)
 
 
-def link(name: str, target: str) -> Entry:
-    return Entry(name, stat.S_IFLNK | 0o777, target.encode())
+def link(name: str, target: str) -> InitramfsEntry:
+    return InitramfsEntry(name, stat.S_IFLNK | 0o777, target.encode())
 
 
-def newc(entries: list[Entry]) -> bytes:
+def newc(entries: list[InitramfsEntry]) -> bytes:
     """The entries as a cpio archive; every date is 0, so that content alone decides the bytes."""
     archive = bytearray()
-    for inode, entry in enumerate([*entries, Entry("TRAILER!!!", 0)], start=1):
+    for inode, entry in enumerate([*entries, InitramfsEntry("TRAILER!!!", 0)], start=1):
         name = entry.name.encode() + b"\0"
         links = 1 if entry.mode else 0
         fields = (inode, entry.mode, 0, 0, links, 0, len(entry.data), 0, 0, *entry.device, len(name), 0)
@@ -67,21 +67,21 @@ def find_busybox() -> Path:
     return find_program("busybox", "a guest", way_to_install("busybox-static"))
 
 
-def guest_tools() -> list[Entry]:
+def guest_tools() -> list[InitramfsEntry]:
     """Everything but the job: the agent as /init, busybox and its applets in /bin."""
     busybox = find_busybox()
     applets = output([busybox, "--list"]).split()
     return [
         *(directory(name) for name in ("bin", "dev", "proc", "sys", "tmp", "kdyno", "root")),
-        Entry("dev/console", stat.S_IFCHR | 0o600, device=(5, 1)),
-        Entry("dev/null", stat.S_IFCHR | 0o666, device=(1, 3)),
+        InitramfsEntry("dev/console", stat.S_IFCHR | 0o600, device=(5, 1)),
+        InitramfsEntry("dev/null", stat.S_IFCHR | 0o666, device=(1, 3)),
         file("init", find_agent().read_bytes()),
         file("bin/busybox", busybox.read_bytes()),
         *(link(f"bin/{applet}", "busybox") for applet in applets if applet not in NOT_LINKED),
     ]
 
 
-def loader(modules: Mapping[str, bytes]) -> list[Entry]:
+def loader(modules: Mapping[str, bytes]) -> list[InitramfsEntry]:
     """Modules, and the script that the kernel starts in the agent's place: it loads them and becomes the agent.
 
     A module that can't be loaded is named on the console; without a port the agent then says what it lacks.
@@ -99,7 +99,7 @@ def loader(modules: Mapping[str, bytes]) -> list[Entry]:
 
 
 def initramfs(
-    tools: list[Entry], job: Job, root: Path | None = None, modules: Mapping[str, bytes] | None = None
+    tools: list[InitramfsEntry], job: Job, root: Path | None = None, modules: Mapping[str, bytes] | None = None
 ) -> bytes:
     """The archive for one job, with a root file system for its programs, and modules in the order of their loading.
 

@@ -29,11 +29,11 @@ from kdyno.base.packages import detect_names, missing_packages, way_to_install
 from kdyno.base.process import spawn
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
-from kdyno.boot.base import BootEnd, BootOrder, Description, Limits, MachineSettings, NoShell
+from kdyno.boot.base import BootEnd, BootLimits, BootOrder, Description, MachineSettings, NoShell
 from kdyno.boot.conditions import watched
 from kdyno.boot.ending import Exit, verdict_on_boot
 from kdyno.boot.host.journal import boot_id, running_state
-from kdyno.boot.host.turn import Refused, turned
+from kdyno.boot.host.turn import KnobRefused, turned
 from kdyno.boot.host.words import values_of
 from kdyno.boot.platforms import Output
 from kdyno.measure.guest.agent import expected_records, find_agent
@@ -70,7 +70,7 @@ class LocalConfig(MachineSettings):
     lane: RealTimeLaneName = TIMED_LANE.name
     cpus: Annotated[tuple[Annotated[int, Field(ge=0, lt=8192)], ...], Field(min_length=1)] | None = None
     """The CPUs that the workload may use; None: all that kdyno itself may."""
-    limits: Limits = Limits()
+    limits: BootLimits = BootLimits()
     """`total`, seconds of a round, and `stream_mb`, how much its programs may write; the others are a guest's."""
 
     def located(self, base: Path) -> Self:  # noqa: ARG002
@@ -117,11 +117,11 @@ class LocalMachine:
         """No kernel is started."""
 
     def require_cmdline(self, words: Sequence[str], what: str) -> None:
-        """Raise NeedsBoot, HostLacks or Refused for what can't be set here; `what` wants it, for people."""
+        """Raise NeedsBoot, HostLacks or KnobRefused for what can't be set here; `what` wants it, for people."""
         values = values_of(words, self.root)
         for path, value in values.items():
             if not os.access(self.root / path, os.W_OK):
-                raise Refused(path=path, value=f"{value} for {what}", why="this user may not")
+                raise KnobRefused(path=path, value=f"{value} for {what}", why="this user may not")
 
     def provide(self, needs: Needs, state: State, talk: Talk) -> None:  # noqa: ARG002
         """Nothing is installed or unpacked here. Raises NotInstalled."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kdyno.base.plain_tar import Limits, files
+from kdyno.base.plain_tar import TarLimits, files
 from kdyno.boot.platforms import Platform
 from kdyno.boot.qemu_config import QemuConfig
 from kdyno.kernel.built_kernels.modules import MOST_BYTES, MOST_MODULES, in_order
 from kdyno.measure.guest.job import Job
 
 TRANSPORTS: dict[Platform, str] = {"microvm": "virtio_mmio", "q35": "virtio_pci"}
-LIMITS = Limits(files=MOST_MODULES, file_bytes=MOST_BYTES, total_bytes=1_000_000_000)
+LIMITS = TarLimits(files=MOST_MODULES, file_bytes=MOST_BYTES, total_bytes=1_000_000_000)
 
 
 def loaded(archive: Path, config: QemuConfig, job: Job) -> dict[str, bytes]:

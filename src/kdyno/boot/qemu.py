@@ -25,7 +25,7 @@ from kdyno.boot.conditions import watched
 from kdyno.boot.disk import CACHE, MIB, new_disk
 from kdyno.boot.ending import Exit, verdict_on_boot
 from kdyno.boot.guest_root import GuestRoot, guest_root
-from kdyno.boot.initramfs import START_WORD, Entry, find_busybox, guest_tools, initramfs
+from kdyno.boot.initramfs import START_WORD, InitramfsEntry, find_busybox, guest_tools, initramfs
 from kdyno.boot.kvm import why_not_kvm
 from kdyno.boot.modules import loaded
 from kdyno.boot.platforms import NEEDS, Output, port_needs, require_options
@@ -122,7 +122,7 @@ class QemuMachine:
         return family_of(self.config.pmu or PmuConfig()).cpu
 
     @cached_property
-    def _tools(self) -> list[Entry]:
+    def _tools(self) -> list[InitramfsEntry]:
         return guest_tools()
 
     def describe(self) -> Description:

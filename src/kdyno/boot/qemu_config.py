@@ -11,7 +11,7 @@ from pydantic import Field
 from kdyno.base.errors import UserError
 from kdyno.base.lanes import COUNTED_LANE, DEFAULT_LANE, LANES, TIMED_LANE, LaneName
 from kdyno.base.names import absolute
-from kdyno.boot.base import Limits, MachineSettings
+from kdyno.boot.base import BootLimits, MachineSettings
 from kdyno.boot.disk import MOST_DISK_MB, NEED
 from kdyno.boot.platforms import NEEDS, Need, Platform, lacks, require_cpus, require_startable
 from kdyno.boot.pmu import PmuOutsideModelLane
@@ -45,7 +45,7 @@ class QemuConfig(MachineSettings):
     """MiB of an empty disk on virtio-blk, new for each boot; None: no disk. Wall lane alone."""
     share: Path | None = None
     """A directory of the host that the guest may mount, read-only, as the 9p tag `host`."""
-    limits: Limits = Limits()
+    limits: BootLimits = BootLimits()
 
     def located(self, base: Path) -> Self:
         share = Path(absolute(self.share, base)) if self.share else None

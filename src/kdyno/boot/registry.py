@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kdyno.base.frozen import one_of
 from kdyno.base.lanes import PMU_CLOCKS, Clock
-from kdyno.boot.base import Machine, MachineSettings
+from kdyno.boot.base import MachineBackend, MachineSettings
 from kdyno.boot.fake import FakeConfig, FakeMachine
 from kdyno.boot.local import LocalConfig, LocalMachine
 from kdyno.boot.qemu import QemuMachine
@@ -16,24 +16,24 @@ from kdyno.boot.qemu_config import QemuConfig
 
 
 @dataclass(frozen=True)
-class Kind:
+class MachineKind:
     """One kind of machine."""
 
     settings: type[MachineSettings]
     """What [machine] may say of it."""
-    machine: Callable[[Any], Machine]
+    machine: Callable[[Any], MachineBackend]
     """Makes a machine of its settings."""
 
 
 MACHINES = {
-    "qemu": Kind(QemuConfig, QemuMachine),
-    "local": Kind(LocalConfig, LocalMachine),
-    "fake": Kind(FakeConfig, FakeMachine),
+    "qemu": MachineKind(QemuConfig, QemuMachine),
+    "local": MachineKind(LocalConfig, LocalMachine),
+    "fake": MachineKind(FakeConfig, FakeMachine),
 }
 """By `type` in [machine]; the first is meant where none is named."""
 
 
-def open_machine(settings: MachineSettings) -> Machine:
+def open_machine(settings: MachineSettings) -> MachineBackend:
     """The machine that these settings describe. Raises KdynoError where they contradict each other."""
     return MACHINES[settings.type].machine(settings)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdyno.boot.base import Limits
+from kdyno.boot.base import BootLimits
 
 POLL_SECONDS = 0.02
 OTHER_FILES = 1 << 27
@@ -26,7 +26,7 @@ class Watch:
 
     console: Path
     stream: Path
-    limits: Limits
+    limits: BootLimits
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:

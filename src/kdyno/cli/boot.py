@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.boot.base import Limits
+    from kdyno.boot.base import BootLimits
     from kdyno.boot.registry import default_machine
     from kdyno.runs.bootone import boot_command, boot_shell, find_kernel
 
@@ -59,7 +59,7 @@ def act(args: argparse.Namespace) -> int:
         memory_mb=args.memory,
         disk_mb=args.disk,
         share=args.share.resolve() if args.share else None,
-        limits=Limits(total=args.limit, silence=args.limit, stream_mb=OUTPUT_MB),
+        limits=BootLimits(total=args.limit, silence=args.limit, stream_mb=OUTPUT_MB),
     )
     words = tuple(args.append.split())
     if args.command:

@@ -97,11 +97,11 @@ def _kernel_measurement(args: argparse.Namespace) -> tuple[KernelMeasurement, Fa
     """What the fit starts from. A measurement may be another host's, so that its own family is the default."""
     from kdyno.measure.cycles.family import load_family
     from kdyno.measure.cycles.kernel_measured import read_measurement
-    from kdyno.understand.validate.kernel import Request, host_family, validate_kernel
+    from kdyno.understand.validate.kernel import ValidationRequest, host_family, validate_kernel
 
     if args.kernel == MEASURE:
         with store_of(args) as store:
-            request = Request(args.family, passes=max(args.passes, Request.passes))
+            request = ValidationRequest(args.family, passes=max(args.passes, ValidationRequest.passes))
             measured = validate_kernel(request, session=Session(state_of(args), store, talk_of(args)))
         return measured, host_family(args.family)[1]
     path = Path(args.kernel)

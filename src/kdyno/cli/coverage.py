@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from kdyno.base.state import State
     from kdyno.store.url import Access
-    from kdyno.understand.coverage.measure import Measured, Wanted
-    from kdyno.understand.coverage.subject import Subject
+    from kdyno.understand.coverage.measure import ExecutedCode, RecordSelection
+    from kdyno.understand.coverage.subject import RecordedBoot
 
 CONTEXTS = ("task", "exception", "interrupt")
 
@@ -100,7 +100,7 @@ def act(args: argparse.Namespace) -> int:
     return 0
 
 
-def _subjects(args: argparse.Namespace) -> list[Subject]:
+def _subjects(args: argparse.Namespace) -> list[RecordedBoot]:
     from kdyno.understand.coverage.subject import SubjectRequest, find_subject
 
     state, talk = state_of(args), talk_of(args)
@@ -135,19 +135,19 @@ def _of(place: int, given: list[str]) -> str | None:
     return given[min(place, len(given) - 1)] if given else None
 
 
-def _wanted(args: argparse.Namespace) -> Wanted:
-    from kdyno.understand.coverage.measure import Wanted
+def _wanted(args: argparse.Namespace) -> RecordSelection:
+    from kdyno.understand.coverage.measure import RecordSelection
 
-    return Wanted(tuple(args.region), tuple(args.context or CONTEXTS), args.boot or args.unused)
+    return RecordSelection(tuple(args.region), tuple(args.context or CONTEXTS), args.boot or args.unused)
 
 
-def _measured(subject: Subject, wanted: Wanted) -> Measured:
+def _measured(subject: RecordedBoot, wanted: RecordSelection) -> ExecutedCode:
     from kdyno.understand.coverage.measure import measure
 
     return measure(subject.record, subject.vmlinux, wanted, subject.label)
 
 
-def _written(args: argparse.Namespace, subject: Subject, measured: Measured) -> None:
+def _written(args: argparse.Namespace, subject: RecordedBoot, measured: ExecutedCode) -> None:
     """The files that were asked for."""
     if not (args.html or args.lcov):
         return
@@ -167,7 +167,7 @@ def _written(args: argparse.Namespace, subject: Subject, measured: Measured) -> 
         talk.say(f"{number:,} pages: {args.html / 'index.html'}")
 
 
-def _unused(args: argparse.Namespace, subject: Subject) -> int:
+def _unused(args: argparse.Namespace, subject: RecordedBoot) -> int:
     from kdyno.base.terminal import console
     from kdyno.report.coverage_terminal import print_unused
     from kdyno.understand.coverage.sources import find_tree
@@ -186,7 +186,7 @@ def _unused(args: argparse.Namespace, subject: Subject) -> int:
     return 0
 
 
-def _diff(args: argparse.Namespace, subjects: list[Subject], measured: list[Measured]) -> int:
+def _diff(args: argparse.Namespace, subjects: list[RecordedBoot], measured: list[ExecutedCode]) -> int:
     from kdyno.base.terminal import console
     from kdyno.report.coverage_terminal import print_difference
     from kdyno.understand.coverage.diff import difference, require_one_source

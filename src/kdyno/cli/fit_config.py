@@ -83,13 +83,13 @@ def _compiler(text: str) -> str:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable, write_whole
-    from kdyno.tune.fit.bench import Request
+    from kdyno.tune.fit.bench import FitRequest
     from kdyno.tune.fit.search import fit
     from kdyno.tune.fit.show import fragment_text, lines
 
     require_writable(args.output)
     state, talk = state_of(args), talk_of(args)
-    request = Request(
+    request = FitRequest(
         load=tuple(args.load),
         source=args.source,
         config=args.config,

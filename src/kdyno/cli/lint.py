@@ -15,7 +15,7 @@ from kdyno.base.text import format_count
 from kdyno.cli.common import print_json, state_of, talk_of
 
 if TYPE_CHECKING:
-    from kdyno.understand.lint.model import Finding, LintReport
+    from kdyno.understand.lint.model import LintFinding, LintReport
 
 BAD = 2
 UNREAD = 1
@@ -88,5 +88,5 @@ def _print(report: LintReport) -> None:
     line(f"{format_count(report.files, 'file')}: {', '.join(levels)}")
 
 
-def _place(finding: Finding) -> str:
+def _place(finding: LintFinding) -> str:
     return f"{finding.source}:{finding.line}" if finding.source else finding.file

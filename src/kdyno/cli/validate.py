@@ -16,7 +16,7 @@ from kdyno.runs.session import Session
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from kdyno.measure.cycles.evaluate import Judged, Quality
+    from kdyno.measure.cycles.evaluate import EvaluatedProgram, Quality
     from kdyno.measure.cycles.kernel_measured import Validation
 
 NOISY = 0.1
@@ -85,10 +85,10 @@ def _refuse_what_has_no_effect(args: argparse.Namespace) -> None:
 
 def _kernel(args: argparse.Namespace) -> int:
     from kdyno.measure.cycles.kernel_measured import Validation
-    from kdyno.understand.validate.kernel import Request, host_family, validate_kernel
+    from kdyno.understand.validate.kernel import ValidationRequest, host_family, validate_kernel
 
     given = {name: value for name in ("passes", "seed") if (value := getattr(args, name)) is not None}
-    request = Request(args.family, args.source, args.config, **given)
+    request = ValidationRequest(args.family, args.source, args.config, **given)
     with store_of(args) as store:
         measured = validate_kernel(request, session=Session(state_of(args), store, talk_of(args)))
     validation = Validation.from_measurement(measured, host_family(args.family)[1])
@@ -176,7 +176,7 @@ def _benchmarks(validation: Validation) -> list[str]:
     return rows
 
 
-def judged_row(judged: Judged, unit: str) -> str:
+def judged_row(judged: EvaluatedProgram, unit: str) -> str:
     """One benchmark: native and modelled cycles, and how many times too much the model says."""
     names = f"{judged.program:<22} {judged.kind:<9} {judged.role:<8} {unit:<3}"
     return f"{names} {judged.native:>11,.0f} {judged.modelled:>11,.0f} {judged.modelled / judged.native:>6.2f}"

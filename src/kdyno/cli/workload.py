@@ -11,7 +11,7 @@ from kdyno.cli.common import add_common, print_json, state_of, talk_of
 
 if TYPE_CHECKING:
     from kdyno.boot.base import MachineSettings
-    from kdyno.runs.trial import Trial
+    from kdyno.runs.trial import WorkloadTrial
 
 OUTPUT_SHOWN = 20
 """Lines of a step."""
@@ -70,7 +70,7 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _try(args: argparse.Namespace) -> int:
-    from kdyno.boot.base import Limits
+    from kdyno.boot.base import BootLimits
     from kdyno.boot.registry import default_machine, host_machine
     from kdyno.measure.workload.definition import definition
     from kdyno.measure.workload.named import assigned
@@ -81,7 +81,9 @@ def _try(args: argparse.Namespace) -> int:
     workload = definition(args.name)
     kernel = find_kernel(args.kernel, state) if args.kernel else None
     settings: MachineSettings = (
-        default_machine(lane=args.lane, limits=Limits(silence=PATIENCE, total=PATIENCE)) if kernel else host_machine()
+        default_machine(lane=args.lane, limits=BootLimits(silence=PATIENCE, total=PATIENCE))
+        if kernel
+        else host_machine()
     )
     trial = try_workload(workload, assigned(args.set, workload), settings, kernel, state=state, talk=talk)
     if args.json:
@@ -91,7 +93,7 @@ def _try(args: argparse.Namespace) -> int:
     return 0 if trial.ok else 2
 
 
-def _print(trial: Trial) -> None:
+def _print(trial: WorkloadTrial) -> None:
     for step in trial.steps:
         ended = "never ended" if step.status is None else f"status {step.status}"
         name = f"{step.phase} {step.run}" if step.phase in ("command", "report") else step.phase

@@ -17,7 +17,7 @@ from kdyno.kernel.delegation.records import Records
 from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.images import load_image
 from kdyno.kernel.knobs.kconfig import MOST_BYTES, parse_fragment
-from kdyno.kernel.make import BuildFailed, BuildKilled, Work, build_workspace, sweep
+from kdyno.kernel.make import BuildFailed, BuildKilled, BuildWork, build_workspace, sweep
 from kdyno.kernel.plan import BuildPlan, plan_build
 from kdyno.kernel.source_trees import Say, remove_tree
 
@@ -132,7 +132,7 @@ class Objects:
     of an image holds what made the objects, and its own links.
     """
 
-    def __init__(self, work: Work, jobs: int) -> None:
+    def __init__(self, work: BuildWork, jobs: int) -> None:
         self._work, self._jobs = work, jobs
         self._before: BuildPlan | None = None
         """The plan that the objects are of, as far as they are there."""
@@ -168,7 +168,7 @@ class Objects:
         _keep(work, self._notes, self._steps, started)
 
 
-def _forget_changed(work: Work, before: BuildPlan) -> bool:
+def _forget_changed(work: BuildWork, before: BuildPlan) -> bool:
     """Remove the objects that the plan's delegation makes in another way than the one before; return whether there are
     any.
     """
@@ -177,7 +177,7 @@ def _forget_changed(work: Work, before: BuildPlan) -> bool:
     return bool(ccd.forget_changed(work.objects, before.delegation.plan, work.plan.delegation.plan))
 
 
-def _configure(work: Work) -> tuple[str, ...]:
+def _configure(work: BuildWork) -> tuple[str, ...]:
     """Make .config, and stop unless it holds what was requested. Return notes on requests of the base without
     effect.
     """
@@ -194,7 +194,7 @@ def _configure(work: Work) -> tuple[str, ...]:
     return (*notes, *(miss.text for miss in misses if miss.instead not in overruled))
 
 
-def _made_config(work: Work) -> dict[str, str]:
+def _made_config(work: BuildWork) -> dict[str, str]:
     """Return the .config that the kernel's own tools make now. Raise ValueRuns."""
     for command in kconfig.steps(work.plan.base, work.plan.asks, work.objects, work.make):
         work.run(command)
@@ -203,7 +203,7 @@ def _made_config(work: Work) -> dict[str, str]:
     return config
 
 
-def _held(work: Work, config: Mapping[str, str]) -> tuple[str, ...]:
+def _held(work: BuildWork, config: Mapping[str, str]) -> tuple[str, ...]:
     """Return the effects of several compilers on the configuration: refused, or listed, by configuring for the
     reference alone.
     """
@@ -222,17 +222,17 @@ def _held(work: Work, config: Mapping[str, str]) -> tuple[str, ...]:
     return (held.note(held.held_symbols(alone, config), plan),)
 
 
-def _config_text(work: Work) -> str:
+def _config_text(work: BuildWork) -> str:
     """Return the .config as it is, whatever it holds: no line end but the kernel's is made one."""
     return (work.objects / ".config").read_bytes().decode(errors="replace")
 
 
-def _guessed_steps(work: Work) -> int:
+def _guessed_steps(work: BuildWork) -> int:
     """Return how many lines a build of the .config just made should have, if no image of its base is there to tell."""
     return estimate.lines(estimate.options_on(_config_text(work)))
 
 
-def _make(work: Work, make: Sequence[str], progress: Progress, expected: int | None, jobs: int) -> int:
+def _make(work: BuildWork, make: Sequence[str], progress: Progress, expected: int | None, jobs: int) -> int:
     """Run this make to the end, and be sure of the layout; return how many files it made."""
     done = 0
     seed = work.plan.recipe.layout_seed
@@ -250,13 +250,13 @@ def _make(work: Work, make: Sequence[str], progress: Progress, expected: int | N
     return done
 
 
-def _delegated(work: Work) -> Records:
+def _delegated(work: BuildWork) -> Records:
     """Return what made the objects, after it was checked; nothing if ccd had no part in it."""
     delegation = work.plan.delegation
     return ccd.check(work.objects, delegation.plan, strict=delegation.strict) if delegation else Records()
 
 
-def _keep(work: Work, notes: tuple[str, ...], steps: int, started: float) -> None:
+def _keep(work: BuildWork, notes: tuple[str, ...], steps: int, started: float) -> None:
     """Store the image; the remaining files make the next make link again."""
     made, ordered = _delegated(work), lkd.notes(work.objects)
     for note in ordered:
@@ -267,7 +267,7 @@ def _keep(work: Work, notes: tuple[str, ...], steps: int, started: float) -> Non
     (work.objects / LINKED).unlink(missing_ok=True)
 
 
-def _unused(work: Work, made: Records) -> tuple[str, ...]:
+def _unused(work: BuildWork, made: Records) -> tuple[str, ...]:
     """Return a note on the rules of a delegation that had no file in this configuration."""
     if work.plan.delegation is None:
         return ()
@@ -275,7 +275,7 @@ def _unused(work: Work, made: Records) -> tuple[str, ...]:
     return (f"{', '.join(unused)} of the delegation plan had no file in this configuration",) if unused else ()
 
 
-def _record(work: Work, notes: tuple[str, ...], steps: int, seconds: float) -> ImageRecord:
+def _record(work: BuildWork, notes: tuple[str, ...], steps: int, seconds: float) -> ImageRecord:
     plan = work.plan
     return ImageRecord(
         key=plan.key,

@@ -50,7 +50,7 @@ class PathUnfit(UserError):
     hint = "name another state directory with --state DIR or KDYNO_STATE"
 
 
-class NameTaken(UserError):
+class BuildNameTaken(UserError):
     message = "the source tree holds {name} at its top, a name which kdyno needs for a file of its own"
     hint = "rename it in the source: no kernel has one"
 
@@ -75,12 +75,13 @@ def prepare(tree: Path, key: str, state: State) -> Path:
     """Make the build directory afresh and return the object directory in it.
 
     Files of an earlier build (after kill -9) are removed first: a half-written object with a new time stamp would be
-    taken for finished, and a wrong object is silent corruption. ccache makes up for the lost time. Raise NameTaken.
+    taken for finished, and a wrong object is silent corruption. ccache makes up for the lost time. Raise
+    BuildNameTaken.
     """
     entries = sorted(tree.iterdir())
     for entry in entries:
         if entry.name in OWN:
-            raise NameTaken(name=entry.name)
+            raise BuildNameTaken(name=entry.name)
     build = directory(key, state)
     remove_tree(build)
     objects = build / OBJECTS

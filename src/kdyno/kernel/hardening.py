@@ -14,7 +14,7 @@ from typing import Literal
 
 from kdyno.base.frozen import Frozen
 from kdyno.kernel.kconfig_check import is_met, read_config
-from kdyno.kernel.kconfig_tree import Entry, read_tree
+from kdyno.kernel.kconfig_tree import KconfigEntry, read_tree
 from kdyno.kernel.knobs.base import KconfigRequest
 
 Place = Literal["on", "left", "more"]
@@ -36,7 +36,7 @@ ELSEWHERE = re.compile(
 """Protecting options of other menus, or of a kernel without hardening.config as well."""
 
 
-class Row(Frozen):
+class HardeningRow(Frozen):
     """A line of hardening.txt."""
 
     dyno: Place
@@ -60,7 +60,7 @@ class Protection(Frozen):
 
 
 @cache
-def table() -> dict[str, Row]:
+def table() -> dict[str, HardeningRow]:
     """Return the rows of hardening.txt in their order, by the option's name of today."""
     text = files("kdyno").joinpath("data", "hardening.txt").read_text(encoding="utf-8")
     lines = [line.split(maxsplit=3) for line in text.splitlines() if line and not line.startswith("#")]
@@ -68,7 +68,7 @@ def table() -> dict[str, Row]:
     for _, name, option, *_ in (words for words in lines if words[0] == "was"):
         older.setdefault(option, []).append(name)
     return {
-        option: Row(
+        option: HardeningRow(
             dyno=place,
             option=option,
             names=(option, *older.get(option, ())),
@@ -99,11 +99,11 @@ def protections(config: Mapping[str, str]) -> tuple[Protection, ...]:
     return (*listed, *unlisted)
 
 
-def _name_in(row: Row, config: Mapping[str, str]) -> str:
+def _name_in(row: HardeningRow, config: Mapping[str, str]) -> str:
     return next((name for name in row.names if name in config), row.option)
 
 
-def _state(row: Row, config: Mapping[str, str]) -> State:
+def _state(row: HardeningRow, config: Mapping[str, str]) -> State:
     values = [config[name] for name in row.names if name in config]
     if values:
         return "on" if "y" in values else "off"
@@ -165,6 +165,6 @@ def candidates(tree: Path) -> set[str]:
     return {symbol for symbol in asked | recommended if not symbol.endswith("_NONE")}
 
 
-def _protects(entry: Entry) -> bool:
+def _protects(entry: KconfigEntry) -> bool:
     in_menu = MENUS & set(entry.depends) or entry.place.startswith(f"{HARDENING_MENU}:")
     return bool(in_menu or ELSEWHERE.fullmatch(entry.symbol))

@@ -10,7 +10,7 @@ from pathlib import Path
 from kdyno.base.errors import Unbuildable
 from kdyno.base.frozen import Frozen
 from kdyno.kernel.kconfig_expr import parse
-from kdyno.kernel.kconfig_tree import Entry, KconfigTree, read_tree
+from kdyno.kernel.kconfig_tree import KconfigEntry, KconfigTree, read_tree
 from kdyno.kernel.knobs.base import KconfigRequest
 from kdyno.kernel.knobs.kconfig import SET, UNSET, refuse_commands
 
@@ -138,7 +138,7 @@ def _behind(reason: str, config: Mapping[str, str], kconfig: KconfigTree) -> str
     return f" for want of {', '.join(lacking)}" if lacking else ""
 
 
-def _other_reason(request: KconfigRequest, entry: Entry, config: Mapping[str, str], kconfig: KconfigTree) -> str:
+def _other_reason(request: KconfigRequest, entry: KconfigEntry, config: Mapping[str, str], kconfig: KconfigTree) -> str:
     if entry.choice:
         if request.value == "n":
             return f"one of its choice must be set: {', '.join(_members(entry.choice, kconfig)[:8])}"
@@ -171,7 +171,7 @@ def selectors(symbol: str, config: Mapping[str, str], kconfig: KconfigTree) -> l
     )
 
 
-def blamed(entry: Entry, config: Mapping[str, str]) -> list[str]:
+def blamed(entry: KconfigEntry, config: Mapping[str, str]) -> list[str]:
     """Return the leaves of an entry's dependencies and prompt that aren't y, without repetition."""
     texts = [text for text in (*entry.depends, *entry.prompts[:1]) if _level(text, config) != 2]
     return list(dict.fromkeys(leaf for text in texts for leaf in parse(text).blame(config, wanted=True)))

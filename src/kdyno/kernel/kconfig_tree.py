@@ -24,7 +24,7 @@ SOURCE = re.compile(r"(r)?(o)?source\s+[\"'](.+)[\"']")
 
 
 @dataclass
-class Entry:
+class KconfigEntry:
     """One `config` entry of a symbol; a symbol may have several."""
 
     symbol: str
@@ -39,7 +39,7 @@ class Entry:
 
 
 @dataclass
-class Block:
+class KconfigBlock:
     """An if, a menu or a choice that is open."""
 
     kind: str
@@ -51,7 +51,7 @@ class Block:
 class KconfigTree:
     """All entries of a source, by symbol, and who selects what under which condition."""
 
-    entries: dict[str, list[Entry]] = field(default_factory=dict)
+    entries: dict[str, list[KconfigEntry]] = field(default_factory=dict)
     selects: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     left: int = MOST_BYTES
     """Bytes that may still be read."""
@@ -69,7 +69,9 @@ def read_tree(tree: Path, srcarch: str = "x86") -> KconfigTree:
     return kconfig
 
 
-def _read_file(tree: Path, name: str, srcarch: str, around: list[Block], kconfig: KconfigTree, depth: int = 0) -> None:
+def _read_file(
+    tree: Path, name: str, srcarch: str, around: list[KconfigBlock], kconfig: KconfigTree, depth: int = 0
+) -> None:
     path = tree / name
     is_inside = not os.path.relpath(path, tree).startswith("..")
     if depth > MOST_DEPTH or kconfig.left <= 0:
@@ -84,22 +86,24 @@ def _read_file(tree: Path, name: str, srcarch: str, around: list[Block], kconfig
         return
     kconfig.left -= len(content) + 1
     blocks = list(around)
-    entry: Entry | None = None
+    entry: KconfigEntry | None = None
     for number, line in statements(content.decode(errors="replace")):
         word, _, rest = line.partition(" ")
         rest = rest.strip()
         if word in ("config", "menuconfig"):
             choice = next((block.place for block in reversed(blocks) if block.kind == "choice"), "")
-            entry = Entry(rest, f"{name}:{number}", [d for block in blocks for d in block.depends], choice=choice)
+            entry = KconfigEntry(
+                rest, f"{name}:{number}", [d for block in blocks for d in block.depends], choice=choice
+            )
             kconfig.entries.setdefault(rest, []).append(entry)
         elif word in ("if", "menu", "choice"):
             entry = None
-            blocks.append(Block(word, [rest] if word == "if" else [], f"{name}:{number}"))
+            blocks.append(KconfigBlock(word, [rest] if word == "if" else [], f"{name}:{number}"))
         elif word in ("endif", "endmenu", "endchoice"):
             entry = None
             del blocks[-1:]
         elif word == "comment":
-            entry = Entry("", name)
+            entry = KconfigEntry("", name)
         elif match := SOURCE.match(line):
             entry = None
             target = match[3].replace("$(SRCARCH)", srcarch)
@@ -110,7 +114,7 @@ def _read_file(tree: Path, name: str, srcarch: str, around: list[Block], kconfig
             _attribute(line, entry, blocks[-1] if blocks else None, kconfig)
 
 
-def _attribute(line: str, entry: Entry | None, block: Block | None, kconfig: KconfigTree) -> None:
+def _attribute(line: str, entry: KconfigEntry | None, block: KconfigBlock | None, kconfig: KconfigTree) -> None:
     if match := re.match(r"(?:depends on|visible if)\s+(.*)", line):
         if entry is not None:
             entry.depends.append(match[1])

@@ -47,7 +47,7 @@ class CcacheFailed(InfrastructureError):
 
 
 @dataclass(frozen=True)
-class Work:
+class BuildWork:
     """A build under way."""
 
     plan: BuildPlan
@@ -153,7 +153,7 @@ class Work:
 @contextmanager
 def build_workspace(
     plan: BuildPlan, state: State, say: Say = lambda _: None, heard: Say = lambda _: None
-) -> Iterator[Work]:
+) -> Iterator[BuildWork]:
     """A fresh object directory, gone at the end; the log stays if the build failed, and only then."""
     log = build_directory.log_file(plan.objects_key, state)
     try:
@@ -164,9 +164,9 @@ def build_workspace(
             if cache and (why := ccache.why_not(plan.toolchain.command, objects.parent)):
                 say(ccache.LEFT_OUT.format(why=why))
                 cache = {}
-            yield Work(plan, state, objects, log, written, cache, say, heard)
+            yield BuildWork(plan, state, objects, log, written, cache, say, heard)
         log.unlink()
-    except (KeyboardInterrupt, DiskFull, build_directory.NameTaken):
+    except (KeyboardInterrupt, DiskFull, build_directory.BuildNameTaken):
         log.unlink(missing_ok=True)
         raise
     finally:

@@ -19,7 +19,7 @@ from kdyno.base.frozen import Frozen, digest
 from kdyno.base.state import State
 from kdyno.base.text import clean
 from kdyno.kernel.patch_names import stray, why_not_binary
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from kdyno.kernel.source_trees import LinkLeadsOut, Say, copy_by_links, made_once, require_plain
 
 SHOWN_LINES = 12
@@ -95,7 +95,7 @@ def patched_tree(identity: str, patches: Sequence[str], state: State) -> Path:
     return state.sources / f"patched-{digest([identity, *patches])[:32]}"
 
 
-def patched(source: Source, patches: Sequence[Patch], state: State, say: Say) -> Patched:
+def patched(source: KernelSource, patches: Sequence[Patch], state: State, say: Say) -> Patched:
     """Return the tree of `source` with the patches in it; made at the first call, kept for the next ones."""
     if not patches:
         return Patched(tree=source.tree)

@@ -13,11 +13,11 @@ from kdyno.kernel.delegation.resolved import Delegation
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.kconfig_check import read_config, refuse_unknown
-from kdyno.kernel.knobs import Context, Host, KconfigRequest
+from kdyno.kernel.knobs import Host, KconfigRequest, KnobContext
 from kdyno.kernel.knobs.base import Trained, no_boots
 from kdyno.kernel.knobs.delegation import delegated
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from kdyno.kernel.source_trees import Say
 from kdyno.kernel.toolchain import Toolchain
 
@@ -103,7 +103,7 @@ def check_early(recipes: Iterable[Recipe], config: str, state: State) -> None:
 
 def plan_build(
     recipe: Recipe,
-    source: Source,
+    source: KernelSource,
     base: str,
     state: State,
     say: Say = lambda _: None,
@@ -117,7 +117,9 @@ def plan_build(
     the host that will boot the image; `trained` plans what an input is made of.
     """
     compiler = toolchain.find(recipe.toolchain, state)
-    context = Context(source=source, toolchain=compiler, cpu=cpu, state=state, trained=trained, patches=recipe.patches)
+    context = KnobContext(
+        source=source, toolchain=compiler, cpu=cpu, state=state, trained=trained, patches=recipe.patches
+    )
     contribution = knobs.combined([knobs.Contribution(asks=OWN_ASKS), knobs.contributions(recipe, context)])
     contribution, delegation = delegated(contribution, context)
     asks = knobs.decided(contribution)

@@ -51,7 +51,7 @@ class RevisionMissing(UserError):
     hint = "name a tag, a branch or a commit of that local repository, after the #"
 
 
-class Source(Frozen):
+class KernelSource(Frozen):
     """A kernel tree on disk and what it is."""
 
     identity: SourceIdentity
@@ -59,7 +59,7 @@ class Source(Frozen):
     """In the state directory, where nothing writes to it; not the user's own."""
 
 
-def fetch(spec: str, state: State, say: Say) -> Source:
+def fetch(spec: str, state: State, say: Say) -> KernelSource:
     """Bring the source into the state directory, unless it is there; the user's own files are only read.
 
     Raise PathUnfit where no source could be built, before that takes time.
@@ -108,9 +108,11 @@ def _kind(spec: str) -> tuple[str, str]:
     raise SourceMissing(where=spec)
 
 
-def _source(spec: str, identity: str, origin: str, tree: Path) -> Source:
+def _source(spec: str, identity: str, origin: str, tree: Path) -> KernelSource:
     version = kernel_version(tree, spec)
-    return Source(identity=SourceIdentity(spec=spec, identity=identity, version=version, origin=origin), tree=tree)
+    return KernelSource(
+        identity=SourceIdentity(spec=spec, identity=identity, version=version, origin=origin), tree=tree
+    )
 
 
 def _made(spec: str, identity: str, fill: Callable[[Path], None], state: State, say: Say) -> Path:
@@ -123,7 +125,7 @@ def _packed(package: str) -> list[Path]:
     return [USR_SRC / f"{package}{suffix}" for suffix in PACKED]
 
 
-def _debian(spec: str, package: str, state: State, say: Say) -> Source:
+def _debian(spec: str, package: str, state: State, say: Say) -> KernelSource:
     if not PACKAGE.fullmatch(package):
         raise UnknownSource(spec=spec)
     path = next((path for path in _packed(package) if path.is_file()), None)
@@ -137,14 +139,14 @@ def _debian(spec: str, package: str, state: State, say: Say) -> Source:
     return _from_tarball(spec, path, origin or path.name, state, say)
 
 
-def _tarball(spec: str, where: str, state: State, say: Say) -> Source:
+def _tarball(spec: str, where: str, state: State, say: Say) -> KernelSource:
     path = Path(where).absolute()
     if not path.is_file():
         raise SourceMissing(where=path)
     return _from_tarball(spec, path, path.name, state, say)
 
 
-def _from_tarball(spec: str, path: Path, origin: str, state: State, say: Say) -> Source:
+def _from_tarball(spec: str, path: Path, origin: str, state: State, say: Say) -> KernelSource:
     identity = f"tarball:{file_digest(path, state)}"
 
     def fill(partial: Path) -> None:
@@ -153,7 +155,7 @@ def _from_tarball(spec: str, path: Path, origin: str, state: State, say: Say) ->
     return _source(spec, identity, origin, _made(spec, identity, fill, state, say))
 
 
-def _git(spec: str, where: str, state: State, say: Say) -> Source:
+def _git(spec: str, where: str, state: State, say: Say) -> KernelSource:
     repository, commit = _commit_of(where)
     described = git.attempt(repository, "describe", "--always", "--tags", commit).stdout.strip()
 
@@ -176,7 +178,7 @@ def _commit_of(where: str) -> tuple[Path, str]:
     return repository, asked.stdout.strip()
 
 
-def _directory(spec: str, where: str, state: State, say: Say) -> Source:
+def _directory(spec: str, where: str, state: State, say: Say) -> KernelSource:
     path = Path(where).absolute()
     if not path.is_dir():
         raise SourceMissing(where=path)
@@ -203,7 +205,7 @@ def _work_tree(path: Path) -> tuple[str, str]:
     return described, format_count(listed.count("\n"), "file") if listed else ""
 
 
-FETCHERS: dict[str, Callable[[str, str, State, Say], Source]] = {
+FETCHERS: dict[str, Callable[[str, str, State, Say], KernelSource]] = {
     "debian": _debian,
     "dir": _directory,
     "git": _git,

@@ -16,7 +16,7 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.profile.balance import balanced_edges
-from kdyno.profile.coverage import NothingRan, profgen
+from kdyno.profile.coverage import ProfileNothingRan, profgen
 from kdyno.profile.export_llvm import unsymbolized
 from kdyno.profile.functions import plain_name
 from kdyno.profile.sources import files_of
@@ -28,7 +28,7 @@ HEADER = re.compile(r"^([^\s:][^:\n]*):\d+:\d+$")
 def sample_profile(records: Sequence[Path], image: Image, settings: ProfileSettings) -> bytes:  # noqa: ARG001
     """In text form; every benchmark has the same weight.
 
-    Raises OtherVmlinux, NoLineTables, NothingRan and ProfgenFailed.
+    Raises OtherVmlinux, NoLineTables, ProfileNothingRan and ProfgenFailed.
     """
     read = [read_pmu_record(path) for path in records]
     for record, path in zip(read, records, strict=True):
@@ -36,7 +36,7 @@ def sample_profile(records: Sequence[Path], image: Image, settings: ProfileSetti
     require_line_tables(image.vmlinux)
     edges = balanced_edges(read)
     if not edges.ranges:
-        raise NothingRan(record=records[0])
+        raise ProfileNothingRan(record=records[0])
     with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
         source, text = Path(scratch, "edges"), Path(scratch, "profile.txt")
         source.write_text(unsymbolized(edges), encoding="utf-8")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.profile.block_map import BlockMap
+from kdyno.profile.block_map import BasicBlockMap
 from kdyno.profile.edges import EdgeProfile
 
 LONGEST_PADDING = 64
@@ -36,7 +36,7 @@ class FunctionCounts:
     """Places of two blocks in `ids`, and how often control went from the first to the second; sorted."""
 
 
-def count_blocks(block_map: BlockMap, profile: EdgeProfile) -> Iterator[FunctionCounts]:
+def count_blocks(block_map: BasicBlockMap, profile: EdgeProfile) -> Iterator[FunctionCounts]:
     """The functions that ran, by address of their entry."""
     blocks = block_map.blocks
     counts = _executions(blocks, profile)

@@ -56,7 +56,7 @@ class BlockMapDamaged(UserError):
 
 
 @dataclass(frozen=True, eq=False)
-class BlockMap:
+class BasicBlockMap:
     """All blocks; `functions` are their entries."""
 
     functions: NDArray[Any]
@@ -65,7 +65,7 @@ class BlockMap:
     """Of dtype BLOCK, by address; of blocks that start together the empty ones first."""
 
 
-def read_block_map(vmlinux: Path) -> BlockMap:
+def read_block_map(vmlinux: Path) -> BasicBlockMap:
     """Raises NoBlockMap, OtherBlockMapVersion, BlockMapDamaged, LlvmToolMissing and ToolFailed."""
     tool = find_tool("llvm-readobj")
     words: list[str | Path] = [tool, "--bb-addr-map", vmlinux]
@@ -82,7 +82,7 @@ def read_block_map(vmlinux: Path) -> BlockMap:
     return blocks
 
 
-def parse(listing: str) -> BlockMap:
+def parse(listing: str) -> BasicBlockMap:
     """What `llvm-readobj --bb-addr-map` prints. Pure."""
     functions: list[int] = []
     blocks: list[tuple[int, int, int, int, bool]] = []
@@ -97,7 +97,7 @@ def parse(listing: str) -> BlockMap:
             place = base + int(offset, 16)
             blocks.append((place, int(size, 16), int(number) % (1 << 32), len(functions) - 1, falls == "Yes"))
     rows = np.array(blocks, BLOCK)
-    return BlockMap(np.array(functions, np.uint64), rows[np.lexsort((rows["size"], rows["start"]))])
+    return BasicBlockMap(np.array(functions, np.uint64), rows[np.lexsort((rows["size"], rows["start"]))])
 
 
 class Names:

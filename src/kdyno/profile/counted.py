@@ -14,7 +14,7 @@ from kdyno.measure.guest.counters import BEFORE, read_snapshots
 from kdyno.measure.guest.symbols import LINE
 from kdyno.profile.instrumented import clang_counts, is_used, objects_of
 from kdyno.profile.ir_profile import CountedFunction
-from kdyno.profile.objects import Counted
+from kdyno.profile.objects import CountedObjects
 from kdyno.profile.sources import NOWHERE, read_sources
 
 Flags = NDArray[np.bool_]
@@ -26,7 +26,7 @@ ABOVE = "../"
 """Begins a source's path in the kernel's tree, as commands have it: the object directory lies right in that."""
 
 
-def counted_by_gcc(snapshots: Sequence[Path]) -> Counted:
+def counted_by_gcc(snapshots: Sequence[Path]) -> CountedObjects:
     """By object. A counter never goes back: whose file stays the same counted nothing. What was used isn't looked for,
     as the records of a build have it. Raises CountersUnsound.
     """
@@ -34,7 +34,7 @@ def counted_by_gcc(snapshots: Sequence[Path]) -> Counted:
     everywhere, anywhere = set.intersection(*map(set, boots)), set[str]().union(*boots)
     moved = {name for name in everywhere if any(boot[name][BEFORE - 1] != boot[name][-1] for boot in boots)}
     objects = objects_of(everywhere)
-    return Counted(
+    return CountedObjects(
         used=frozenset(),
         moved=frozenset(objects[name] for name in moved),
         all=frozenset(objects[name] for name in everywhere),
@@ -42,7 +42,7 @@ def counted_by_gcc(snapshots: Sequence[Path]) -> Counted:
     )
 
 
-def counted_by_clang(snapshots: Sequence[Path], image: Image) -> Counted:
+def counted_by_clang(snapshots: Sequence[Path], image: Image) -> CountedObjects:
     """By source file: a static function's is in its name, that of another is in the debug information of the kernel
     that counted. Raises CountersUnsound, NoLineTables, and what reading the vmlinux raises.
     """
@@ -60,7 +60,7 @@ def files_of_globals(vmlinux: Path) -> dict[str, str]:
     return {name: file for name, file in zip(addresses, files, strict=True) if file != NOWHERE}
 
 
-def placed(functions: Sequence[CountedFunction], files: Mapping[str, str], moved: Flags, used: Flags) -> Counted:
+def placed(functions: Sequence[CountedFunction], files: Mapping[str, str], moved: Flags, used: Flags) -> CountedObjects:
     """What counters say by source file, from flags for the counters of all functions, one after the other. Pure.
 
     `files` are those of functions that aren't static.
@@ -83,7 +83,7 @@ def placed(functions: Sequence[CountedFunction], files: Mapping[str, str], moved
             with_moved.add(file)
         if used[own].any():
             with_used.add(file)
-    return Counted(
+    return CountedObjects(
         used=frozenset(with_used),
         moved=frozenset(with_moved),
         all=frozenset(with_counters),

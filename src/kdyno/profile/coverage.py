@@ -26,7 +26,7 @@ FUNCTION = re.compile(r"^([^\s:][^:\n]*):\d+:\d+$", re.M)
 """The first line of a function in a text profile; lines of what is inside it are indented."""
 
 
-class NothingRan(UserError):
+class ProfileNothingRan(UserError):
     message = "{record} has no kernel code in these regions and contexts"
     hint = "`kdyno profile show` lists what ran in each region"
 
@@ -69,7 +69,7 @@ def cover(
     edges = edge_profile(record, regions, contexts)
     rows = flat(record, regions, contexts=contexts)
     if not edges.ranges or not rows:
-        raise NothingRan(record=path)
+        raise ProfileNothingRan(record=path)
     with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
         source, text, binary = (Path(scratch) / name for name in ("edges", "profile.txt", "profile"))
         source.write_text(unsymbolized(edges), encoding="utf-8")

@@ -27,7 +27,7 @@ class Damaged(Exception):
 
 
 @dataclass(frozen=True)
-class Section:
+class MappedSection:
     address: int
     size: int
     content: bytes
@@ -46,7 +46,7 @@ class _Head(NamedTuple):
     link: int
 
 
-class Elf:
+class MappedElf:
     """The sections of an ELF file. Raises Damaged."""
 
     def __init__(self, data: bytes) -> None:
@@ -68,12 +68,12 @@ class Elf:
             label, _, _ = labels[head.name : head.name + LONGEST_LABEL].partition(b"\0")
             self._named.setdefault(label, []).append(head)
 
-    def section(self, name: str) -> Section | None:
+    def section(self, name: str) -> MappedSection | None:
         """The section of this name; None if there is none. Raises Damaged if there are several."""
         heads = self._named.get(name.encode(), [])
         if len(heads) > 1:
             raise Damaged(f"it has {len(heads)} sections {name}")
-        return Section(heads[0].address, heads[0].size, self._content(heads[0])) if heads else None
+        return MappedSection(heads[0].address, heads[0].size, self._content(heads[0])) if heads else None
 
     def at(self, address: int, size: int) -> bytes:
         """The bytes at an address; empty if no section has all of them."""

@@ -102,7 +102,7 @@ class GcovFile:
     """For messages."""
 
 
-class Budget:
+class CounterAllowance:
     """What may still be kept of the counters of many files."""
 
     def __init__(self, most: int = MOST_IN_ALL) -> None:

@@ -24,7 +24,7 @@ from kdyno.kernel.recipe import ProfileSettings
 from kdyno.measure.guest.counters import BEFORE, Snapshots, read_snapshots
 from kdyno.profile import counters
 from kdyno.profile.counters import Counts, NothingCounted
-from kdyno.profile.gcda import Budget, GcovFile, read_gcda, written
+from kdyno.profile.gcda import CounterAllowance, GcovFile, read_gcda, written
 from kdyno.profile.gcda_sums import (
     added,
     counts_of,
@@ -127,7 +127,7 @@ def is_used(boot: Counts) -> NDArray[np.bool_]:
 def _gcov_snapshots(snapshots: Snapshots) -> dict[str, list[GcovFile]]:
     """By name the file in each snapshot; one that didn't change is read once."""
     files: dict[str, list[GcovFile]] = {}
-    kernel, boot = Budget(), Budget(MOST_OF_A_BOOT)
+    kernel, boot = CounterAllowance(), CounterAllowance(MOST_OF_A_BOOT)
     for name, contents in snapshots.items.items():
         history: list[GcovFile] = []
         for before, content in zip((None, *contents), contents, strict=False):

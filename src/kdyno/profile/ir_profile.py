@@ -23,7 +23,7 @@ import numpy as np
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.profile.counters import Counts
-from kdyno.profile.elf_sections import MOST_BYTES, Damaged, Elf, Section
+from kdyno.profile.elf_sections import MOST_BYTES, Damaged, MappedElf, MappedSection
 
 DATA, NAMES, COUNTERS = "__llvm_prf_data", "__llvm_prf_names", "__llvm_prf_cnts"
 RECORD = np.dtype(
@@ -85,13 +85,13 @@ class CountedFunction:
 def counted_functions(path: Path) -> tuple[CountedFunction, ...]:
     """The instrumented functions of a vmlinux, in the order of their records. Raises NotInstrumented, OtherLayout."""
     with _told_of(path):
-        return _functions(Elf(read_whole(path, MOST_BYTES)), path)
+        return _functions(MappedElf(read_whole(path, MOST_BYTES)), path)
 
 
 def counters_range(path: Path) -> range:
     """The addresses that a snapshot has to have. Raises NotInstrumented, OtherLayout."""
     with _told_of(path):
-        section = _section(Elf(read_whole(path, MOST_BYTES)), COUNTERS, path)
+        section = _section(MappedElf(read_whole(path, MOST_BYTES)), COUNTERS, path)
     return range(section.address, section.address + section.size)
 
 
@@ -141,7 +141,7 @@ def _told_of(path: Path) -> Iterator[None]:
         raise OtherLayout(path=path, why=why) from None
 
 
-def _functions(elf: Elf, path: Path) -> tuple[CountedFunction, ...]:
+def _functions(elf: MappedElf, path: Path) -> tuple[CountedFunction, ...]:
     data, names, counters = (_section(elf, name, path) for name in (DATA, NAMES, COUNTERS))
     _require_version(elf)
     if len(data.content) % RECORD.itemsize:
@@ -170,14 +170,14 @@ def name_reference(name: str) -> int:
     return int.from_bytes(digest[:8], "little")
 
 
-def _section(elf: Elf, name: str, path: Path) -> Section:
+def _section(elf: MappedElf, name: str, path: Path) -> MappedSection:
     section = elf.section(name)
     if section is None:
         raise NotInstrumented(path=path, section=name)
     return section
 
 
-def _require_version(elf: Elf) -> None:
+def _require_version(elf: MappedElf) -> None:
     """Raise Damaged unless the variable that says so says this layout; only -fprofile-generate makes it."""
     address = elf.symbol(VERSION_SYMBOL)
     content = elf.at(address, 8) if address is not None else b""

@@ -10,7 +10,7 @@ import numpy as np
 
 from kdyno.base.errors import UserError
 from kdyno.measure.guest.pmu_limits import LONGEST_NAME, MOST, limit_name
-from kdyno.measure.guest.pmu_parts import Array, Context, Function, Region, StackNode
+from kdyno.measure.guest.pmu_parts import Array, ContextCounts, Function, Region, StackNode
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.measure.guest.pmu_values import Counts
 from kdyno.measure.guest.pmu_write import encode_body
@@ -117,7 +117,7 @@ def _moved(region: Region, functions: Sequence[Function], index_of: Mapping[Func
     """The region with the indices that its functions have in the merged record."""
     new = [index_of[function] for function in functions]
     contexts = [
-        Context(part.blocks, part.branches, {new[index]: counts for index, counts in part.functions.items()})
+        ContextCounts(part.blocks, part.branches, {new[index]: counts for index, counts in part.functions.items()})
         for part in region.contexts
     ]
     nodes = tuple(StackNode(node.parent, new[node.function], node.kind, node.instructions) for node in region.stacks)
@@ -140,14 +140,14 @@ def _unmeasured(records: Sequence[Read]) -> Array | None:
     return summed(np.concatenate(known), BLOCK_KEYS) if len(known) == len(parts) else None
 
 
-def _added(contexts: Sequence[Context]) -> Context:
+def _added(contexts: Sequence[ContextCounts]) -> ContextCounts:
     functions: dict[int, Counts] = {}
     for part in contexts:
         for index, counts in part.functions.items():
             functions[index] = functions[index] + counts if index in functions else counts
     blocks = np.concatenate([part.blocks for part in contexts])
     branches = np.concatenate([part.branches for part in contexts])
-    return Context(
+    return ContextCounts(
         blocks=summed(blocks, BLOCK_KEYS),
         branches=summed(branches, ("source", "target", "kind")),
         functions=dict(sorted(functions.items())),

@@ -51,7 +51,7 @@ OF_REASONS: dict[str, Fate] = {"assembly code": "assembly", "not code of the run
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedObjects:
     """What training knew of objects (gcc) or source files (clang) with counters; each has at least one state."""
 
     used: frozenset[str]
@@ -69,12 +69,12 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingRecord:
     """What is on record of the boots that a profile was made of, and of the kernel that was booted."""
 
     compiled: frozenset[str] | None
     """Its objects; None if its image is gone."""
-    counted: Counted | None
+    counted: CountedObjects | None
     """None if a boot or what it counted is gone."""
 
 
@@ -117,7 +117,7 @@ def profile_objects(
     records: Sequence[ObjectRecord],
     *,
     trained_on: str | None,
-    training: Training,
+    training: TrainingRecord,
     sections: Sequence[GroupedSection] | None,
 ) -> ProfileObjects:
     """All of it; `family` is that of the compilers that read the profile."""
@@ -142,7 +142,7 @@ def name_of(record: ObjectRecord) -> str:
     return record.object.removeprefix("./")
 
 
-def fate_of(record: ObjectRecord, use: Use, family: Family, training: Training) -> Fate:
+def fate_of(record: ObjectRecord, use: Use, family: Family, training: TrainingRecord) -> Fate:
     """What became of one object. clang gets one profile for all, so that counters alone say what it is about."""
     if reason := OF_REASONS.get(record.reason):
         return reason
@@ -158,7 +158,7 @@ def fate_of(record: ObjectRecord, use: Use, family: Family, training: Training) 
     return _without(record.source, name_of(record), training) if is_about_it else "unknown"
 
 
-def _without(counted_as: str, name: str, training: Training) -> Fate:
+def _without(counted_as: str, name: str, training: TrainingRecord) -> Fate:
     """What the counters say of an object; with gcc it is known to have none that were used."""
     counted, compiled = training.counted, training.compiled
     if counted is None:

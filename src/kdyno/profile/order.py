@@ -16,7 +16,7 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
 from kdyno.measure.cycles.family import load_family
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
-from kdyno.profile.order_job import PAGE, Answer, Search, job, read_answer
+from kdyno.profile.order_job import PAGE, Answer, OrderSearch, job, read_answer
 from kdyno.profile.order_start import start_order
 from kdyno.profile.order_units import ALIGN, Text, text_of_vmlinux
 from kdyno.profile.vmlinux import require_same
@@ -61,7 +61,7 @@ def order_for(paths: Sequence[Path], vmlinux: Path, settings: ProfileSettings) -
     if not start:
         raise NothingToOrder(record=paths[0])
     families = [load_family(name) for name in settings.families]
-    search = Search(MOVES, SEED, settings.guard)
+    search = OrderSearch(MOVES, SEED, settings.guard)
     answer = _searched(job(records, text, families, [start], search))
     predicted = [
         f"{family.name} {_gain(before, now):+.1f} %"

@@ -28,7 +28,7 @@ are still waiting. See docs/layout.md for how near that is."""
 
 
 @dataclass(frozen=True)
-class Search:
+class OrderSearch:
     moves: int
     seed: int
     guard: float | None
@@ -39,7 +39,7 @@ def job(
     text: Text,
     families: Sequence[Family],
     orders: Sequence[Sequence[int]],
-    search: Search,
+    search: OrderSearch,
 ) -> bytes:
     """The job. `orders`: lists of indices of units; the search starts from the first."""
     traces: list[dict[str, Any]] = []

@@ -40,14 +40,14 @@ addresses stay (they are aligned to a page or more)."""
 
 
 class Text(NamedTuple):
-    units: list[Unit]
+    units: list[OrderUnit]
     """By address, none overlapping."""
     base: int
     """Where the first unit lies that can be moved, or lies among those."""
 
 
 @dataclass(frozen=True)
-class Unit:
+class OrderUnit:
     name: str
     """Of the function, as an order has it."""
     start: int
@@ -85,7 +85,7 @@ def text_of(listing: str, sources: Sources) -> Text:
     return Text(units, base)
 
 
-def _kind(unit: Unit, file: str, behind: int, *, in_head: bool) -> Kind:
+def _kind(unit: OrderUnit, file: str, behind: int, *, in_head: bool) -> Kind:
     if in_head:
         return "fixed"
     if unit.start >= behind:
@@ -93,9 +93,9 @@ def _kind(unit: Unit, file: str, behind: int, *, in_head: bool) -> Kind:
     return "staying" if file == NOWHERE or file.endswith(".S") else "movable"
 
 
-def _with_padding(symbols: Sequence[Symbol]) -> list[Unit]:
+def _with_padding(symbols: Sequence[Symbol]) -> list[OrderUnit]:
     """A unit for each function, which begins with its padding; of several names for one address, a global one."""
-    units: list[Unit] = []
+    units: list[OrderUnit] = []
     padded: dict[str, int] = {}
     for _, aliases in groupby(symbols, key=attrgetter("address")):
         those = list(aliases)
@@ -110,25 +110,25 @@ def _with_padding(symbols: Sequence[Symbol]) -> list[Unit]:
         if units and start < units[-1].end:
             start = best.address
         end = best.address + max(symbol.size for symbol in functions)
-        units.append(Unit(best.name, start, end, 1 if PART.search(best.name) else ALIGN, "movable"))
+        units.append(OrderUnit(best.name, start, end, 1 if PART.search(best.name) else ALIGN, "movable"))
     return units
 
 
-def _with_nameless(units: Sequence[Unit]) -> list[Unit]:
+def _with_nameless(units: Sequence[OrderUnit]) -> list[OrderUnit]:
     """Code between functions that no symbol names, as of weak functions that others override, as units that stay."""
-    filled: list[Unit] = []
+    filled: list[OrderUnit] = []
     for unit in units:
         if filled and filled[-1].kind != "fixed" and unit.kind in ("movable", "staying"):
             end = -(-filled[-1].end // unit.align) * unit.align
             if end < unit.start:
-                filled.append(Unit("", end, unit.start, 1, "staying"))
+                filled.append(OrderUnit("", end, unit.start, 1, "staying"))
         filled.append(unit)
     return filled
 
 
-def _joined(units: Sequence[Unit]) -> list[Unit]:
+def _joined(units: Sequence[OrderUnit]) -> list[OrderUnit]:
     """Assembly code that lies together as one unit: it is one section, or as good as that."""
-    joined: list[Unit] = []
+    joined: list[OrderUnit] = []
     for unit in units:
         if joined and unit.kind == joined[-1].kind == "staying":
             joined[-1] = replace(joined[-1], end=unit.end)

@@ -17,16 +17,16 @@ from pydantic import Field, ValidationError
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.frozen import Frozen
 from kdyno.base.mistakes import first_fault
-from kdyno.base.plain_tar import ArchiveDamaged, Limits, Read, files
-from kdyno.profile.gcda import Budget, GcovFile, read_gcda
+from kdyno.base.plain_tar import ArchiveDamaged, Read, TarLimits, files
+from kdyno.profile.gcda import CounterAllowance, GcovFile, read_gcda
 
 FORMAT = 1
 MOST_RUNS = 10_000
 LISTING, DESCRIPTION = "listing.json", "snapshot.json"
 LARGEST_LISTING = 16 << 20
 OBJECT = ".gcda"
-SNAPSHOTS = Limits(files=MOST_RUNS + 1, file_bytes=128 << 20, total_bytes=8 << 30)
-OBJECTS = Limits(files=200_000, file_bytes=64 << 20, total_bytes=4 << 30)
+SNAPSHOTS = TarLimits(files=MOST_RUNS + 1, file_bytes=128 << 20, total_bytes=8 << 30)
+OBJECTS = TarLimits(files=200_000, file_bytes=64 << 20, total_bytes=4 << 30)
 
 BootId = Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 Name = Annotated[str, Field(max_length=4096)]
@@ -147,7 +147,7 @@ def _objects(content: bytes, run: PgodRun, sender: str) -> dict[str, GcovFile]:
     """The counters in a snapshot, which has to be what its run says."""
     name = f"{run.file} of {sender}"
     objects: dict[str, GcovFile] = {}
-    budget = Budget()
+    budget = CounterAllowance()
     size = 0
     try:
         archive = files(gzip.GzipFile(fileobj=BytesIO(content)).read, OBJECTS, name, SentDamaged)

@@ -26,7 +26,7 @@ from kdyno.profile.balance import balanced_edges
 from kdyno.profile.block_counts import FunctionCounts, count_blocks
 from kdyno.profile.block_map import Names, read_block_map, read_names
 from kdyno.profile.block_order import HotBlocks, ordered
-from kdyno.profile.coverage import NothingRan
+from kdyno.profile.coverage import ProfileNothingRan
 from kdyno.profile.edges import EdgeProfile
 from kdyno.profile.sources import NOWHERE, read_sources
 from kdyno.profile.vmlinux import occurrences, require_same
@@ -77,7 +77,7 @@ def clusters(records: Sequence[Path], image: Image, settings: ProfileSettings) -
         require_same(record, path, image.vmlinux)
     edges = balanced_edges(read)
     if not edges.ranges:
-        raise NothingRan(record=", ".join(map(str, records)))
+        raise ProfileNothingRan(record=", ".join(map(str, records)))
     return cluster_file(edges, image.vmlinux, settings.cold).encode()
 
 

@@ -17,7 +17,7 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.state import translate_disk_full
 from kdyno.base.talk import Talk
 from kdyno.base.text import format_count, harmless_json
-from kdyno.profile.gcda import WORD, Budget, GcovFile, written
+from kdyno.profile.gcda import WORD, CounterAllowance, GcovFile, written
 from kdyno.profile.gcda_sums import added, require_counts
 from kdyno.profile.instrumented import gcc_profile
 from kdyno.profile.pgod import Kernel, PgodRun, Sent, read_sent
@@ -42,7 +42,7 @@ class NamesCollide(UserError):
     hint = "pull the boots of one kernel with --boot"
 
 
-class NameTooLong(UserError):
+class PulledNameTooLong(UserError):
     message = "{name}... can't be written: its name is too long for a file below {out}"
     hint = "name a directory with a shorter path with -o; if that is not enough, it is the name of no object"
 
@@ -137,7 +137,7 @@ class Sums:
     def __init__(self) -> None:
         self.runs: list[PulledRun] = []
         self._files: dict[str, GcovFile] = {}
-        self._budget = Budget()
+        self._budget = CounterAllowance()
         self._largest = 0
 
     def add(self, part: Sent) -> None:
@@ -206,7 +206,7 @@ def _write_object(path: Path, content: bytes, name: str, out: Path) -> None:
         raise NamesCollide(name=name) from error
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise NameTooLong(name=name[:100], out=out) from error
+            raise PulledNameTooLong(name=name[:100], out=out) from error
         raise
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdyno.base.errors import UserError
-from kdyno.measure.guest.pmu_parts import BLOCK, BRANCH, CONTEXTS, Context, Region
+from kdyno.measure.guest.pmu_parts import BLOCK, BRANCH, CONTEXTS, ContextCounts, Region
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.measure.guest.pmu_values import Counts
 
@@ -40,14 +40,14 @@ def _is_meant(record: PmuRecord, benchmark: int, named: str) -> bool:
     return named.lstrip("#") == str(benchmark) or name == named or name.startswith(f"{named}.")
 
 
-def added(regions: Sequence[Region], contexts: Sequence[str] = WORK) -> Context:
+def added(regions: Sequence[Region], contexts: Sequence[str] = WORK) -> ContextCounts:
     """One context with the sums of all that were chosen."""
     parts = [region.contexts[CONTEXTS.index(name)] for region in regions for name in contexts]
     functions: dict[int, Counts] = {}
     for part in parts:
         for index, events in part.functions.items():
             functions[index] = functions[index] + events if index in functions else events
-    return Context(
+    return ContextCounts(
         blocks=summed(_joined([part.blocks for part in parts], BLOCK), ("start", "instructions")),
         branches=summed(_joined([part.branches for part in parts], BRANCH), ("source", "target", "kind")),
         functions=dict(sorted(functions.items())),

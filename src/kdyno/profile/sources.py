@@ -24,7 +24,7 @@ NOWHERE = ""
 
 
 @dataclass(frozen=True)
-class Unit:
+class CompilationUnit:
     """A compilation unit; `ranges` are its code, each from its start to before its end."""
 
     file: str
@@ -37,7 +37,7 @@ class Unit:
 class Sources:
     """The source file of each address."""
 
-    def __init__(self, units: Sequence[Unit]) -> None:
+    def __init__(self, units: Sequence[CompilationUnit]) -> None:
         code = sorted((start, end, unit.file, unit.name) for unit in units for start, end in unit.ranges if start < end)
         self._starts = np.array([start for start, *_ in code], np.uint64)
         self._ends = np.array([end for _, end, *_ in code], np.uint64)
@@ -64,7 +64,10 @@ def read_sources(vmlinux: Path) -> Sources:
     """Of a vmlinux with line tables. Raises NotAVmlinux, NoLineTables, and what debuginfo.units raises."""
     require_line_tables(vmlinux)
     return Sources(
-        [Unit(in_tree(unit.name, unit.directory), unit.ranges, unit.name) for unit in debuginfo.units(vmlinux)]
+        [
+            CompilationUnit(in_tree(unit.name, unit.directory), unit.ranges, unit.name)
+            for unit in debuginfo.units(vmlinux)
+        ]
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from kdyno.judge.verdicts.rows import Span
-from kdyno.report.view import Axis, Sides
+from kdyno.report.view import Axis, SideNames
 
 
 def column(axis: Axis, gain: float, width: int) -> int:
@@ -36,7 +36,7 @@ def bar(span: Span | None, axis: Axis, margin: float, width: int) -> str:
     return "".join(cells)
 
 
-def heading(axis: Axis, sides: Sides, width: int) -> str:
+def heading(axis: Axis, sides: SideNames, width: int) -> str:
     """Return the title of a column of bars, which says which side of the line is better."""
     zero = column(axis, 0.0, width)
     before, right = zero, width - zero - 1

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from kdyno.report.coverage_html import page_of, write_page
-from kdyno.report.coverage_page import Key, Shown, listing, render
+from kdyno.report.coverage_page import Key, ShownLine, listing, render
 from kdyno.understand.coverage.diff import CoverageDifference, Difference, FunctionDifference
 from kdyno.understand.coverage.sources import Tree
 
@@ -28,7 +28,7 @@ def write_diff_pages(difference: Difference, tree: Tree, directory: Path) -> int
         text = tree.text(file.path, max(lines))
         if text is None:
             continue
-        shown = {line: Shown(MARKS[one > 0, other > 0], (one, other)) for line, (one, other) in lines.items()}
+        shown = {line: ShownLine(MARKS[one > 0, other > 0], (one, other)) for line, (one, other) in lines.items()}
         pages[file.path] = page_of(file.path)
         facts = _file(difference.report, file.path, of_files[file.path])
         write_page(

@@ -14,9 +14,9 @@ import numpy as np
 
 from kdyno.base.files import NotWritable, write_whole
 from kdyno.base.state import translate_disk_full
-from kdyno.report.coverage_page import Key, Shown, listing, percent, render
+from kdyno.report.coverage_page import Key, ShownLine, listing, percent, render
 from kdyno.understand.coverage.lines import FULLY, NEVER, PARTLY, LineCoverage
-from kdyno.understand.coverage.measure import Measured
+from kdyno.understand.coverage.measure import ExecutedCode
 from kdyno.understand.coverage.model import FileCoverage, FunctionCoverage, Totals
 from kdyno.understand.coverage.sources import Tree
 
@@ -41,7 +41,7 @@ class Listed:
     totals: Totals
 
 
-def write_pages(measured: Measured, tree: Tree, directory: Path) -> int:
+def write_pages(measured: ExecutedCode, tree: Tree, directory: Path) -> int:
     """Write the pages, and return their number. Raise NotWritable, DiskFull, NotATree and SourceChanged."""
     tree.require_files([file.path for file in measured.report.files if file.totals.lines])
     of_files: dict[str, list[FunctionCoverage]] = defaultdict(list)
@@ -74,12 +74,14 @@ def page_of(path: str) -> str:
     return f"{PAGES}/{path}.html"
 
 
-def shown_lines(lines: LineCoverage, path: str) -> dict[int, Shown]:
+def shown_lines(lines: LineCoverage, path: str) -> dict[int, ShownLine]:
     """Return how each line of a file that has code is shown."""
     own = _rows_of_file(lines.lines, lines, path)
     titles = _titles(lines, path)
     return {
-        int(line["line"]): Shown(MARKS[int(line["state"])], (int(line["count"]),), titles.get(int(line["line"]), ""))
+        int(line["line"]): ShownLine(
+            MARKS[int(line["state"])], (int(line["count"]),), titles.get(int(line["line"]), "")
+        )
         for line in own
     }
 
@@ -122,7 +124,7 @@ def _counts(pieces: list[int]) -> str:
     return f"{shown} …" if len(counts) > MOST_PIECES else shown
 
 
-def _file(measured: Measured, file: FileCoverage, functions: list[FunctionCoverage]) -> dict[str, Any]:
+def _file(measured: ExecutedCode, file: FileCoverage, functions: list[FunctionCoverage]) -> dict[str, Any]:
     totals = file.totals
     return {
         "title": file.path,
@@ -148,7 +150,7 @@ def _file(measured: Measured, file: FileCoverage, functions: list[FunctionCovera
     }
 
 
-def _index(measured: Measured, pages: Mapping[str, str]) -> dict[str, Any]:
+def _index(measured: ExecutedCode, pages: Mapping[str, str]) -> dict[str, Any]:
     report = measured.report
     totals = report.totals
     return {

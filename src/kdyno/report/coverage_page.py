@@ -47,7 +47,7 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownLine:
     """How one line is shown."""
 
     mark: str
@@ -56,12 +56,12 @@ class Shown:
     title: str = ""
 
 
-def listing(text: Sequence[str], shown: Mapping[int, Shown], columns: int) -> Markup:
+def listing(text: Sequence[str], shown: Mapping[int, ShownLine], columns: int) -> Markup:
     """Return a source with the counts of the lines that have code; `columns` is how many counts each has."""
     return Markup("\n".join(_lines(text, shown, columns)))
 
 
-def _lines(text: Sequence[str], shown: Mapping[int, Shown], columns: int) -> Iterator[str]:
+def _lines(text: Sequence[str], shown: Mapping[int, ShownLine], columns: int) -> Iterator[str]:
     blank = "\t" * (1 + columns * (COUNT + 2) // TAB)
     coded = sorted(shown)
     kept = _shown_stretches(coded, len(text))

@@ -10,7 +10,7 @@ from kdyno.base.measurement import AnyBenchmark
 from kdyno.base.text import clean, confidence, format_count, format_signed, limit, number, p_value, percent
 from kdyno.judge.stats.compare import Comparison
 from kdyno.judge.stats.diagnostics.tables import Analysis, AnovaTable, MixedTable, PairTable, Scale
-from kdyno.judge.stats.estimate import Limits
+from kdyno.judge.stats.estimate import EstimateLimits
 from kdyno.judge.stats.planning.power import detectable
 from kdyno.judge.stats.verdict import scoped_verdict
 from kdyno.judge.verdicts.model import Report
@@ -216,7 +216,7 @@ def _power(report: Report, analysis: Analysis) -> Grid:
         for comparison in report.comparisons
         if comparison.benchmark == analysis.benchmark and comparison.estimate
     }
-    limits = Limits(report.margin, report.alpha, report.confidence)
+    limits = EstimateLimits(report.margin, report.alpha, report.confidence)
     rows = []
     for curve in sorted(analysis.power, key=lambda curve: report.variants.index(curve.variant)):
         paired = methods.get(curve.variant) != "welch"

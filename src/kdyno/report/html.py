@@ -10,7 +10,7 @@ from typing import Any
 from kdyno.base.files import write_whole
 from kdyno.base.text import clean
 from kdyno.judge.verdicts.model import Report, RunReport
-from kdyno.judge.verdicts.rows import Row, group_sentences, judged_of_variant, largest, scope_mark, table_rows
+from kdyno.judge.verdicts.rows import VerdictRow, group_sentences, judged_of_variant, largest, scope_mark, table_rows
 from kdyno.report import page, panels, view
 from kdyno.report.figures import boxes, order, style
 from kdyno.report.figures.forest import forest
@@ -29,11 +29,11 @@ class Table:
     """The template's data for one variant."""
 
     variant: str
-    rows: Sequence[Row]
+    rows: Sequence[VerdictRow]
     """The geometric mean last."""
     mark: str
     """The scope of all its verdicts, if it isn't kernels."""
-    headline: Row | None
+    headline: VerdictRow | None
     """The geometric mean, or the only benchmark."""
     sentences: Sequence[str]
     """The rows with a difference, the largest effects first."""

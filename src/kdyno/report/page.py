@@ -26,7 +26,7 @@ STYLE_OF_MAPS = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
 
 
 @dataclass(frozen=True)
-class Parts:
+class PageParts:
     """The scripts and styles of the page, and the policy that allows them alone."""
 
     plotly: Markup
@@ -61,13 +61,13 @@ def environment() -> Environment:
     return made
 
 
-def parts() -> Parts:
+def parts() -> PageParts:
     """Return the parts of this kdyno."""
     script, css = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("panels.js", "style.css"))
     plotly = get_plotlyjs()
     of_maps = STYLE_OF_MAPS.search(plotly)
     keys = [f".key i.v{place} {{ background: {colour}; }}" for place, colour in enumerate(style.VARIANT_COLOURS)]
-    return Parts(
+    return PageParts(
         plotly=Markup(plotly),
         script=Markup(f"const CONFIG = {json.dumps(style.CONFIG)};\n{script}"),
         style=Markup("\n".join([css, *keys])),

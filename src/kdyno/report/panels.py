@@ -12,7 +12,7 @@ from kdyno.base.measurement import AnyBenchmark
 from kdyno.base.text import clean
 from kdyno.judge.stats.diagnostics.tables import Analysis
 from kdyno.judge.verdicts.model import Report
-from kdyno.judge.verdicts.rows import Row, largest
+from kdyno.judge.verdicts.rows import VerdictRow, largest
 from kdyno.report.figures import boxes, order, power, residuals
 from kdyno.report.figures.style import Figure, to_json
 from kdyno.report.grids import Grid, grids, sentences
@@ -42,7 +42,7 @@ class Panel:
     anchor: str
     name: str
     about: str
-    rows: Sequence[tuple[str, Row]]
+    rows: Sequence[tuple[str, VerdictRow]]
     """Each variant and its row."""
     sentences: Sequence[str]
     plots: Sequence[Plot]
@@ -50,7 +50,7 @@ class Panel:
     opened: bool
 
 
-def panels(report: Report, rows: Mapping[str, Sequence[Row]], flags: order.Flags) -> list[Panel]:
+def panels(report: Report, rows: Mapping[str, Sequence[VerdictRow]], flags: order.Flags) -> list[Panel]:
     """Return panels in the order of the report. `rows` are those of the tables, by variant.
 
     The one with the largest effect is open, or all if there are few.

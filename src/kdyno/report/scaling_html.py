@@ -14,7 +14,7 @@ from kdyno.report.figures.scaling import curves
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownSeries:
     """The template's data for one series."""
 
     name: str
@@ -29,10 +29,10 @@ def write_html(report: ScalingReport, path: Path) -> None:
     write_whole(path, render(report))
 
 
-def shown_of(report: ScalingReport) -> list[Shown]:
+def shown_of(report: ScalingReport) -> list[ShownSeries]:
     """Return the template's data for each series."""
     return [
-        Shown(
+        ShownSeries(
             name=view.name_of(series, report),
             about=f"{view.WORDS[series.work]}; throughput in {series.unit}",
             rows=view.rows(series),

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kdyno.base.text import clean
-from kdyno.judge.curves.model import ScalingReport, Series
+from kdyno.judge.curves.model import ScalingReport, ScalingSeries
 from kdyno.report import scaling_view as view
 
 
@@ -30,7 +30,7 @@ def render(report: ScalingReport, console: Console) -> None:
         console.print(Text(view.tax(tax, report)))
 
 
-def _table(series: Series, report: ScalingReport) -> Table:
+def _table(series: ScalingSeries, report: ScalingReport) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for title in view.columns(report):
         table.add_column(title, justify="right", no_wrap=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kdyno.base.text import clean, confidence, format_signed, number, p_value, percent
-from kdyno.judge.curves.model import ScalingReport, Series, Tax
+from kdyno.judge.curves.model import ScalingReport, ScalingSeries, Tax
 from kdyno.judge.stats.scaling.both_laws import Scaling
-from kdyno.judge.stats.scaling.laws import MISFIT, NEEDED, TITLES, Fit, Parameter
+from kdyno.judge.stats.scaling.laws import MISFIT, NEEDED, TITLES, LawFit, Parameter
 
 WORDS = {
     "copies": "n processes, each does the whole work",
@@ -16,7 +16,7 @@ WORDS = {
 }
 
 
-def name_of(series: Series, report: ScalingReport) -> str:
+def name_of(series: ScalingSeries, report: ScalingReport) -> str:
     """Return the workload, and the variant where there are several."""
     several = len({one.variant for one in report.series}) > 1
     return clean(f"{series.workload}, {series.variant}" if several else series.workload)
@@ -27,7 +27,7 @@ def columns(report: ScalingReport) -> tuple[str, ...]:
     return ("n", "throughput", sure, "speed-up", sure, "efficiency", "values")
 
 
-def rows(series: Series) -> list[tuple[str, ...]]:
+def rows(series: ScalingSeries) -> list[tuple[str, ...]]:
     """Return a row of text for each n that was measured."""
     return [
         (
@@ -43,7 +43,7 @@ def rows(series: Series) -> list[tuple[str, ...]]:
     ]
 
 
-def sentences(series: Series) -> list[str]:
+def sentences(series: ScalingSeries) -> list[str]:
     """Return the text below the table: both laws, which is better, and what applies to both."""
     scaling = series.scaling
     lines = [] if scaling.points[0].n == 1 else ["n = 1 wasn't measured: no speed-up, and X1 is extrapolated"]
@@ -70,7 +70,7 @@ def tax(tax: Tax, report: ScalingReport) -> str:
     )
 
 
-def _untested_sentence(fit: Fit) -> str:
+def _untested_sentence(fit: LawFit) -> str:
     """Return the sentence on a law that has as many parameters as there are n."""
     return (
         f"whether {TITLES[fit.law]} holds can't be told from {NEEDED[fit.law]} different n: it has as many parameters, "
@@ -78,7 +78,7 @@ def _untested_sentence(fit: Fit) -> str:
     )
 
 
-def _fit(fit: Fit) -> str:
+def _fit(fit: LawFit) -> str:
     name = "s" if fit.law == "amdahl" else "a"
     parts = [f"X1 {_parameter(fit.single)}", f"{name} {_share(fit.contention)}"]
     if fit.coherency is not None:
@@ -90,7 +90,7 @@ def _fit(fit: Fit) -> str:
     return f"{TITLES[fit.law]}: {'; '.join(parts)}"
 
 
-def _peak(fit: Fit) -> str:
+def _peak(fit: LawFit) -> str:
     peak = fit.peak
     if peak is None:
         return "no peak"

@@ -10,12 +10,12 @@ from rich.text import Text
 from kdyno.base.terminal import NARROWEST_NAME, STYLES
 from kdyno.base.text import clean
 from kdyno.judge.verdicts.model import FileReport, Report, RunReport
-from kdyno.judge.verdicts.rows import Row, group_sentences, judged_of_variant, scope_mark, table_rows
+from kdyno.judge.verdicts.rows import VerdictRow, group_sentences, judged_of_variant, scope_mark, table_rows
 from kdyno.report import view
 from kdyno.report.bar import bar, heading
 from kdyno.report.sections import section_lines
 from kdyno.report.tables import render_analysis
-from kdyno.report.view import Axis, Sides
+from kdyno.report.view import Axis, SideNames
 
 NARROWEST_BAR, WIDEST_BAR = 9, 41
 FEW_BENCHMARKS = 6
@@ -82,7 +82,7 @@ class _Speaker:
         self.console.print(Text(text, style=style))
 
 
-def _table(rows: list[Row], axis: Axis, sides: Sides, margin: float, width: int) -> Table:
+def _table(rows: list[VerdictRow], axis: Axis, sides: SideNames, margin: float, width: int) -> Table:
     """Lay a table out so that it fills `width`: the bar takes the space that the texts leave."""
     values, verdicts = [_value(row) for row in rows], [row.verdict_shown or "none" for row in rows]
     fixed = [
@@ -119,7 +119,7 @@ def _table(rows: list[Row], axis: Axis, sides: Sides, margin: float, width: int)
     return table
 
 
-def _value(row: Row) -> str:
+def _value(row: VerdictRow) -> str:
     return f"{row.baseline} {row.unit}".strip()
 
 

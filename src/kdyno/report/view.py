@@ -13,7 +13,7 @@ from kdyno.base.text import confidence, format_signed, limit
 from kdyno.judge.stats.verdict import Scope, direction_words
 from kdyno.judge.verdicts.checks import summaries
 from kdyno.judge.verdicts.model import Report, RunReport
-from kdyno.judge.verdicts.rows import Row, Span, table_rows
+from kdyno.judge.verdicts.rows import Span, VerdictRow, table_rows
 
 NO_SELFTEST = (
     "no self-test of this host in this lane: `kdyno selftest --aa --lane {lane}` measures how often kdyno is wrong here"
@@ -41,19 +41,19 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Sides:
+class SideNames:
     """The words for both sides of no effect."""
 
     left: str
     right: str
 
 
-def sides(report: Report) -> Sides:
+def sides(report: Report) -> SideNames:
     """Return the sides in the words of the verdicts: better is right; if the better direction is unknown, higher is."""
     known = {direction_words(one.direction, one.quantity) for one in report.comparisons if one.direction}
     if not known and report.comparisons:
-        return Sides(*direction_words(None, "speed"))
-    return Sides(*known.pop()) if len(known) == 1 else Sides("worse", "better")
+        return SideNames(*direction_words(None, "speed"))
+    return SideNames(*known.pop()) if len(known) == 1 else SideNames("worse", "better")
 
 
 def first_lines(report: Report) -> list[str]:
@@ -69,7 +69,7 @@ def first_lines(report: Report) -> list[str]:
     return [report.measured, *trust, *links, *summaries(report.checks)]
 
 
-def plotted_rows(report: Report, variant: str) -> list[Row]:
+def plotted_rows(report: Report, variant: str) -> list[VerdictRow]:
     """Return the rows that plots show: those with an interval."""
     return [row for row in table_rows(report, variant) if row.span]
 
@@ -85,7 +85,7 @@ def axis(spans: list[Span], margin: float) -> Axis:
     return Axis(min(low), max(high))
 
 
-def legend(report: Report, tables: Mapping[str, Sequence[Row]], shown: Axis, sides: Sides) -> str:
+def legend(report: Report, tables: Mapping[str, Sequence[VerdictRow]], shown: Axis, sides: SideNames) -> str:
     """Return the meaning of the columns and bars of all tables; `tables` are their rows, by variant."""
     rows = [row for own in tables.values() for row in own]
     means = {row.unit for row in rows if row.is_mean and row.effect}

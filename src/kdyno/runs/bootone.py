@@ -12,7 +12,7 @@ from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import copy_whole
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
-from kdyno.boot.base import BootOrder, Description, Machine, MachineSettings
+from kdyno.boot.base import BootOrder, Description, MachineBackend, MachineSettings
 from kdyno.boot.console import read_console
 from kdyno.boot.platforms import Output
 from kdyno.boot.registry import open_machine
@@ -156,7 +156,7 @@ def boot_shell(
 
 def _opened(
     settings: MachineSettings, kernel: Path, output: Output, state: State, talk: Talk
-) -> tuple[Machine, Description]:
+) -> tuple[MachineBackend, Description]:
     """The machine, if the kernel is known to be fit for it, as far as its configuration or its record tells.
 
     A kernel that lies beside a record must be the one that the record is of.

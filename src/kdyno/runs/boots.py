@@ -16,7 +16,7 @@ from kdyno.base.stop_signals import stops_set
 from kdyno.boot.base import BootEnd
 from kdyno.runs.experiment.plan import PlannedBoot
 from kdyno.runs.images import Images
-from kdyno.runs.one_boot import Wanted, boot_record, measured
+from kdyno.runs.one_boot import BootRequest, boot_record, measured
 from kdyno.runs.prepare import Prepared
 from kdyno.runs.run_plan import RunPlan
 from kdyno.runs.session import Session
@@ -121,8 +121,8 @@ class Boots:
                     continue
                 yield boot, end
 
-    def _wanted(self, boot: PlannedBoot) -> Wanted:
-        return Wanted(
+    def _wanted(self, boot: PlannedBoot) -> BootRequest:
+        return BootRequest(
             name=f"{boot.variant}, block {boot.block}",
             image=self.images[boot.variant][boot.layout_index] if boot.variant in self.images else None,
             cmdline=self.prepared.cmdline(boot.variant),

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 
 from kdyno.base import regex
 from kdyno.base.files import read_whole
-from kdyno.boot.base import Machine
+from kdyno.boot.base import MachineBackend
 from kdyno.boot.registry import open_machine
 from kdyno.judge.verdicts.checks import read_check
 from kdyno.kernel.image import Image
 from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.measure.guest.job import Program
 from kdyno.runs.images import Images
-from kdyno.runs.one_boot import Wanted, boot_record
+from kdyno.runs.one_boot import BootRequest, boot_record
 from kdyno.runs.prepare import Prepared
 from kdyno.runs.session import Session
 from kdyno.store.checks import check_key
@@ -68,7 +68,7 @@ def has_kunit(image: Image) -> bool:
 
 
 class _Checker:
-    def __init__(self, prepared: Prepared, machine: Machine, session: Session) -> None:
+    def __init__(self, prepared: Prepared, machine: MachineBackend, session: Session) -> None:
         self.prepared, self.machine = prepared, machine
         self.session, self.artefacts = session, session.artefacts
 
@@ -86,7 +86,7 @@ class _Checker:
             with self.session.state.scratch("kunit") as scratch:
                 job = self.machine.describe().job(1, programs=(Program(name="checks", command=COMMAND),))
                 words = (*cmdline, *WORDS)
-                wanted = Wanted(f"{variant}, KUnit", image, words, job, SEED, variant, is_counted=False)
+                wanted = BootRequest(f"{variant}, KUnit", image, words, job, SEED, variant, is_counted=False)
                 started = datetime.now(UTC)
                 end = self.machine.boot(wanted.order(scratch))
                 boot = boot_record(key, SEED, started, end, self.artefacts)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from kdyno.base.frozen import digest
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
-from kdyno.boot.base import Description, Machine
+from kdyno.boot.base import Description, MachineBackend
 from kdyno.kernel.inputs import Input, kept_at
 from kdyno.kernel.plan import BuildPlan, plan_build
 from kdyno.kernel.recipe import Training
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from kdyno.measure.cycles.family import Family, load_family
 from kdyno.measure.guest.job import Counters
 from kdyno.measure.guest.pmu import Events
@@ -42,13 +42,13 @@ class PlannedTraining:
 class TrainingPlanner:
     """Plans the inputs that recipes derive from boots, and the inputs of the images that are booted for them."""
 
-    def __init__(self, source_of: Callable[[str], Source], state: State, talk: Talk) -> None:
+    def __init__(self, source_of: Callable[[str], KernelSource], state: State, talk: Talk) -> None:
         self.source_of = source_of
         self.state = state
         self.talk = talk
         self.planned: dict[str, PlannedTraining] = {}
         """By digest; what is needed for one comes before it."""
-        self._machines: dict[str, tuple[Machine, Description]] = {}
+        self._machines: dict[str, tuple[MachineBackend, Description]] = {}
 
     def trained(self, name: str, training: Training, exporter: str) -> Input:
         """The input `name` of a recipe; what a knob calls. Raises what plan_build and the machine raise."""
@@ -77,7 +77,7 @@ class TrainingPlanner:
         self.planned.setdefault(key, PlannedTraining(training, derivation, plan, result))
         return result
 
-    def _machine_for(self, counts: Events | Counters, load: Load) -> tuple[Machine, Description]:
+    def _machine_for(self, counts: Events | Counters, load: Load) -> tuple[MachineBackend, Description]:
         """Looked at once for all trainings that need the same of it."""
         needs = repr((counts, load.needs, bool(load.programs)))
         if needs not in self._machines:

@@ -8,5 +8,5 @@ FORMATS = {
     "experiment": Format("kdyno.runs.experiment.models:ExperimentFile", "an experiment file", mode="validation"),
     "plan": Format("kdyno.runs.forecast:Forecast", "`kdyno plan --json`"),
     "soak": Format("kdyno.runs.soak.record:SoakRecord", "`kdyno soak --json`, and what -o writes"),
-    "workload-try": Format("kdyno.runs.trial:Trial", "`kdyno workload try --json`"),
+    "workload-try": Format("kdyno.runs.trial:WorkloadTrial", "`kdyno workload try --json`"),
 }

@@ -19,7 +19,7 @@ from kdyno.kernel.images import LOG, RECORDS, SECTIONS, ImageMissing, load_image
 from kdyno.kernel.inputs import kept_at
 from kdyno.kernel.sections import read_sections
 from kdyno.profile.counted import counted_by_clang, counted_by_gcc
-from kdyno.profile.objects import ProfileObjects, Training, Use, name_of, profile_objects
+from kdyno.profile.objects import ProfileObjects, TrainingRecord, Use, name_of, profile_objects
 from kdyno.store.artefacts import ArtefactMissing, Artefacts
 from kdyno.store.derivation import Derivation
 from kdyno.store.store import Store
@@ -28,7 +28,7 @@ USES: tuple[Use, ...] = ("pgo", "autofdo")
 MOST_BYTES = 10_000_000
 """Of a provenance."""
 MOST_LOG_BYTES = 1 << 28
-UNKNOWN = Training(compiled=None, counted=None)
+UNKNOWN = TrainingRecord(compiled=None, counted=None)
 
 
 class NoProfile(UserError):
@@ -79,7 +79,7 @@ def _derivation(digest: str, state: State) -> Derivation | None:
         raise ProvenanceUnreadable(path=path, why=first_fault(error)) from error
 
 
-def _training(derivation: Derivation, state: State, store: Store) -> Training:
+def _training(derivation: Derivation, state: State, store: Store) -> TrainingRecord:
     """What the boots of a training left, as far as they are on record."""
     image: Image | None = None
     with suppress(ImageMissing):
@@ -90,7 +90,7 @@ def _training(derivation: Derivation, state: State, store: Store) -> Training:
         counted = counted_by_gcc(files)
     elif files and image:
         counted = counted_by_clang(files, image)
-    return Training(compiled=_compiled(image) if image else None, counted=counted)
+    return TrainingRecord(compiled=_compiled(image) if image else None, counted=counted)
 
 
 def _counters(boots: Sequence[str], state: State, store: Store) -> list[Path]:

@@ -18,7 +18,7 @@ from kdyno.store.records import Boot
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BootRequest:
     """One boot that is wanted, wherever it is done."""
 
     name: str

@@ -39,7 +39,7 @@ class PilotSaysNothing(UserError):
 
 
 @dataclass(frozen=True)
-class Settled:
+class SettledExperiment:
     """An experiment whose numbers are decided, and why, in sentences."""
 
     experiment: Experiment
@@ -62,7 +62,7 @@ def pilot_of(experiment: Experiment) -> Experiment:
 
 def settle(
     experiment: Experiment, run: RunRecord, boots: Sequence[BootRecord], benchmarks: Sequence[Benchmark]
-) -> Settled:
+) -> SettledExperiment:
     """Decide iterations, blocks and layouts from the pilot. Raises PilotSaysNothing."""
     by_pair = _components(run, boots, benchmarks)
     if not by_pair:
@@ -99,7 +99,7 @@ def settle(
         }
     )
     why = _why(run, largest, effect, config.power, {name: one for name, one in plans.items() if not one.enough})
-    return Settled(decided.model_copy(update={"pilot": " ".join(why)}), why)
+    return SettledExperiment(decided.model_copy(update={"pilot": " ".join(why)}), why)
 
 
 def _components(

@@ -11,7 +11,7 @@ from kdyno.base.cpu import Cpu
 from kdyno.base.errors import UserError
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
-from kdyno.boot.base import Description, Machine, MachineSettings
+from kdyno.boot.base import Description, MachineBackend, MachineSettings
 from kdyno.boot.registry import open_machine
 from kdyno.kernel.build import BuildPlan, plan_build
 from kdyno.kernel.built_kernels.plan import GivenPlan
@@ -71,7 +71,7 @@ class Prepared:
     """As it was resolved: only its machine may still be open."""
     settings: MachineSettings
     """The machine that was chosen: the experiment's, on which built kernels can be started."""
-    machine: Machine
+    machine: MachineBackend
     about: Description
     job: Job
     plans: Plans

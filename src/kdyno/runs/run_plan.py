@@ -13,7 +13,7 @@ from kdyno.runs.keys import boot_key
 from kdyno.runs.prepare import Prepared
 from kdyno.store.identity import run_id
 from kdyno.store.progress import Cell, Progress
-from kdyno.store.records import Place
+from kdyno.store.records import BootPlace
 from kdyno.store.store import Store
 
 
@@ -26,7 +26,7 @@ class RunPlan:
     keys: Mapping[Cell, str]
 
     @property
-    def cells(self) -> list[tuple[Place, str]]:
+    def cells(self) -> list[tuple[BootPlace, str]]:
         """Each boot's place and key, for the record."""
         return _cells(self.boots, self.keys)
 
@@ -75,10 +75,10 @@ def plan_run(prepared: Prepared, repeat: int = 0) -> RunPlan:
     return RunPlan(identity, boots, keys)
 
 
-def _cells(boots: Iterable[PlannedBoot], keys: Mapping[Cell, str]) -> list[tuple[Place, str]]:
+def _cells(boots: Iterable[PlannedBoot], keys: Mapping[Cell, str]) -> list[tuple[BootPlace, str]]:
     return [
         (
-            Place(variant=boot.variant, block=boot.block, position=boot.position, layout_index=boot.layout_index),
+            BootPlace(variant=boot.variant, block=boot.block, position=boot.position, layout_index=boot.layout_index),
             keys[boot.cell],
         )
         for boot in boots

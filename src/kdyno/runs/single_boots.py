@@ -16,7 +16,7 @@ from kdyno.base.lanes import LANES
 from kdyno.base.measurement import Benchmark
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
-from kdyno.boot.base import Description, Machine, MachineSettings
+from kdyno.boot.base import Description, MachineBackend, MachineSettings
 from kdyno.boot.registry import default_machine, open_machine
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Training
@@ -28,7 +28,7 @@ from kdyno.measure.guest.steps import failure
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.measure.workload.needs import Load, Needs
 from kdyno.runs.keys import boot_key
-from kdyno.runs.one_boot import Wanted, boot_record, measured
+from kdyno.runs.one_boot import BootRequest, boot_record, measured
 from kdyno.runs.session import Session
 from kdyno.store.records import Boot
 
@@ -78,8 +78,8 @@ class SingleBoots:
 
     def once(
         self,
-        machine: Machine,
-        wanted: Wanted,
+        machine: MachineBackend,
+        wanted: BootRequest,
         usable: Callable[[Boot], bool],
         workload: WorkloadSettings | None = None,
     ) -> tuple[Boot, list[Benchmark]]:
@@ -112,7 +112,7 @@ class SingleBoots:
             return boot, list(end.report.benchmarks)
 
     def for_file(
-        self, machine: Machine, wanted: Wanted, kind: Kind, workload: WorkloadSettings | None = None
+        self, machine: MachineBackend, wanted: BootRequest, kind: Kind, workload: WorkloadSettings | None = None
     ) -> tuple[Path, Boot, list[Benchmark]]:
         """The file of this boot, the boot, and what it describes; one that is on record without its file is done again.
 
@@ -152,7 +152,7 @@ class SingleBoots:
         name = f"image {image.record.key[:12]}"
         machine.require_cpu(image.record.needs, name)
         job = pmu_job(machine.describe(), load)
-        wanted = Wanted(f"{name} with the emulated PMU", image, cmdline, job, seed)
+        wanted = BootRequest(f"{name} with the emulated PMU", image, cmdline, job, seed)
         record, boot, benchmarks = self.for_file(machine, wanted, "pmu")
         return PmuRun(record, tuple(benchmark.name for benchmark in benchmarks), _work(boot))
 
@@ -189,11 +189,11 @@ class SingleBoots:
         machine = training_machine(counts, training.load, self.session.state, self.session.talk)
         job = training_job(machine.describe(), training, counts)
         name = f"image {image.record.key[:12]}, which counts by itself"
-        counted, *_ = self.for_file(machine, Wanted(name, image, training.recipe.words, job, seed), "counters")
+        counted, *_ = self.for_file(machine, BootRequest(name, image, training.recipe.words, job, seed), "counters")
         shutil.copyfile(counted, out)
 
 
-def equipped(settings: MachineSettings, needs: Needs, state: State, talk: Talk) -> Machine:
+def equipped(settings: MachineSettings, needs: Needs, state: State, talk: Talk) -> MachineBackend:
     """A machine with one CPU that has what is needed. Raises what making a root file system raises."""
     machine = open_machine(settings.at_least(needs))
     machine.provide(needs, state, talk)
@@ -202,7 +202,7 @@ def equipped(settings: MachineSettings, needs: Needs, state: State, talk: Talk) 
 
 def pmu_machine(
     events: Events, family: str, load: Load, *, state: State, talk: Talk, settings: MachineSettings | None = None
-) -> Machine:
+) -> MachineBackend:
     """The machine of a boot that counts; `settings` are those of a run's machine. Raises NotEmulated."""
     pmu = PmuConfig(events=events, family=family, clock="instructions")
     return equipped((settings or default_machine()).with_pmu(pmu), load, state, talk)
@@ -214,7 +214,7 @@ def pmu_job(about: Description, load: Load) -> Job:
     return about.job(LANES[about.lane].iterations, tests=tests, programs=load.programs)
 
 
-def training_machine(counts: Events | Counters, load: Load, state: State, talk: Talk) -> Machine:
+def training_machine(counts: Events | Counters, load: Load, state: State, talk: Talk) -> MachineBackend:
     """In the model lane, so that the same boot always counts the same. Raises CountsNoPrograms."""
     if isinstance(counts, str):
         return pmu_machine(counts, TRAINING_FAMILY, load, state=state, talk=talk)

@@ -42,7 +42,7 @@ class TriedMetric(Frozen):
     broken: str | None = None
 
 
-class Trial(Frozen):
+class WorkloadTrial(Frozen):
     """`kdyno workload try --json`."""
 
     workload: str
@@ -66,7 +66,7 @@ def try_workload(
     words: tuple[str, ...] = (),
     state: State,
     talk: Talk,
-) -> Trial:
+) -> WorkloadTrial:
     """Carry the workload out once: in a guest of this kernel, or on this host. Raises what machines raise."""
     config = ProgramsWorkload(use=(workload.name,), parameters={workload.name: dict(values)}, definitions=(workload,))
     needs = config.needs()
@@ -89,7 +89,7 @@ def try_workload(
         )
         for benchmark in report.benchmarks
     }
-    return Trial(
+    return WorkloadTrial(
         workload=workload.name,
         lane=about.lane,
         ok=end.status == "ok" and all(metric.values for metric in metrics.values()),

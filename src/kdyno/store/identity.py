@@ -7,7 +7,7 @@ from typing import Any
 
 from kdyno.base.frozen import digest
 from kdyno.store import plain_json
-from kdyno.store.records import Place, RunRecord
+from kdyno.store.records import BootPlace, RunRecord
 
 DIGITS = 12
 MOST_REPEATS = 100
@@ -15,7 +15,12 @@ MOST_REPEATS = 100
 
 
 def run_id(
-    name: str, baseline: str, layouts: int, judge: Mapping[str, Any], cells: Iterable[tuple[Place, str]], repeat: int
+    name: str,
+    baseline: str,
+    layouts: int,
+    judge: Mapping[str, Any],
+    cells: Iterable[tuple[BootPlace, str]],
+    repeat: int,
 ) -> str:
     """Return the id of a run with these boots, in the order in which it starts them; `judge` is [judge] of its
     experiment.
@@ -31,7 +36,7 @@ def run_id(
     return digest(decides)[:DIGITS]
 
 
-def fits(run: RunRecord, cells: Iterable[tuple[Place, str]]) -> bool:
+def fits(run: RunRecord, cells: Iterable[tuple[BootPlace, str]]) -> bool:
     """Return whether a run's id matches its record."""
     try:
         judge = plain_json.parse(run.experiment)["judge"]

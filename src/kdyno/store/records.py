@@ -60,7 +60,7 @@ class Boot(Frozen):
     """Benchmarks that failed, and how."""
 
 
-class Place(Frozen):
+class BootPlace(Frozen):
     """A boot's place in a run."""
 
     variant: str
@@ -71,7 +71,7 @@ class Place(Frozen):
     """Which of the variant's images is booted: the index of its link order."""
 
 
-class BootRecord(Boot, Place):
+class BootRecord(Boot, BootPlace):
     """A boot in its place in a run. Runs may share boots."""
 
 

@@ -15,11 +15,11 @@ from kdyno.base.measurement import Benchmark, Sample
 from kdyno.base.mistakes import first_fault
 from kdyno.store import digests, plain_json, schema
 from kdyno.store.errors import BootInconsistent, RecordCorrupt
-from kdyno.store.records import Boot, BootRecord, Place, RunRecord
+from kdyno.store.records import Boot, BootPlace, BootRecord, RunRecord
 from kdyno.store.url import StoreUrl
 
 BOOT_COLUMNS = tuple(name for name in Boot.model_fields if name in schema.boot.c)
-PLACE_COLUMNS = tuple(Place.model_fields)
+PLACE_COLUMNS = tuple(BootPlace.model_fields)
 OUTCOMES = ("unsupported", "broken")
 
 
@@ -57,7 +57,7 @@ def is_on_record(connection: Connection, run_id: str) -> bool:
     return connection.execute(select(schema.run.c.id).where(schema.run.c.id == run_id)).scalar() is not None
 
 
-def insert_run(connection: Connection, run: RunRecord, cells: Iterable[tuple[Place, str]]) -> None:
+def insert_run(connection: Connection, run: RunRecord, cells: Iterable[tuple[BootPlace, str]]) -> None:
     row, variants, placed = run_row(run), variant_rows(run), cell_rows(run.id, cells)
     connection.execute(schema.run.insert(), row | {"sha256": digests.digest_run(row, variants, placed)})
     connection.execute(schema.variant.insert(), variants)
@@ -101,7 +101,7 @@ def variant_rows(run: RunRecord) -> list[dict[str, Any]]:
     ]
 
 
-def cell_rows(run_id: str, cells: Iterable[tuple[Place, str]]) -> list[dict[str, Any]]:
+def cell_rows(run_id: str, cells: Iterable[tuple[BootPlace, str]]) -> list[dict[str, Any]]:
     return [
         {"run": run_id, "key": key, **{name: getattr(place, name) for name in PLACE_COLUMNS}} for place, key in cells
     ]
@@ -257,7 +257,7 @@ def boot_of(row: Row[Any], samples: Sequence[Sample], outcomes: Mapping[str, Map
 
 def boot_record(boot: Boot, row: Row[Any]) -> BootRecord:
     """Return the boot in the place of a run that the row names."""
-    place = Place(**{name: row._mapping[name] for name in PLACE_COLUMNS})
+    place = BootPlace(**{name: row._mapping[name] for name in PLACE_COLUMNS})
     fields = {name: getattr(place, name) for name in PLACE_COLUMNS}
     return BootRecord.model_construct(**fields, **{name: getattr(boot, name) for name in Boot.model_fields})
 

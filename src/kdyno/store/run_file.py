@@ -23,7 +23,7 @@ from kdyno.base.errors import KdynoError, UserError
 from kdyno.base.files import replacement
 from kdyno.base.frozen import Frozen
 from kdyno.base.mistakes import first_fault
-from kdyno.base.plain_tar import END, ArchiveDamaged, Limits, entry, files
+from kdyno.base.plain_tar import END, ArchiveDamaged, TarLimits, entry, files
 from kdyno.store import identity, plain_json, rows, schema
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.checks import keys_of
@@ -36,7 +36,7 @@ MOST_JSON = 64 << 20
 """Bytes of one JSON file; a boot of 33 benchmarks has 20,000."""
 MOST_PACKED = 100
 """The most bytes of its JSON files per byte of the whole file: boots that are all alike have 26."""
-LIMITS = Limits(files=200_000, file_bytes=512 << 20, total_bytes=64 << 30)
+LIMITS = TarLimits(files=200_000, file_bytes=512 << 20, total_bytes=64 << 30)
 
 Model = TypeVar("Model", bound=Frozen)
 

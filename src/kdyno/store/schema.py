@@ -41,7 +41,7 @@ VERSION = 7
 """Raised by every change to a table; stores of another version are refused with a message."""
 
 
-class Unreadable:
+class UnreadableValue:
     """Stands for a value in a store that kdyno can't have written."""
 
 
@@ -58,7 +58,7 @@ class _Read(TypeDecorator[Any]):
             try:
                 return process(value)
             except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
-                return Unreadable()
+                return UnreadableValue()
 
         return read
 

@@ -22,7 +22,7 @@ from kdyno.store.errors import BootDiffers, RecordCorrupt, RecordRefused, RunThe
 from kdyno.store.exchange import Removed
 from kdyno.store.listing import RunSummary, summaries
 from kdyno.store.reading import End
-from kdyno.store.records import Boot, BootRecord, Place, RunRecord
+from kdyno.store.records import Boot, BootPlace, BootRecord, RunRecord
 from kdyno.store.url import Access, StoreUrl, parse
 from kdyno.store.whole import WholeBoot, WholeRun
 
@@ -57,7 +57,7 @@ class Store:
 
     # Writing.
 
-    def begin(self, run: RunRecord, cells: Iterable[tuple[Place, str]]) -> None:
+    def begin(self, run: RunRecord, cells: Iterable[tuple[BootPlace, str]]) -> None:
         """Record a run and the keys of its boots; do nothing if a run with this id is on record."""
         try:
             with self._writing() as connection:

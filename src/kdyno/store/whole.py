@@ -8,10 +8,10 @@ from pydantic import AwareDatetime
 
 from kdyno.base.frozen import Frozen
 from kdyno.base.measurement import Benchmark
-from kdyno.store.records import Boot, Place, RunRecord
+from kdyno.store.records import Boot, BootPlace, RunRecord
 
 
-class KeyedPlace(Place):
+class KeyedPlace(BootPlace):
     """A place of a run, and the key of the boot that fills it."""
 
     key: str
@@ -42,7 +42,7 @@ class WholeRun(Frozen):
     """All boots, lost ones and check boots too; those of one key in the order of their attempts."""
 
     @property
-    def in_cells(self) -> list[tuple[Place, str]]:
+    def in_cells(self) -> list[tuple[BootPlace, str]]:
         return [(place, place.key) for place in self.cells]
 
     @property

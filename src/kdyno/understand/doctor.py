@@ -44,7 +44,7 @@ STATUS_WITHOUT: dict[str, Status] = {"needed": "missing", "wanted": "optional", 
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorFinding:
     """One thing that was looked at. `missing` stops kdyno; `optional` takes something from it."""
 
     name: str
@@ -54,11 +54,11 @@ class Finding:
     """What mends it: a command, or words where there is none."""
 
 
-Findings = tuple[Finding, ...]
+Findings = tuple[DoctorFinding, ...]
 """What `kdyno doctor --json` prints."""
 
 
-def examine(state: State) -> Iterator[Finding]:
+def examine(state: State) -> Iterator[DoctorFinding]:
     """Look at everything, one finding after the other; the proof of KVM takes up to two seconds."""
     for requirement in requirements():
         if requirement.when in STATUS_WITHOUT:
@@ -82,92 +82,92 @@ def examine(state: State) -> Iterator[Finding]:
     yield _kvm()
 
 
-def _present(requirement: Requirement) -> Finding:
+def _present(requirement: Requirement) -> DoctorFinding:
     name = Path(requirement.program).name
     if path := requirement.path():
-        return Finding(name, "ok", path)
+        return DoctorFinding(name, "ok", path)
     mend = way_to_install(requirement.package, program=requirement.program)
-    return Finding(name, STATUS_WITHOUT[requirement.when], requirement.purpose, mend)
+    return DoctorFinding(name, STATUS_WITHOUT[requirement.when], requirement.purpose, mend)
 
 
-def _busybox_is_static() -> Finding:
+def _busybox_is_static() -> DoctorFinding:
     busybox = shutil.which("busybox")
     if busybox and b"/ld-linux" in Path(busybox).read_bytes()[:65536]:
         detail = f"{busybox} is linked dynamically and can't run in a guest"
-        return Finding("static busybox", "missing", detail, way_to_install("busybox-static"))
-    return Finding("static busybox", "ok" if busybox else "missing", busybox or "see busybox")
+        return DoctorFinding("static busybox", "missing", detail, way_to_install("busybox-static"))
+    return DoctorFinding("static busybox", "ok" if busybox else "missing", busybox or "see busybox")
 
 
-def _installed(name: str, find: Callable[[], Path], without: Status) -> Finding:
+def _installed(name: str, find: Callable[[], Path], without: Status) -> DoctorFinding:
     """A program that is built and installed with kdyno."""
     try:
-        return Finding(name, "ok", str(find()))
+        return DoctorFinding(name, "ok", str(find()))
     except ProgramMissing as error:
-        return Finding(name, without, str(error), "pip install .")
+        return DoctorFinding(name, without, str(error), "pip install .")
 
 
-def _qemu_loads_plugins() -> Finding:
+def _qemu_loads_plugins() -> DoctorFinding:
     """Most of kdyno works without: the counts of [machine.pmu], `explain` and `profile` don't."""
     name = "QEMU plugins"
     try:
         plugin = find_plugin()
     except ProgramMissing:
-        return Finding(name, "optional", "can't be tried without the PMU plugin")
+        return DoctorFinding(name, "optional", "can't be tried without the PMU plugin")
     if shutil.which(QEMU) is None:
-        return Finding(name, "optional", f"can't be tried without {QEMU}")
+        return DoctorFinding(name, "optional", f"can't be tried without {QEMU}")
     if (why := why_no_plugin(QEMU, plugin)) is None:
-        return Finding(name, "ok", f"{QEMU} loads the PMU plugin")
+        return DoctorFinding(name, "ok", f"{QEMU} loads the PMU plugin")
     mend = way_to_install("qemu-system-x86")
-    return Finding(name, "optional", f"{QEMU} can't load the PMU plugin: {why}", mend)
+    return DoctorFinding(name, "optional", f"{QEMU} can't load the PMU plugin: {why}", mend)
 
 
-def _qemu_confines_itself() -> Finding:
+def _qemu_confines_itself() -> DoctorFinding:
     name = "QEMU sandbox"
     if shutil.which(QEMU) is None:
-        return Finding(name, "optional", f"can't be tried without {QEMU}")
+        return DoctorFinding(name, "optional", f"can't be tried without {QEMU}")
     if (why := why_no_sandbox(QEMU)) is None:
-        return Finding(name, "ok", f"{QEMU} filters its own system calls")
-    return Finding(name, "optional", f"{QEMU} can't filter its own system calls: {why}; guests boot all the same")
+        return DoctorFinding(name, "ok", f"{QEMU} filters its own system calls")
+    return DoctorFinding(name, "optional", f"{QEMU} can't filter its own system calls: {why}; guests boot all the same")
 
 
-def _rust() -> Finding:
+def _rust() -> DoctorFinding:
     """Only those who build kdyno itself need Rust."""
     wanted = f"building kdyno itself needs Rust {'.'.join(map(str, RUST_NEEDED))} or newer"
     mend = way_to_install(*(row.package for row in requirements() if row.when == "rust"))
     if shutil.which("cargo") is None:
-        return Finding("rust", "optional", f"no cargo; {wanted}", mend)
+        return DoctorFinding("rust", "optional", f"no cargo; {wanted}", mend)
     banner = attempt(["cargo", "--version"]).stdout.strip()
     version = re.match(r"\D*(\d{1,9})\.(\d{1,9})", banner)
     if version and (int(version[1]), int(version[2])) >= RUST_NEEDED:
-        return Finding("rust", "ok", banner)
-    return Finding("rust", "optional", f"{banner or 'cargo does not answer'}; {wanted}", mend)
+        return DoctorFinding("rust", "ok", banner)
+    return DoctorFinding("rust", "optional", f"{banner or 'cargo does not answer'}; {wanted}", mend)
 
 
-def _state_directory(state: State) -> Finding:
+def _state_directory(state: State) -> DoctorFinding:
     """Its parts are looked at one by one: what was made under sudo belongs to root."""
     name, mend = "state directory", "export KDYNO_STATE=/path/without/spaces/that/can/be/written"
     if why := why_unfit(state):
-        return Finding(name, "missing", f"{state.root}: {why}", mend)
+        return DoctorFinding(name, "missing", f"{state.root}: {why}", mend)
     if why := state.refusal_reason():
-        return Finding(name, "missing", f"root can't use {state.root}: {why}", mend)
+        return DoctorFinding(name, "missing", f"root can't use {state.root}: {why}", mend)
     for path in itertools.chain([state.root], state.root.glob("*")):
         if why := unwritable_reason(path):
-            return Finding(name, "missing", f"can't write to {path}: {why}", mend)
-    return Finding(name, "ok", str(state.root))
+            return DoctorFinding(name, "missing", f"can't write to {path}: {why}", mend)
+    return DoctorFinding(name, "ok", str(state.root))
 
 
-def _temporary_directory() -> Finding:
+def _temporary_directory() -> DoctorFinding:
     name, named = "temporary directory", os.environ.get("TMPDIR")
     try:
         used = tempfile.gettempdir()
     except FileNotFoundError as error:
-        return Finding(name, "missing", str(error.strerror), "export TMPDIR=/path/that/can/be/written")
+        return DoctorFinding(name, "missing", str(error.strerror), "export TMPDIR=/path/that/can/be/written")
     if named is None or Path(named).absolute() == Path(used):
-        return Finding(name, "ok", used)
-    return Finding(name, "optional", f"can't write to TMPDIR={named}; kdyno takes {used} instead", "unset TMPDIR")
+        return DoctorFinding(name, "ok", used)
+    return DoctorFinding(name, "optional", f"can't write to TMPDIR={named}; kdyno takes {used} instead", "unset TMPDIR")
 
 
-def _ccache() -> Iterator[Finding]:
+def _ccache() -> Iterator[DoctorFinding]:
     if not ccache.is_installed() or shutil.which("gcc") is None:
         return
     name = "ccache directory"
@@ -175,32 +175,36 @@ def _ccache() -> Iterator[Finding]:
     with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
         why = ccache.why_not("gcc", Path(scratch))
     if why is None:
-        yield Finding(name, "ok", directory)
+        yield DoctorFinding(name, "ok", directory)
         return
     elsewhere = directory and unwritable_reason(Path(directory))
     mend = "export CCACHE_DIR=/path/that/can/be/written" if elsewhere else "export CCACHE_DISABLE=1"
-    yield Finding(name, "optional", f"ccache can't be used: {why}; builds go on without it", mend)
+    yield DoctorFinding(name, "optional", f"ccache can't be used: {why}; builds go on without it", mend)
 
 
-def _disk(state: State) -> Finding:
+def _disk(state: State) -> DoctorFinding:
     free = shutil.disk_usage(nearest_existing(state.root)).free // 1_000_000
     detail = f"{free} MB free for {state.root}"
     if free >= DISK_NEEDED_MB:
-        return Finding("disk", "ok", detail)
-    return Finding("disk", "missing", f"{detail}; {DISK_NEEDED_MB} MB needed", "export KDYNO_STATE=/path/with/space")
+        return DoctorFinding("disk", "ok", detail)
+    return DoctorFinding(
+        "disk", "missing", f"{detail}; {DISK_NEEDED_MB} MB needed", "export KDYNO_STATE=/path/with/space"
+    )
 
 
-def _memory() -> Finding:
+def _memory() -> DoctorFinding:
     have = host_facts().get("memory_mb", 0)
     if have >= MEMORY_NEEDED_MB:
-        return Finding("memory", "ok", f"{have} MB, {os.cpu_count()} CPUs")
-    return Finding("memory", "optional", f"{have} MB; builds and guests want {MEMORY_NEEDED_MB} MB")
+        return DoctorFinding("memory", "ok", f"{have} MB, {os.cpu_count()} CPUs")
+    return DoctorFinding("memory", "optional", f"{have} MB; builds and guests want {MEMORY_NEEDED_MB} MB")
 
 
-def _kvm() -> Finding:
+def _kvm() -> DoctorFinding:
     if shutil.which(QEMU) is None:
-        return Finding("KVM", "optional", f"can't be proven without {QEMU}")
+        return DoctorFinding("KVM", "optional", f"can't be proven without {QEMU}")
     if (why := why_not_kvm(QEMU)) is None:
-        return Finding("KVM", "ok", "a guest booted under it")
+        return DoctorFinding("KVM", "ok", "a guest booted under it")
     mend = "sudo usermod -aG kvm $USER" if "group kvm" in why else ""
-    return Finding("KVM", "optional", f"{why}; the model lane does not need it, the wall lane falls back to TCG", mend)
+    return DoctorFinding(
+        "KVM", "optional", f"{why}; the model lane does not need it, the wall lane falls back to TCG", mend
+    )

@@ -132,7 +132,7 @@ def _run_file() -> bytes:
 
 
 def _parts_of_run_file() -> dict[str, bytes]:
-    limits = plain_tar.Limits(1000, 1 << 24, 1 << 26)
+    limits = plain_tar.TarLimits(1000, 1 << 24, 1 << 26)
     return dict(plain_tar.files(io.BytesIO(gzip.decompress(_run_file())).read, limits, "it"))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from kdyno.understand.coverage.executions import Executions
-from kdyno.understand.coverage.functions import Part, Parts
+from kdyno.understand.coverage.functions import CodeParts, Part
 from kdyno.understand.coverage.inlines import copies
 from kdyno.understand.coverage.kbuild import files_of_symbols, read_rules
 from kdyno.understand.coverage.line_table import read_line_table
@@ -29,7 +29,7 @@ def lines(path: Path) -> None:
     table = read_line_table(path)
     assert len(copies(table.pieces["start"].tolist(), path)) == len(table.pieces)
     first = 0xFFFF_FFFF_8100_0000
-    parts = Parts([Part(first, 0x10, "f", "f", "a.c"), Part(first + 0x10, 0x1000, "g", "g", "")])
+    parts = CodeParts([Part(first, 0x10, "f", "f", "a.c"), Part(first + 0x10, 0x1000, "g", "g", "")])
     starts = np.array([0, first, first + 4, first + 0x20], np.uint64)
     ran = Executions(starts, np.array([0, 7, 0, 3], np.uint64), np.zeros(4, bool), starts[2:3])
     coverage = line_coverage(table, parts, ran, lambda asked: list(range(len(asked))))

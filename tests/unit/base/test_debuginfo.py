@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kdyno.base import debuginfo, process
-from kdyno.base.debuginfo import ElfDamaged, Frame
+from kdyno.base.debuginfo import CodeFrame, ElfDamaged
 
 SOURCE = """\
 static inline __attribute__((always_inline)) int deep(int x)
@@ -83,7 +83,7 @@ def test_an_address_that_nothing_is_known_of_has_one_empty_frame_and_order_is_ke
     program = built(tmp_path, "gcc")
     inside = addresses_of(program, "outer")[0]
     unknown, known, again = debuginfo.frames(program, [0, inside, inside])
-    assert unknown == (Frame("", "", 0, 0),)
+    assert unknown == (CodeFrame("", "", 0, 0),)
     assert known == again and known[-1].function == "outer"
     assert debuginfo.frames(program, []) == []
 

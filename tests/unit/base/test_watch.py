@@ -15,7 +15,7 @@ from kdyno.base import pace, terminal, watch
 from kdyno.base.errors import UserError
 from kdyno.base.pace import Pace
 from kdyno.base.talk import Talk
-from kdyno.base.watch import NOT_YET, Screen, View, Work, draw_view, seconds_left
+from kdyno.base.watch import NOT_YET, Screen, View, WatchedWork, draw_view, seconds_left
 from kdyno.base.watched import Ahead, Standing
 from kdyno.runs import so_far
 from kdyno.runs.so_far import EVERY_SECONDS, SHARE, SoFar, standings
@@ -65,7 +65,7 @@ def shown(view: View, columns: int = 80, rows: int = 24, now: float = 1000.0) ->
 
 def busy(screen: Screen, clock: Clock) -> View:
     """A view with all that there can be in it."""
-    work = Work("building gcc-O2, gcc-O2-mitigations-off", Pace(is_estimate=True), 0, 1300)
+    work = WatchedWork("building gcc-O2, gcc-O2-mitigations-off", Pace(is_estimate=True), 0, 1300)
     work.pace.left(0, 1300)
     clock.now += 52
     screen.view = View(

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from kdyno.boot.blockmap import checks
 from kdyno.boot.blockmap import table as tables
 from kdyno.boot.blockmap.activate import MappingNameTaken, MappingNameUnfit, OnlyRoot, activate
-from kdyno.boot.blockmap.checks import Identity
+from kdyno.boot.blockmap.checks import FileIdentity
 from kdyno.boot.blockmap.look import opened
 from kdyno.boot.blockmap.table import Extent, Mapper, Run, Target
 from tests.ordinary_user import a_place_for_all, ordinary_user
@@ -209,8 +209,8 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def identity_of(file: Path) -> Identity:
-    identity = Identity.of(file)
+def identity_of(file: Path) -> FileIdentity:
+    identity = FileIdentity.of(file)
     assert identity is not None
     return identity
 
@@ -283,7 +283,7 @@ def test_a_swap_file_is_refused_under_any_of_its_names(root: Path, file: Path) -
     put(root, "proc/swaps", f"Filename Type Size Used Priority\n/dev/none partition 1 0 -2\n{name} file 4 0 -3\n")
     with pytest.raises(checks.IsSwap):
         checks.require_no_swap(root, file, identity_of(file))
-    checks.require_no_swap(root, file, Identity(1, 1))
+    checks.require_no_swap(root, file, FileIdentity(1, 1))
 
 
 def test_a_file_behind_a_loop_device_is_refused_with_the_device(root: Path, file: Path) -> None:
@@ -291,7 +291,7 @@ def test_a_file_behind_a_loop_device_is_refused_with_the_device(root: Path, file
     put(root, "sys/block/loop4/size", "0\n")
     with pytest.raises(checks.BacksLoop, match="/dev/loop3"):
         checks.require_no_loop(root, file, identity_of(file))
-    checks.require_no_loop(root, file, Identity(1, 1))
+    checks.require_no_loop(root, file, FileIdentity(1, 1))
 
 
 def process(root: Path, pid: int, maps: str = "") -> Path:
@@ -303,7 +303,7 @@ def process(root: Path, pid: int, maps: str = "") -> Path:
 
 def test_a_file_that_a_process_has_open_is_refused_with_the_process(root: Path, file: Path) -> None:
     (process(root, 77) / "3").symlink_to(file)
-    with pytest.raises(checks.InUse, match=r"is open in process 77 \(editor\)"):
+    with pytest.raises(checks.FileInUse, match=r"is open in process 77 \(editor\)"):
         checks.require_unused(root, file, identity_of(file), 3, None)
 
 
@@ -311,7 +311,7 @@ def test_a_file_that_a_process_has_mapped_and_closed_is_refused(root: Path, file
     identity = identity_of(file)
     device = f"{os.major(identity.device):02x}:{os.minor(identity.device):02x}"
     process(root, 77, f"7f00-7f01 r-xp 0 00:00 0\n7f01-7f02 rw-s 00000000 {device} {identity.inode}    /any name\n")
-    with pytest.raises(checks.InUse, match="is mapped in process 77"):
+    with pytest.raises(checks.FileInUse, match="is mapped in process 77"):
         checks.require_unused(root, file, identity, 3, None)
 
 
@@ -320,7 +320,7 @@ def test_the_open_file_of_kdyno_itself_is_not_in_the_way_and_another_of_its_own_
     (descriptors / "5").symlink_to(file)
     assert checks.require_unused(root, file, identity_of(file), 5, False) == 0
     (descriptors / "6").symlink_to(file)
-    with pytest.raises(checks.InUse):
+    with pytest.raises(checks.FileInUse):
         checks.require_unused(root, file, identity_of(file), 5, False)
 
 
@@ -329,7 +329,7 @@ def test_a_process_that_can_not_be_looked_into_is_counted_and_one_that_has_ended
         process(place, 77).chmod(0)
         put(place, "proc/78/comm", "gone\n")
         with ordinary_user():
-            unseen = checks.require_unused(place, place / "f", Identity(1, 1), 3, None)
+            unseen = checks.require_unused(place, place / "f", FileIdentity(1, 1), 3, None)
         (place / "proc/77/fd").chmod(0o700)
     assert unseen == 1
 

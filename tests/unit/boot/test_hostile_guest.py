@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from kdyno.base.lanes import LaneName
 from kdyno.base.process import spawn
-from kdyno.boot.base import BootEnd, BootOrder, Limits
+from kdyno.boot.base import BootEnd, BootLimits, BootOrder
 from kdyno.boot.fake import LARGEST_FILE, FakeConfig, FakeMachine, RecordedExit, RecordingUnfit
 from kdyno.boot.platforms import Platform
 from kdyno.boot.qemu import QemuMachine
@@ -44,7 +44,7 @@ def boot(tmp_path: Path, **limits: float) -> BootEnd:
     directory = tmp_path / "boot"
     directory.mkdir()
     job = Job(lane="model", icount_shift=5, iterations=1, programs=(Program(name="x", command=("yes",)),))
-    machine = QemuMachine(QemuConfig(limits=Limits(**limits)))
+    machine = QemuMachine(QemuConfig(limits=BootLimits(**limits)))
     return machine.boot(BootOrder("x", Path("/k"), (), job, 1, directory))
 
 
@@ -58,9 +58,9 @@ def outputs(size: int) -> bytes:
 def test_a_stream_that_floods_ends_the_boot(tmp_path: Path) -> None:
     stream = tmp_path / "s"
     stream.write_bytes(b"x" * 2 * MB)
-    watch = Watch(tmp_path / "c", stream, Limits(stream_mb=1))
+    watch = Watch(tmp_path / "c", stream, BootLimits(stream_mb=1))
     assert watch.broken_limit() == "stream flooded: more than 1 MB"
-    assert Watch(tmp_path / "c", stream, Limits(stream_mb=2)).broken_limit() is None
+    assert Watch(tmp_path / "c", stream, BootLimits(stream_mb=2)).broken_limit() is None
 
 
 def test_what_is_left_of_a_flood_is_cut_at_its_limit_however_late_the_watch_comes(
@@ -123,7 +123,7 @@ def test_no_guest_reaches_a_monitor_of_qemu_s(
 @pytest.mark.parametrize("value", ["inf", "-inf", "nan", "0", "-1", "1e300"])
 def test_a_limit_is_a_finite_positive_number_that_limits_something(limit: str, value: str) -> None:
     with pytest.raises(ValidationError, match=limit):
-        Limits.model_validate({limit: float(value)})
+        BootLimits.model_validate({limit: float(value)})
 
 
 @pytest.mark.parametrize("value", [10**30, 0, -1])
@@ -136,7 +136,7 @@ def test_a_guest_has_no_more_memory_than_a_host_could_have(value: int) -> None:
 def test_what_kdyno_boot_takes_a_machine_takes(option: str, largest: str) -> None:
     parser = make_parser({"boot"})
     args = parser.parse_args(["boot", "KERNEL", option, largest])
-    assert Limits(total=args.limit, stream_mb=OUTPUT_MB) and QemuConfig(memory_mb=args.memory)
+    assert BootLimits(total=args.limit, stream_mb=OUTPUT_MB) and QemuConfig(memory_mb=args.memory)
     with pytest.raises(SystemExit):
         parser.parse_args(["boot", "KERNEL", option, str(int(largest) + 1)])
 

@@ -12,7 +12,7 @@ import pytest
 
 import kdyno.boot.kvm
 from kdyno.base.errors import KdynoError
-from kdyno.boot.base import BootOrder, Limits
+from kdyno.boot.base import BootLimits, BootOrder
 from kdyno.boot.console import diagnose
 from kdyno.boot.ending import Exit, verdict_on_boot
 from kdyno.boot.fake import FakeConfig, FakeMachine, NoRecording
@@ -95,7 +95,7 @@ class Clock:
 
 def test_a_boot_that_never_says_hello_breaks_the_boot_limit(tmp_path: Path) -> None:
     clock = Clock()
-    watch = Watch(tmp_path / "c", tmp_path / "s", Limits(boot=10, silence=100), clock)
+    watch = Watch(tmp_path / "c", tmp_path / "s", BootLimits(boot=10, silence=100), clock)
     clock.now = 9
     assert watch.broken_limit() is None
     clock.now = 11
@@ -104,7 +104,7 @@ def test_a_boot_that_never_says_hello_breaks_the_boot_limit(tmp_path: Path) -> N
 
 def test_a_boot_that_falls_silent_is_ended_and_one_that_talks_is_not(tmp_path: Path) -> None:
     clock, stream = Clock(), tmp_path / "s"
-    watch = Watch(tmp_path / "c", stream, Limits(boot=10, silence=20), clock)
+    watch = Watch(tmp_path / "c", stream, BootLimits(boot=10, silence=20), clock)
     for now in (5, 20, 35):
         clock.now = now
         stream.write_text("x" * now)
@@ -117,7 +117,7 @@ def test_a_boot_that_falls_silent_is_ended_and_one_that_talks_is_not(tmp_path: P
 def test_a_console_that_floods_is_ended(tmp_path: Path) -> None:
     console = tmp_path / "c"
     console.write_bytes(b"x" * 2_000_000)
-    assert (Watch(console, tmp_path / "s", Limits(console_mb=1)).broken_limit() or "").startswith("console flooded")
+    assert (Watch(console, tmp_path / "s", BootLimits(console_mb=1)).broken_limit() or "").startswith("console flooded")
 
 
 def test_the_initramfs_is_an_archive_that_cpio_reads_and_the_same_each_time(tmp_path: Path) -> None:

@@ -18,14 +18,14 @@ from kdyno.base import packages
 from kdyno.base.errors import KdynoError
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
-from kdyno.boot.base import BootEnd, BootOrder, Limits
+from kdyno.boot.base import BootEnd, BootLimits, BootOrder
 from kdyno.boot.host import journal
 from kdyno.boot.host.journal import RUNNING, journal_path, running_state
-from kdyno.boot.host.turn import Refused, restore, restore_all, turned, write_value
+from kdyno.boot.host.turn import KnobRefused, restore, restore_all, turned, write_value
 from kdyno.boot.host.words import HostLacks, NeedsBoot, values_of
 from kdyno.boot.local import LocalConfig, LocalMachine, NoSuchCpus
 from kdyno.kernel.recipe import Recipe, page_size_words
-from kdyno.measure.guest.job import Job, Measured, Program, TestOrder
+from kdyno.measure.guest.job import CommandBenchmark, Job, Program, TestOrder
 from kdyno.measure.guest.steps import MOST_STDOUT
 from kdyno.measure.workload.needs import Needs
 from tests.unit.base.test_process import is_running, pids, wait_until
@@ -64,7 +64,7 @@ def round_of(
     cancelled: Event | None = None,
 ) -> BootEnd:
     directory.mkdir()
-    machine = LocalMachine(LocalConfig(limits=Limits(total=total)), root)
+    machine = LocalMachine(LocalConfig(limits=BootLimits(total=total)), root)
     job = Job(lane="wall", iterations=1, programs=(Program(name="command", command=command),))
     return machine.boot(BootOrder("a round", None, words, job, 1, directory, cancelled=cancelled or Event()))
 
@@ -181,7 +181,7 @@ def test_the_agents_tests_run_natively(root: Path, tmp_path: Path) -> None:
 
 def test_runs_of_a_command_are_measured_until_one_fails(root: Path, tmp_path: Path) -> None:
     def measured(name: str, script: str) -> Program:
-        benchmark = Measured(benchmark=f"{name}.step", description="a step", operations=10)
+        benchmark = CommandBenchmark(benchmark=f"{name}.step", description="a step", operations=10)
         return Program(name=name, command=("sh", "-c", script), runs=3, measured=benchmark)
 
     fails = measured("fails", f"mkdir {tmp_path}/first 2> /dev/null || exit 1")
@@ -238,7 +238,7 @@ def test_a_value_that_the_kernel_refuses_or_only_root_may_set_leaves_nothing_cha
 
     state = State(tmp_path / "state")
     values = {SWAPPINESS: "1", f"{THP}/enabled": "always"}
-    with pytest.raises(Refused, match=f"to always: {why}"), turned(state, values, root=root, write=write):
+    with pytest.raises(KnobRefused, match=f"to always: {why}"), turned(state, values, root=root, write=write):
         pytest.fail("it isn't entered")
     assert {name: content.strip() for name, content in snapshot(root).items()} == {
         name: content.strip() for name, content in before.items()

@@ -11,11 +11,11 @@ import pytest
 
 from kdyno.base.measurement import Direction
 from kdyno.judge.foreign.check import check_claims
-from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.observations import Observations, ReplicateSample
 from kdyno.judge.verdicts.of_files import judge_files
 from kdyno.measure.readers import errors
 from kdyno.measure.readers.claims import MOST_CLAIMS, Claim, match_name
-from kdyno.measure.readers.readings import Published
+from kdyno.measure.readers.readings import PublishedValue
 from kdyno.measure.readers.request import JudgeRequest
 from tests.unit.judge_data import STATISTICS
 
@@ -113,8 +113,8 @@ def test_names_that_are_only_alike_are_paired_and_said(tmp_path: Path) -> None:
 
 
 def test_a_name_that_could_mean_two_variants_is_paired_with_none() -> None:
-    values = {name: Sample(np.array(twelve(10.0, 1.0))) for name in ("generic a", "generic b", "x86-64-v3")}
-    published = [Published("m", name, "", "10.0", "1.0", 12, "s", "") for name in ("generic", "x86-64-v3")]
+    values = {name: ReplicateSample(np.array(twelve(10.0, 1.0))) for name in ("generic a", "generic b", "x86-64-v3")}
+    published = [PublishedValue("m", name, "", "10.0", "1.0", 12, "s", "") for name in ("generic", "x86-64-v3")]
     notes = check_claims([], published, [Observations("m", "s", "lower", "m", values)])
     assert notes == (
         "no values were found of these published means: m, generic",
@@ -131,15 +131,15 @@ def test_a_name_means_what_it_is_part_of_or_whose_words_it_has(text: str, meanin
 
 
 def observed(groups: Mapping[str, Sequence[float]], direction: Direction = "lower") -> list[Observations]:
-    samples = {name: Sample(np.asarray(values)) for name, values in groups.items()}
+    samples = {name: ReplicateSample(np.asarray(values)) for name, values in groups.items()}
     return [Observations("m", "s", direction, "m", samples)]
 
 
 def test_the_variance_is_of_the_variants_that_were_published() -> None:
     groups = {"a": twelve(10, 1), "b": twelve(13, 1), "wild": twelve(10, 40)}
     published = [
-        Published("m", "a", "", "10.0", "1.0", 12, "s", ""),
-        Published("m", "b", "", "13.0", "1.0", 12, "s", ""),
+        PublishedValue("m", "a", "", "10.0", "1.0", 12, "s", ""),
+        PublishedValue("m", "b", "", "13.0", "1.0", 12, "s", ""),
     ]
     q = f"{3 / np.sqrt(1 / 12):.3f}"
     with_means = check_claims([Claim("f", 2, "m", "a", "b", q, "")], published, observed(groups))
@@ -152,7 +152,7 @@ def test_values_that_were_rounded_allow_for_it() -> None:
     groups = {name: np.round(twelve(mean, 0.04), 1) for name, mean in (("a", 10.0), ("b", 10.1))}
     exact = 0.1 / np.sqrt(0.04**2 / 12)
     claim = [Claim("f", 2, "m", "a", "b", f"{exact:.2f}", "")]
-    samples = {name: Sample(values) for name, values in groups.items()}
+    samples = {name: ReplicateSample(values) for name, values in groups.items()}
     for step, right in ((0.0, 0), (0.1, 1)):
         notes = check_claims(claim, [], [Observations("m", "s", "lower", "m", samples, step=step)])
         assert notes[-1] == f"{right} of 1 published statistics follow from the values"

@@ -9,12 +9,12 @@ import pytest
 
 from kdyno.base.arrays import Labels
 from kdyno.judge.foreign.gathered import Gathered
-from kdyno.judge.stats.observations import Sample
+from kdyno.judge.stats.observations import ReplicateSample
 from kdyno.judge.verdicts.model import FileReport
 from kdyno.judge.verdicts.of_files import gather, judge_files
 from kdyno.measure.readers.formats.registry import BY_NAME
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 
 
 def judged(tmp_path: Path, text: str, **options: object) -> FileReport:
@@ -24,7 +24,7 @@ def judged(tmp_path: Path, text: str, **options: object) -> FileReport:
 
 
 def rows(*texts: str, **options: object) -> Gathered:
-    sources = [Source(f"file{number}.csv", f"file{number}", text.encode()) for number, text in enumerate(texts)]
+    sources = [FileSource(f"file{number}.csv", f"file{number}", text.encode()) for number, text in enumerate(texts)]
     return gather(sources, BY_NAME["csv"], JudgeRequest(**options))  # type: ignore[arg-type]
 
 
@@ -34,7 +34,7 @@ def has(report: FileReport, words: str) -> bool:
 
 def boots(gathered: Gathered, benchmark: int, variant: str) -> Labels | None:
     group = gathered.observations[benchmark].groups[variant]
-    assert isinstance(group, Sample)
+    assert isinstance(group, ReplicateSample)
     return group.boots
 
 
@@ -99,7 +99,7 @@ def test_few_boots_come_with_every_reading_as_if_nothing_were_known_of_boots(cou
     assert len(observed.groups["a"].values) == count  # type: ignore[union-attr]
     for variant in "ab":
         group = plain.groups[variant]
-        assert isinstance(group, Sample)
+        assert isinstance(group, ReplicateSample)
         assert observed.readings[variant].values.tolist() == group.values.tolist()
         assert observed.readings[variant].boots is None
 
@@ -134,7 +134,7 @@ def test_boots_of_different_files_are_different_boots() -> None:
     text = "kernel,boot,time_ns\na,1,1\na,1,3\nb,1,5\n"
     [observed] = rows(text, text.replace("3", "7")).observations
     group = observed.groups["a"]
-    assert isinstance(group, Sample)
+    assert isinstance(group, ReplicateSample)
     assert group.values.tolist() == [2, 4]
 
 

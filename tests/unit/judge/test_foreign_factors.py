@@ -17,7 +17,7 @@ from kdyno.judge.verdicts.of_files import gather, judge_files
 from kdyno.measure.readers import errors
 from kdyno.measure.readers.formats.registry import BY_NAME
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 
 
 def judged(tmp_path: Path, text: str, **options: object) -> FileReport:
@@ -27,7 +27,7 @@ def judged(tmp_path: Path, text: str, **options: object) -> FileReport:
 
 
 def rows(*texts: str, form: str = "csv", names: tuple[str, ...] = ("a", "b"), **options: object) -> Gathered:
-    sources = [Source(f"{name}.csv", name, text.encode()) for name, text in zip(names, texts, strict=False)]
+    sources = [FileSource(f"{name}.csv", name, text.encode()) for name, text in zip(names, texts, strict=False)]
     return gather(sources, BY_NAME[form], JudgeRequest(**options))  # type: ignore[arg-type]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kdyno.base.errors import UserError
 from kdyno.judge.foreign.gathered import Gathered
-from kdyno.judge.stats.observations import Sample, Summary
+from kdyno.judge.stats.observations import ReplicateSample, Summary
 from kdyno.judge.verdicts.of_files import gather, judge_files
 from kdyno.measure.readers import errors
 from kdyno.measure.readers.cells import cell_of
@@ -17,7 +17,7 @@ from kdyno.measure.readers.formats.registry import recognise
 from kdyno.measure.readers.headings import meaning
 from kdyno.measure.readers.numerals import decimal_of
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.source import Source, read
+from kdyno.measure.readers.source import FileSource, read
 
 DATA = Path(__file__).parents[2] / "data" / "foreign"
 HYPERFINE = (
@@ -28,7 +28,7 @@ HYPERFINE = (
 
 def judged(*texts: str | bytes, name: str = "x.md", **options: object) -> Gathered:
     sources = [
-        Source(f"{n}{name}", f"file{n}", text if isinstance(text, bytes) else text.encode())
+        FileSource(f"{n}{name}", f"file{n}", text if isinstance(text, bytes) else text.encode())
         for n, text in enumerate(texts)
     ]
     request = JudgeRequest(**{"n": "10", **options})  # type: ignore[arg-type]
@@ -286,7 +286,7 @@ def test_org_databases_tabs_and_semicolons_are_read_alike(table: str) -> None:
     [observed] = judged(table).observations
     assert (observed.benchmark, observed.direction) == ("time", "lower")
     scale = 1000 if observed.unit == "ms" else 1
-    values = [group.values.tolist() for group in observed.groups.values() if isinstance(group, Sample)]
+    values = [group.values.tolist() for group in observed.groups.values() if isinstance(group, ReplicateSample)]
     assert values == [[5.8 * scale], [5.9 * scale]]
 
 
@@ -314,7 +314,7 @@ def test_single_values_in_columns_are_a_sample() -> None:
     lines = "".join(f"| {n} | {5.1 + n / 100:.2f} | {5.2 + n / 100:.2f} |\n" for n in range(1, 7))
     gathered = judged(f"| run | 6.12 | 6.13 |\n|-|-|-|\n{lines}", wide=True)
     [group] = [observed.groups["6.12"] for observed in gathered.observations]
-    assert isinstance(group, Sample)
+    assert isinstance(group, ReplicateSample)
     assert np.allclose(group.values, [5.11, 5.12, 5.13, 5.14, 5.15, 5.16])
 
 

@@ -10,7 +10,14 @@ from kdyno.base.errors import UserError
 from kdyno.base.measurement import Correction
 from kdyno.judge.stats.compare import Comparison, Judgement, judge
 from kdyno.judge.stats.estimate import Estimate
-from kdyno.judge.stats.observations import BlockTwice, Observations, Sample, Summary, UnusableSample, UnusableSummary
+from kdyno.judge.stats.observations import (
+    BlockTwice,
+    Observations,
+    ReplicateSample,
+    Summary,
+    UnusableSample,
+    UnusableSummary,
+)
 from tests.unit.growth import calls
 from tests.unit.judge_data import apart, in_blocks, noisy, observed, sample
 
@@ -163,9 +170,9 @@ def test_blocks_in_any_order_make_the_same_geometric_mean() -> None:
     one, two = noisy(5, 0.02), noisy(6, 0.01)
     backwards = observed(
         {
-            name: Sample(group.values[::-1], group.blocks[::-1])
+            name: ReplicateSample(group.values[::-1], group.blocks[::-1])
             for name, group in two.groups.items()
-            if isinstance(group, Sample) and group.blocks is not None
+            if isinstance(group, ReplicateSample) and group.blocks is not None
         }
     )
     straight, turned = (judged(one, observation).geometric_means[0].estimate for observation in (two, backwards))

@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from kdyno.judge.stats import logratio
-from kdyno.judge.stats.estimate import Estimate, Limits, estimate_ratio
+from kdyno.judge.stats.estimate import Estimate, EstimateLimits, estimate_ratio
 
 
 def estimate(differences: ArrayLike, alpha: float) -> Estimate:
     values = np.asarray(differences, dtype=float)
     return estimate_ratio(
-        logratio.log_ratio_of_differences(values), "paired", Limits(margin=0.01, alpha=alpha), len(values)
+        logratio.log_ratio_of_differences(values), "paired", EstimateLimits(margin=0.01, alpha=alpha), len(values)
     )
 
 

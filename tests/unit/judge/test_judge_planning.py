@@ -10,7 +10,7 @@ from scipy import stats
 from statsmodels.stats.power import TTestIndPower, TTestPower  # type: ignore[import-untyped]
 
 from kdyno.base.arrays import Values
-from kdyno.judge.stats.estimate import Limits
+from kdyno.judge.stats.estimate import EstimateLimits
 from kdyno.judge.stats.planning import bound, power
 from kdyno.judge.stats.planning.design import Bounds, Costs, plan
 from kdyno.judge.stats.planning.levels import Components, components, median_variance
@@ -27,10 +27,10 @@ def test_power_is_that_of_statsmodels(n: int) -> None:
 def test_the_detectable_effect_has_the_power_asked_for() -> None:
     for n in (12, 24, 96):
         # a spread that is only estimated needs a larger effect than one that is known
-        effect = power.detectable(n, 0.01, Limits(margin=0.0))
+        effect = power.detectable(n, 0.01, EstimateLimits(margin=0.0))
         assert power.power(effect, n, 0.01, 0.05) == pytest.approx(0.82, abs=0.04)
-        assert power.detectable(n, 0.01, Limits(margin=0.0), family=34) > effect
-        assert power.detectable(n, 0.0, Limits(margin=0.0)) == 0
+        assert power.detectable(n, 0.01, EstimateLimits(margin=0.0), family=34) > effect
+        assert power.detectable(n, 0.0, EstimateLimits(margin=0.0)) == 0
 
 
 def test_one_replicate_fewer_than_needed_is_too_few() -> None:
@@ -50,17 +50,19 @@ def test_power_far_out_is_one_and_without_an_effect_is_alpha() -> None:
 
 
 def test_a_curve_falls_with_the_replicates_and_rises_with_the_effect() -> None:
-    result = power.curve("v", 12, 0.008, Limits(margin=0.0))
+    result = power.curve("v", 12, 0.008, EstimateLimits(margin=0.0))
     effects = [point.effect for point in result.detectable]
     assert effects == sorted(effects, reverse=True)
     assert [point.power for point in result.power] == sorted(point.power for point in result.power)
     assert any(point.power == pytest.approx(0.8) for point in result.power)
     assert result.blocks_needed is None
-    assert power.curve("v", 12, 0.008, Limits(margin=0.01)).blocks_needed == power.find_replicates(0.01, 0.008, 0.05)
+    assert power.curve("v", 12, 0.008, EstimateLimits(margin=0.01)).blocks_needed == power.find_replicates(
+        0.01, 0.008, 0.05
+    )
 
 
 def test_more_replicates_call_effects_inside_the_margin_equivalent() -> None:
-    few, many = (power.detectable(n, 0.003, Limits(margin=0.01)) for n in (6, 1000))
+    few, many = (power.detectable(n, 0.003, EstimateLimits(margin=0.01)) for n in (6, 1000))
     assert few < many < 0.01
 
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from kdyno.judge.stats.compare import Comparison, Judgement, judge
 from kdyno.judge.stats.detectable import detectable
-from kdyno.judge.stats.estimate import Limits
-from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.estimate import EstimateLimits
+from kdyno.judge.stats.observations import Observations, ReplicateSample
 from kdyno.judge.stats.verdict import DIFFERENT
 from tests.unit.judge_data import apart, in_blocks
 
@@ -33,7 +33,7 @@ def of_boots(groups: Mapping[str, ArrayLike], name: str) -> Observations:
     samples = {}
     for place, (variant, values) in enumerate(groups.items()):
         array = np.asarray(values, dtype=float)
-        samples[variant] = Sample(array, boots=100 * place + np.arange(len(array)))
+        samples[variant] = ReplicateSample(array, boots=100 * place + np.arange(len(array)))
     return Observations(name, "ns", "lower", name, samples)
 
 
@@ -66,9 +66,9 @@ def test_a_benchmark_that_some_boot_lacks_is_left_out_of_the_mean_of_boots() -> 
     random = np.random.default_rng(2)
     benchmarks = boots_of_their_own_speed(random, benchmarks=3)
     short = {
-        variant: Sample(sample.values[1:], boots=sample.boots[1:])
+        variant: ReplicateSample(sample.values[1:], boots=sample.boots[1:])
         for variant, sample in benchmarks[0].groups.items()
-        if isinstance(sample, Sample) and sample.boots is not None
+        if isinstance(sample, ReplicateSample) and sample.boots is not None
     }
     [mean] = judged(Observations("b0", "ns", "lower", "b0", short), *benchmarks[1:]).geometric_means
     assert (mean.benchmarks, mean.left_out) == (2, ("b0",))
@@ -100,13 +100,13 @@ def test_what_a_comparison_says_it_could_have_seen_is_what_the_rule_sees() -> No
         assert comparison.estimate
         assert comparison.estimate.error
         assert comparison.estimate.detectable == detectable(
-            comparison.estimate.error, BLOCKS - 1, Limits(0.01), family=34
+            comparison.estimate.error, BLOCKS - 1, EstimateLimits(0.01), family=34
         )
 
 
 def test_an_effect_inside_the_margin_is_never_said_to_be_seen() -> None:
-    assert detectable(1e-6, 11, Limits(margin=0.01)) == pytest.approx(0.01, rel=1e-3)
-    assert detectable(1e-6, 11, Limits(margin=0.0)) < 1e-5
+    assert detectable(1e-6, 11, EstimateLimits(margin=0.01)) == pytest.approx(0.01, rel=1e-3)
+    assert detectable(1e-6, 11, EstimateLimits(margin=0.0)) < 1e-5
 
 
 def test_what_agrees_exactly_takes_no_place_in_holms_family() -> None:
@@ -171,7 +171,7 @@ def test_boots_too_few_to_judge_kernels_by_leave_the_verdict_that_their_readings
         "lower",
         "b",
         apart({name: [np.median(values)] for name, values in readings.items()}).groups,
-        readings={name: sample for name, sample in without.groups.items() if isinstance(sample, Sample)},
+        readings={name: sample for name, sample in without.groups.items() if isinstance(sample, ReplicateSample)},
     )
     judgement = judge([one_boot], ["base", "v"], "base", margin=0.01, alpha=0.05)
     marked, mean = judgement.comparisons[0], judgement.geometric_means[0]

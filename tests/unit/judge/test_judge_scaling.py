@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from kdyno.base.errors import UserError
-from kdyno.judge.stats.observations import Sample
+from kdyno.judge.stats.observations import ReplicateSample
 from kdyno.judge.stats.scaling import laws, solver
 from kdyno.judge.stats.scaling.bootstrap import resample
 from kdyno.judge.stats.scaling.both_laws import Scaling, scaling
 from kdyno.judge.stats.scaling.laws import Parameter
 from kdyno.judge.stats.scaling.least_squares import basis_of, least_squares
-from kdyno.judge.stats.scaling.levels import Level, ratio_of
+from kdyno.judge.stats.scaling.levels import ProcessLevel, ratio_of
 
 COUNTS = (1, 2, 4, 8, 16, 32)
 SIMULATIONS = 100
@@ -31,15 +31,15 @@ def levels(
     noise: float = 0.03,
     shared: float | None = None,
     seed: int = 1,
-) -> list[Level]:
+) -> list[ProcessLevel]:
     """Throughputs of a law with X1 = 100 and lognormal noise; `shared`: in blocks, that noise of each whole block."""
     random = np.random.default_rng(seed)
     weather = random.normal(0, shared or 0, replicates)
     blocks = None if shared is None else np.arange(replicates)
     return [
-        Level(
+        ProcessLevel(
             n,
-            Sample(
+            ReplicateSample(
                 100 * n / (1 + a * (n - 1) + b * n * (n - 1)) * np.exp(weather + random.normal(0, noise, replicates)),
                 blocks,
             ),
@@ -48,8 +48,8 @@ def levels(
     ]
 
 
-def at(n: int, *values: float) -> Level:
-    return Level(n, Sample(np.array(values)))
+def at(n: int, *values: float) -> ProcessLevel:
+    return ProcessLevel(n, ReplicateSample(np.array(values)))
 
 
 def covers(parameter: Parameter, truth: float) -> bool:
@@ -57,7 +57,7 @@ def covers(parameter: Parameter, truth: float) -> bool:
     return parameter.low <= truth <= parameter.high
 
 
-def fits(curve: Scaling) -> tuple[laws.Fit, laws.Fit]:
+def fits(curve: Scaling) -> tuple[laws.LawFit, laws.LawFit]:
     assert curve.amdahl is not None and curve.usl is not None
     return curve.amdahl, curve.usl
 
@@ -122,7 +122,7 @@ def test_what_whole_blocks_share_does_not_widen_the_interval_of_a_fraction() -> 
 def test_layouts_are_drawn_before_blocks() -> None:
     sorts = [np.repeat(np.arange(6), 2)] * len(COUNTS)
     drawn = [
-        Level(level.n, Sample(level.sample.values, np.arange(12), clusters=sort))
+        ProcessLevel(level.n, ReplicateSample(level.sample.values, np.arange(12), clusters=sort))
         for level, sort in zip(levels(0.05, 0.001, replicates=12), sorts, strict=True)
     ]
     assert scaling(drawn).drawn == "layouts"
@@ -132,7 +132,7 @@ def test_layouts_are_drawn_before_blocks() -> None:
 
 def test_a_block_that_lacks_a_value_is_drawn_with_those_that_it_has() -> None:
     full = levels(0.05, 0.001, shared=0.05)
-    holed = [*full[:-1], Level(32, Sample(full[-1].sample.values[:-1], np.arange(7)))]
+    holed = [*full[:-1], ProcessLevel(32, ReplicateSample(full[-1].sample.values[:-1], np.arange(7)))]
     curve = scaling(holed)
     _, usl = fits(curve)
     assert curve.drawn == "blocks" and covers(usl.contention, 0.05)
@@ -197,7 +197,7 @@ def test_too_few_different_n_are_a_reason_in_words() -> None:
         ([at(n, 10.0 * n, 10.0 * n, 10.0 * n) for n in (1, 2, 4)], "all replicates agree exactly"),
     ],
 )
-def test_where_no_interval_can_be_had_the_fit_says_why(data: list[Level], why: str) -> None:
+def test_where_no_interval_can_be_had_the_fit_says_why(data: list[ProcessLevel], why: str) -> None:
     _, usl = fits(scaling(data))
     assert usl.no_interval == why
     assert usl.contention.low is None and usl.single.high is None and usl.curve[0].low is None
@@ -218,14 +218,14 @@ def test_where_no_interval_can_be_had_the_fit_says_why(data: list[Level], why: s
         ([at(2_000_000, 1.0)], "throughput at n = 2000000: n is a number of processes"),
     ],
 )
-def test_what_is_no_throughput_is_refused_with_what_is_wrong(data: list[Level], message: str) -> None:
+def test_what_is_no_throughput_is_refused_with_what_is_wrong(data: list[ProcessLevel], message: str) -> None:
     with pytest.raises(UserError, match=message):
         scaling(data)
 
 
 def test_values_of_any_size_are_fitted() -> None:
     for scale in (1e-55, 1e55):
-        data = [Level(level.n, Sample(level.sample.values * scale)) for level in levels(0.05, 0.001)]
+        data = [ProcessLevel(level.n, ReplicateSample(level.sample.values * scale)) for level in levels(0.05, 0.001)]
         _, usl = fits(scaling(data))
         assert covers(usl.contention, 0.05) and math.isfinite(usl.at(900_000))
 
@@ -240,8 +240,11 @@ def test_speed_up_is_taken_within_blocks() -> None:
 
 
 def test_blocks_that_have_not_one_n_in_common_are_compared_as_groups() -> None:
-    one, other = Sample(np.array([1.0, 1.1]), np.array([0, 1])), Sample(np.array([2.0, 2.2]), np.array([2, 3]))
-    ratio, low, high = ratio_of(Level(2, other), Level(1, one))
+    one, other = (
+        ReplicateSample(np.array([1.0, 1.1]), np.array([0, 1])),
+        ReplicateSample(np.array([2.0, 2.2]), np.array([2, 3])),
+    )
+    ratio, low, high = ratio_of(ProcessLevel(2, other), ProcessLevel(1, one))
     assert ratio == pytest.approx(2) and low is not None and high is not None and low < 2 < high
 
 

@@ -19,7 +19,7 @@ from kdyno.judge.stats.diagnostics.blocks import block_values
 from kdyno.judge.stats.diagnostics.groups import groups_of, pool_noise
 from kdyno.judge.stats.diagnostics.pairwise import dunnett, games_howell, tukey
 from kdyno.judge.stats.diagnostics.tables import Analysis, AnovaTable, PairTable
-from kdyno.judge.stats.observations import Observations, Sample, Summary
+from kdyno.judge.stats.observations import Observations, ReplicateSample, Summary
 from tests.unit.judge_data import apart, noisy, observed, sample
 from tests.unit.judge_data import in_blocks as complete
 
@@ -38,16 +38,16 @@ def ragged() -> Observations:
 
 def with_a_hole() -> Observations:
     full = noisy(2, 0.01, 0.02)
-    groups = {name: group for name, group in full.groups.items() if isinstance(group, Sample)}
+    groups = {name: group for name, group in full.groups.items() if isinstance(group, ReplicateSample)}
     kept = np.arange(12) != 4
     v1 = groups["v1"]
     assert v1.blocks is not None
     assert v1.order is not None
-    return observed({**groups, "v1": Sample(v1.values[kept], v1.blocks[kept], v1.order[kept])})
+    return observed({**groups, "v1": ReplicateSample(v1.values[kept], v1.blocks[kept], v1.order[kept])})
 
 
 def logs(benchmark: Observations) -> list[Values]:
-    return [np.log(group.values) for group in benchmark.groups.values() if isinstance(group, Sample)]
+    return [np.log(group.values) for group in benchmark.groups.values() if isinstance(group, ReplicateSample)]
 
 
 def row(table: AnovaTable | None, source: str) -> tuple[float | None, ...]:
@@ -73,7 +73,7 @@ def test_the_blocked_table_is_that_of_statsmodels_with_sums_of_type_two(benchmar
     rows = [
         (name, block, float(np.log(value)))
         for name, group in benchmark.groups.items()
-        if isinstance(group, Sample) and group.blocks is not None
+        if isinstance(group, ReplicateSample) and group.blocks is not None
         for block, value in zip(group.blocks, group.values, strict=True)
     ]
     fit = smf.ols("y ~ v + C(b)", pd.DataFrame(rows, columns=["v", "b", "y"])).fit()
@@ -262,8 +262,8 @@ def test_layouts_widen_the_mixed_model() -> None:
     kept = np.arange(16) != 3
     v = groups["v"]
     assert v.blocks is not None
-    groups["v"] = Sample(v.values[kept], v.blocks[kept], None, labels[kept])
-    without = {name: Sample(group.values, group.blocks) for name, group in groups.items()}
+    groups["v"] = ReplicateSample(v.values[kept], v.blocks[kept], None, labels[kept])
+    without = {name: ReplicateSample(group.values, group.blocks) for name, group in groups.items()}
     wide, narrow = (analysed(observed(groups_)).mixed for groups_ in (groups, without))
     assert wide
     assert narrow

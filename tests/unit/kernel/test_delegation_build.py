@@ -18,12 +18,12 @@ from kdyno.kernel.delegation import ccd
 from kdyno.kernel.delegation.ccd import ObjectStale, RecordsIncomplete
 from kdyno.kernel.delegation.held import LtoByAssembler, MixRefused, held_symbols, refuse_unshared
 from kdyno.kernel.delegation.records import ObjectRecord, RecordsUnreadable, read_records
-from kdyno.kernel.delegation.resolved import Choice, Compiler, Resolved, ResolvedRule
+from kdyno.kernel.delegation.resolved import Compiler, Resolved, ResolvedChoice, ResolvedRule
 from kdyno.kernel.delegation.show import image_lines, image_view
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import ImageCorrupt, load_image
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source, fetch
+from kdyno.kernel.source import KernelSource, fetch
 from tests.unit.kernel_toy import built, no_progress, plan, silent, toy_tree
 
 CLANG = "clang-19"
@@ -59,7 +59,7 @@ def comments(image: Image) -> str:
     return subprocess.run(["readelf", "-p", ".comment", vmlinux], capture_output=True, text=True, check=True).stdout
 
 
-def test_a_plan_without_rules_gives_the_same_bytes(source: Source, state: State) -> None:
+def test_a_plan_without_rules_gives_the_same_bytes(source: KernelSource, state: State) -> None:
     plain, through = built(Recipe(), source, state), built(delegated(), source, state)
     assert plain.record.key != through.record.key
     for name in ("vmlinux", "System.map", "config"):
@@ -69,7 +69,7 @@ def test_a_plan_without_rules_gives_the_same_bytes(source: Source, state: State)
     assert records(through).keys() == OBJECTS
 
 
-def test_a_rule_gives_a_file_to_another_compiler_and_says_so(source: Source, state: State) -> None:
+def test_a_rule_gives_a_file_to_another_compiler_and_says_so(source: KernelSource, state: State) -> None:
     needs(CLANG)
     image = built(delegated({"files": ["fs/*.c"], "compiler": CLANG, "add": ["-O1"]}), source, state)
     assert made_by(image) == {"init/main.o": "gcc", "fs/open.o": CLANG, "lib/crc32.o": "gcc"}
@@ -82,7 +82,7 @@ def test_a_rule_gives_a_file_to_another_compiler_and_says_so(source: Source, sta
     assert any(line.startswith(f"  fs/open.c: {CLANG} -O1") for line in image_lines(view))
 
 
-def test_symbols_that_compilers_do_not_share_are_held_and_listed(source: Source, state: State) -> None:
+def test_symbols_that_compilers_do_not_share_are_held_and_listed(source: KernelSource, state: State) -> None:
     needs(CLANG)
     image = built(delegated({"files": ["fs/*.c"], "compiler": CLANG}), source, state)
     config = image.config.read_text()
@@ -96,7 +96,7 @@ def test_symbols_that_compilers_do_not_share_are_held_and_listed(source: Source,
 
 
 @pytest.mark.parametrize("compiler", ["gcc", CLANG])
-def test_by_way_of_assembler_the_object_is_as_good(source: Source, state: State, compiler: str) -> None:
+def test_by_way_of_assembler_the_object_is_as_good(source: KernelSource, state: State, compiler: str) -> None:
     needs(compiler)
     image = built(delegated({"files": ["**"], "compiler": compiler, "by_assembler": True}), source, state)
     assert {record.by_assembler for record in records(image).values()} == {True}
@@ -104,7 +104,9 @@ def test_by_way_of_assembler_the_object_is_as_good(source: Source, state: State,
     assert set(made_by(image).values()) == {compiler}
 
 
-def test_a_pass_of_ones_own_sees_all_assembler_and_may_change_it(tmp_path: Path, source: Source, state: State) -> None:
+def test_a_pass_of_ones_own_sees_all_assembler_and_may_change_it(
+    tmp_path: Path, source: KernelSource, state: State
+) -> None:
     program = tmp_path / "rename"
     program.write_text("#!/bin/sh\nexec sed s/sys_close/sys_shut/g\n")
     program.chmod(0o755)
@@ -132,7 +134,7 @@ def test_objects_are_looked_through_where_the_plan_asks_for_it(tmp_path: Path, s
     assert view is not None and any(line.startswith("finding: fs/open.c: drop: lock-on") for line in image_lines(view))
 
 
-def test_images_whose_rules_differ_share_all_objects_but_those(source: Source, state: State) -> None:
+def test_images_whose_rules_differ_share_all_objects_but_those(source: KernelSource, state: State) -> None:
     recipes = [
         delegated(),
         delegated({"files": ["fs/open.c"], "add": ["-O1"]}),
@@ -163,7 +165,7 @@ def test_images_whose_rules_differ_share_all_objects_but_those(source: Source, s
 
 
 def test_another_program_under_the_name_of_a_pass_makes_its_objects_anew(
-    tmp_path: Path, source: Source, state: State
+    tmp_path: Path, source: KernelSource, state: State
 ) -> None:
     plans = []
     for name in ("sys_shut", "sys_end"):
@@ -177,7 +179,7 @@ def test_another_program_under_the_name_of_a_pass_makes_its_objects_anew(
     assert "sys_shut" in one.symbols.read_text() and "sys_end" in two.symbols.read_text()
 
 
-def test_layouts_of_delegated_kernels_are_links_of_the_same_objects(source: Source, state: State) -> None:
+def test_layouts_of_delegated_kernels_are_links_of_the_same_objects(source: KernelSource, state: State) -> None:
     recipe = delegated({"files": ["fs/open.c"], "add": ["-O1"]})
     plans = [plan(recipe.model_copy(update={"layout_seed": seed}), source, state) for seed in (1, 2)]
     lines: list[str] = []
@@ -186,14 +188,14 @@ def test_layouts_of_delegated_kernels_are_links_of_the_same_objects(source: Sour
     assert records(images[0]) == records(images[1])
 
 
-def test_a_file_that_the_compiler_refuses_fails_the_build_with_its_rule(source: Source, state: State) -> None:
+def test_a_file_that_the_compiler_refuses_fails_the_build_with_its_rule(source: KernelSource, state: State) -> None:
     with pytest.raises(BuildFailed) as raised:
         built(delegated({"files": ["fs/open.c"], "add": ["-fno-such-option"]}), source, state)
     assert "-fno-such-option" in str(raised.value)
     assert list(state.images.iterdir()) == []
 
 
-def test_a_file_that_fails_goes_to_the_reference_where_the_plan_allows_it(source: Source, state: State) -> None:
+def test_a_file_that_fails_goes_to_the_reference_where_the_plan_allows_it(source: KernelSource, state: State) -> None:
     recipe = delegated({"files": ["fs/open.c"], "add": ["-fno-such-option"]}, fallback=True)
     image = built(recipe, source, state)
     record = records(image)["fs/open.o"]
@@ -203,7 +205,7 @@ def test_a_file_that_fails_goes_to_the_reference_where_the_plan_allows_it(source
 
 
 def test_objects_without_a_record_fail_a_strict_build(
-    source: Source, state: State, monkeypatch: pytest.MonkeyPatch
+    source: KernelSource, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real_environment = ccd.environment
 
@@ -221,7 +223,7 @@ def test_objects_without_a_record_fail_a_strict_build(
 
 
 def test_an_object_of_another_choice_never_passes_for_the_plans(
-    source: Source, state: State, monkeypatch: pytest.MonkeyPatch
+    source: KernelSource, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build_module, "_forget_changed", lambda _work, _before: False)
     plans = [plan(delegated(*rules), source, state) for rules in ((), ({"files": ["fs/open.c"], "add": ["-O1"]},))]
@@ -229,12 +231,12 @@ def test_an_object_of_another_choice_never_passes_for_the_plans(
         build_layouts(plans, state, no_progress)
 
 
-def test_a_rule_whose_files_are_not_in_the_configuration_is_noted(source: Source, state: State) -> None:
+def test_a_rule_whose_files_are_not_in_the_configuration_is_noted(source: KernelSource, state: State) -> None:
     image = built(delegated({"files": ["net/socket.c"], "add": ["-O1"]}), source, state)
     assert any("rule 1 of the delegation plan had no file in this configuration" in note for note in image.record.notes)
 
 
-def test_the_records_of_an_image_are_files_of_it(source: Source, state: State) -> None:
+def test_the_records_of_an_image_are_files_of_it(source: KernelSource, state: State) -> None:
     image = built(delegated(), source, state)
     path = image.directory / "delegation.jsonl"
     path.write_text(path.read_text().replace("gcc", "icc"))
@@ -286,7 +288,7 @@ def test_symbols_that_differ_are_listed_by_name() -> None:
     ]
 
 
-def test_a_mix_is_refused_before_anything_is_compiled(source: Source, state: State) -> None:
+def test_a_mix_is_refused_before_anything_is_compiled(source: KernelSource, state: State) -> None:
     needs(CLANG)
     recipe = Recipe.model_validate(
         {"toolchain": CLANG, "lto": "thin", "delegation": {"rule": [{"files": ["fs/*.c"], "compiler": "gcc"}]}}
@@ -297,4 +299,4 @@ def test_a_mix_is_refused_before_anything_is_compiled(source: Source, state: Sta
 
 def test_choices_are_compared_by_what_they_do() -> None:
     one = resolved("a")
-    assert one.choice_of("x.c") == Choice(compiler="a")
+    assert one.choice_of("x.c") == ResolvedChoice(compiler="a")

@@ -15,7 +15,7 @@ from kdyno.kernel import toolchain
 from kdyno.kernel.delegation import globs
 from kdyno.kernel.delegation.plan_file import BadPlan, CyclicExtends, DelegationPlan, PlanUnreadable, load
 from kdyno.kernel.delegation.resolve import (
-    FileTwice,
+    FileGivenTwice,
     PassUnknown,
     ProgramUnfit,
     Resolution,
@@ -23,7 +23,7 @@ from kdyno.kernel.delegation.resolve import (
     ZigMissing,
     resolve,
 )
-from kdyno.kernel.delegation.resolved import Choice, Resolved
+from kdyno.kernel.delegation.resolved import Resolved, ResolvedChoice
 from kdyno.kernel.toolchain import CompilerMissing
 
 GLOBS = Path(__file__).parents[2] / "data" / "delegation" / "globs.json"
@@ -80,10 +80,10 @@ def test_the_first_rule_that_matches_decides(tmp_path: Path, tree: Path, state: 
     remove = ["-g"]
     """
     plan = resolved(tmp_path, text, tree, state)
-    assert plan.choice_of("kernel/sched/fair.c") == Choice(compiler="gcc", add=("-O3",))
-    by_assembler = Choice(compiler="gcc", remove=("-g",), by_assembler=True, passes=("common", "foreign"))
+    assert plan.choice_of("kernel/sched/fair.c") == ResolvedChoice(compiler="gcc", add=("-O3",))
+    by_assembler = ResolvedChoice(compiler="gcc", remove=("-g",), by_assembler=True, passes=("common", "foreign"))
     assert plan.choice_of("kernel/fork.c") == by_assembler
-    assert plan.choice_of("mm/mmap.c") == Choice(compiler="gcc")
+    assert plan.choice_of("mm/mmap.c") == ResolvedChoice(compiler="gcc")
     assert not plan.held
 
 
@@ -170,7 +170,7 @@ def test_a_second_compiler_holds_the_configuration(tmp_path: Path, tree: Path, s
         ),
         (
             "[[rule]]\nfiles = ['fs/open.c']\nadd = ['-O3']\n[[rule]]\nfiles = ['fs/open.c']\n",
-            FileTwice,
+            FileGivenTwice,
             "two choices for fs/open.c: the reference -O3 (rule 1) and the reference (rule 2)",
         ),
         ("[[rule]]\ntable = 'gone.csv'", PlanUnreadable, "gone.csv: No such file"),
@@ -203,7 +203,7 @@ def test_a_circle_of_plans_is_named_from_end_to_end(tmp_path: Path) -> None:
 
 def test_two_rows_for_one_file_are_refused(tmp_path: Path, tree: Path, state: State) -> None:
     plan_file(tmp_path, "file,compiler,add\nfs/open.c,gcc,-O3\nfs/open.c,gcc,-O1\n", "hot.csv")
-    with pytest.raises(FileTwice, match=r"gcc -O1 \(rule 1\) and gcc -O3 \(rule 1\)"):
+    with pytest.raises(FileGivenTwice, match=r"gcc -O1 \(rule 1\) and gcc -O3 \(rule 1\)"):
         resolved(tmp_path, "[[rule]]\ntable = 'hot.csv'", tree, state)
 
 

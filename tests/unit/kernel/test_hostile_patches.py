@@ -11,7 +11,7 @@ from kdyno.base.state import State
 from kdyno.kernel import patches
 from kdyno.kernel.patch_names import stray, why_not_binary
 from kdyno.kernel.patches import patched, read_patch
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from tests.unit.growth import repeated, too_steep
 from tests.unit.kernel.test_kernel_patches import GOOD
 from tests.unit.kernel_toy import git, silent
@@ -45,7 +45,7 @@ def write(folder: Path, name: str, text: str) -> patches.Patch:
 
 
 def test_a_patch_cant_copy_a_file_from_outside_of_the_tree_into_it(
-    tmp_path: Path, source: Source, state: State
+    tmp_path: Path, source: KernelSource, state: State
 ) -> None:
     secret = state.sources / "secret"
     secret.write_text("a secret\n")
@@ -93,7 +93,7 @@ def test_what_only_looks_like_a_way_out_is_fine(text: str) -> None:
 @pytest.mark.parametrize("target", ["/etc", "../../outside", "../../../outside", "a/../../../outside"])
 @pytest.mark.parametrize("name", ["fs/link", '"{}/fs/l\\377"'])
 def test_a_patch_cant_make_a_link_for_the_next_one_to_read_through(
-    tmp_path: Path, source: Source, state: State, target: str, name: str
+    tmp_path: Path, source: KernelSource, state: State, target: str, name: str
 ) -> None:
     (state.sources / "outside").mkdir()
     (state.sources / "outside/secret").write_text("a secret\n")
@@ -106,14 +106,16 @@ def test_a_patch_cant_make_a_link_for_the_next_one_to_read_through(
     assert not list(state.sources.glob("*patched*"))
 
 
-def test_a_link_that_is_moved_so_that_it_leads_out_is_refused(tmp_path: Path, source: Source, state: State) -> None:
+def test_a_link_that_is_moved_so_that_it_leads_out_is_refused(
+    tmp_path: Path, source: KernelSource, state: State
+) -> None:
     move = "diff --git a/fs/link b/link\nsimilarity index 100%\nrename from fs/link\nrename to link\n"
     series = [write(tmp_path, "link.patch", LINK.format("../lib")), write(tmp_path, "move.patch", move)]
     with pytest.raises(patches.PatchUnfit, match=r"move\.patch can't be applied: with it .* outside of the tree"):
         patched(source, series, state, silent)
 
 
-def test_a_link_within_the_tree_is_fine(tmp_path: Path, source: Source, state: State) -> None:
+def test_a_link_within_the_tree_is_fine(tmp_path: Path, source: KernelSource, state: State) -> None:
     tree = patched(source, [write(tmp_path, "link.patch", LINK.format("../lib/crc32.c"))], state, silent).tree
     assert (tree / "fs/link").readlink() == Path("../lib/crc32.c")
 
@@ -138,7 +140,7 @@ def test_a_pipe_a_device_and_a_huge_file_are_no_patches(tmp_path: Path, monkeypa
 
 
 def test_a_tree_that_brings_a_repository_along_runs_nothing_when_it_is_patched(
-    tmp_path: Path, source: Source, state: State
+    tmp_path: Path, source: KernelSource, state: State
 ) -> None:
     """A tarball may hold a .git, and git would look there for filters."""
     git(source.tree, "init", "-q")

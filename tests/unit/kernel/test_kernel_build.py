@@ -18,7 +18,7 @@ from kdyno.kernel import build_directory, estimate, kconfig_check
 from kdyno.kernel.build import BuildFailed, BuildKilled, build, check_configuration, configured
 from kdyno.kernel.images import load_image
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from tests.unit.kernel_toy import (
     TINY,
     build_elsewhere,
@@ -53,7 +53,7 @@ def left_in(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
 
 
-def test_an_image_has_a_kernel_its_symbols_its_config_and_a_record(source: Source, state: State) -> None:
+def test_an_image_has_a_kernel_its_symbols_its_config_and_a_record(source: KernelSource, state: State) -> None:
     image = built(Recipe(opt="Os"), source, state)
     record = image.record
     assert left_in(image.directory) == ["System.map", "build.log", "bzImage", "config", "image.json", "vmlinux"]
@@ -68,14 +68,14 @@ def test_an_image_has_a_kernel_its_symbols_its_config_and_a_record(source: Sourc
     assert left_in(state.builds) == []
 
 
-def test_every_command_is_in_the_log(source: Source, state: State) -> None:
+def test_every_command_is_in_the_log(source: KernelSource, state: State) -> None:
     log = (built(Recipe(), source, state).directory / "build.log").read_text()
     commands = [line for line in log.splitlines() if line.startswith("+ env -i ")]
     assert "tinyconfig" in commands[0]
     assert commands[-1].endswith("-j4 vmlinux bzImage")
 
 
-def test_the_same_plan_is_never_built_twice(source: Source, state: State) -> None:
+def test_the_same_plan_is_never_built_twice(source: KernelSource, state: State) -> None:
     first = built(Recipe(), source, state)
     again = plan(Recipe(cmdline=("quiet",)), source, state)
     assert again.cached
@@ -86,7 +86,7 @@ def test_the_same_plan_is_never_built_twice(source: Source, state: State) -> Non
     assert build(again, state, progress) == first
 
 
-def test_an_image_that_another_version_recorded_is_built_anew(source: Source, state: State) -> None:
+def test_an_image_that_another_version_recorded_is_built_anew(source: KernelSource, state: State) -> None:
     image = built(Recipe(), source, state)
     record = image.directory / "image.json"
     written = record.read_text()
@@ -100,7 +100,9 @@ def test_an_image_that_another_version_recorded_is_built_anew(source: Source, st
 
 
 @pytest.mark.parametrize("recipe", [Recipe(), Recipe(lines=True)], ids=["plain", "with line tables"])
-def test_two_state_directories_get_the_same_bytes(tmp_path: Path, source: Source, state: State, recipe: Recipe) -> None:
+def test_two_state_directories_get_the_same_bytes(
+    tmp_path: Path, source: KernelSource, state: State, recipe: Recipe
+) -> None:
     first = built(recipe, source, state)
     elsewhere = State(tmp_path / "some" / "where" / "else")
     second = built(recipe, toy_source(tmp_path / "again", elsewhere), elsewhere)
@@ -110,7 +112,7 @@ def test_two_state_directories_get_the_same_bytes(tmp_path: Path, source: Source
 
 
 def test_the_users_environment_does_not_get_into_an_image(
-    tmp_path: Path, source: Source, state: State, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, source: KernelSource, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = built(Recipe(), source, state)
     for name, value in {"KCFLAGS": "-O0", "LLVM": "1", "LOCALVERSION": "-mine", "MAKEFLAGS": "-k", "O": "/x"}.items():
@@ -122,7 +124,7 @@ def test_the_users_environment_does_not_get_into_an_image(
 
 
 @pytest.mark.parametrize("recipe", [Recipe(), Recipe(lines=True)], ids=["plain", "with line tables"])
-def test_another_host_gets_the_same_bytes(tmp_path: Path, source: Source, state: State, recipe: Recipe) -> None:
+def test_another_host_gets_the_same_bytes(tmp_path: Path, source: KernelSource, state: State, recipe: Recipe) -> None:
     """Another user, host name, language, time zone, home and umask, no ccache, one job, and a Rust compiler."""
     first = built(recipe, source, state)
     tools = tmp_path / "tools"
@@ -159,7 +161,7 @@ def test_neither_the_users_tree_nor_the_copy_changes(tmp_path: Path, state: Stat
     assert snapshot(source.tree) == ours
 
 
-def test_a_patched_image_is_another_image(tmp_path: Path, source: Source, state: State) -> None:
+def test_a_patched_image_is_another_image(tmp_path: Path, source: KernelSource, state: State) -> None:
     (tmp_path / "one.patch").write_text(PATCH)
     plain = built(Recipe(), source, state)
     patched = built(Recipe(patches=(str(tmp_path / "one.patch"),)), source, state)
@@ -170,7 +172,7 @@ def test_a_patched_image_is_another_image(tmp_path: Path, source: Source, state:
 
 @pytest.mark.parametrize("toolchain", ["gcc", "clang-19"])
 def test_ccache_hits_in_a_patched_copy(
-    tmp_path: Path, source: Source, state: State, toolchain: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, source: KernelSource, state: State, toolchain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if shutil.which("ccache") is None or shutil.which(toolchain) is None:
         pytest.skip(f"needs ccache and {toolchain}")
@@ -195,7 +197,7 @@ def test_ccache_hits_in_a_patched_copy(
     ],
 )
 def test_every_base_gives_a_config_with_what_was_asked_on_top(
-    tmp_path: Path, source: Source, state: State, base: str, config: str
+    tmp_path: Path, source: KernelSource, state: State, base: str, config: str
 ) -> None:
     (tmp_path / "config").write_text("CONFIG_NET=y\nCONFIG_EXT4=y\n")
     (tmp_path / "lsmod").write_text("Module Size Used by\n")
@@ -207,19 +209,19 @@ def test_every_base_gives_a_config_with_what_was_asked_on_top(
     assert ("CONFIG_EXT4=y" in lines) == base.startswith("file:")
 
 
-def test_what_dyno_asks_in_vain_is_only_noted(source: Source, state: State) -> None:
+def test_what_dyno_asks_in_vain_is_only_noted(source: KernelSource, state: State) -> None:
     notes = built(Recipe(), source, state, "dyno").record.notes
     assert any("CONFIG_64BIT" in note or "(asked by base dyno:" in note for note in notes)
 
 
-def test_a_choice_of_the_base_that_was_overruled_is_not_noted(source: Source, state: State) -> None:
+def test_a_choice_of_the_base_that_was_overruled_is_not_noted(source: KernelSource, state: State) -> None:
     dyno = check_configuration(plan(Recipe(), source, state, "dyno"), state)
     overruled = check_configuration(plan(Recipe(opt="Os"), source, state, "dyno"), state)
     by_choice = check_configuration(plan(Recipe(kconfig={"CC_OPTIMIZE_FOR_SIZE": True}), source, state, "dyno"), state)
     assert overruled == by_choice == dyno
 
 
-def test_a_config_that_was_refused_stops_the_build_with_every_reason(source: Source, state: State) -> None:
+def test_a_config_that_was_refused_stops_the_build_with_every_reason(source: KernelSource, state: State) -> None:
     recipe = Recipe(kconfig={"NET": True, "VIRTIO_NET": True, "CRC32": True})
     for attempt in (
         lambda: built(recipe, source, state),
@@ -234,12 +236,14 @@ def test_a_config_that_was_refused_stops_the_build_with_every_reason(source: Sou
     assert left_in(state.images) == []
 
 
-def test_a_configuration_can_be_checked_without_a_build(source: Source, state: State) -> None:
+def test_a_configuration_can_be_checked_without_a_build(source: KernelSource, state: State) -> None:
     assert check_configuration(plan(Recipe(), source, state), state) == ()
     assert left_in(state.builds) == left_in(state.images) == []
 
 
-def test_what_kconfig_makes_of_a_plan_can_be_asked_with_all_that_is_asked_in_vain(source: Source, state: State) -> None:
+def test_what_kconfig_makes_of_a_plan_can_be_asked_with_all_that_is_asked_in_vain(
+    source: KernelSource, state: State
+) -> None:
     made = configured(plan(Recipe(kconfig={"EXT4": True, "VIRTIO_NET": True, "CRC32": False}), source, state), state)
     assert made.config["EXT4"] == made.config["CRC32"] == "y"
     assert {miss.request.symbol: miss.why for miss in made.unmet} == {
@@ -261,7 +265,7 @@ def test_what_kconfig_makes_of_a_plan_can_be_asked_with_all_that_is_asked_in_vai
     ],
 )
 def test_a_failed_build_shows_the_first_error_and_keeps_its_log(
-    source: Source, state: State, symbol: str, message: str
+    source: KernelSource, state: State, symbol: str, message: str
 ) -> None:
     failing = plan(Recipe(kconfig={symbol: True}), source, state)
     with pytest.raises(BuildFailed, match=message) as raised:
@@ -273,7 +277,7 @@ def test_a_failed_build_shows_the_first_error_and_keeps_its_log(
     assert left_in(state.images) == []
 
 
-def test_a_compiler_on_a_full_disk_is_not_taken_for_a_broken_kernel(source: Source, state: State) -> None:
+def test_a_compiler_on_a_full_disk_is_not_taken_for_a_broken_kernel(source: KernelSource, state: State) -> None:
     with pytest.raises(DiskFull):
         built(Recipe(kconfig={"FAKE_DISK_FULL": True}), source, state)
     assert left_in(state.builds) == left_in(state.images) == []
@@ -295,7 +299,7 @@ def test_a_file_system_that_fills_up_is_said_wherever_it_happens(tmp_path: Path,
 
 
 def test_too_little_space_is_said_before_the_build(
-    source: Source, state: State, monkeypatch: pytest.MonkeyPatch
+    source: KernelSource, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build_module, "NEEDED_MB", 10**9)
     with pytest.raises(NoSpace):
@@ -317,7 +321,7 @@ def test_a_path_with_other_characters_will_do(tmp_path: Path) -> None:
     assert built(Recipe(), toy_source(tmp_path, state), state).bzimage.is_file()
 
 
-def test_ctrl_c_ends_make_and_leaves_nothing(source: Source, state: State) -> None:
+def test_ctrl_c_ends_make_and_leaves_nothing(source: KernelSource, state: State) -> None:
     slow = plan(SLOW, source, state)
 
     def progress(_done: int, _total: int | None, line: str) -> None:
@@ -330,7 +334,7 @@ def test_ctrl_c_ends_make_and_leaves_nothing(source: Source, state: State) -> No
     assert left_in(state.builds) == left_in(state.images) == []
 
 
-def test_a_make_that_was_killed_from_outside_is_no_broken_kernel(source: Source, state: State) -> None:
+def test_a_make_that_was_killed_from_outside_is_no_broken_kernel(source: KernelSource, state: State) -> None:
     slow = plan(SLOW, source, state)
 
     def progress(_done: int, _total: int | None, line: str) -> None:
@@ -345,7 +349,9 @@ def test_a_make_that_was_killed_from_outside_is_no_broken_kernel(source: Source,
     assert processes_naming(slow.key) == []
 
 
-def test_after_kill_9_the_same_build_starts_afresh_and_is_right(tmp_path: Path, source: Source, state: State) -> None:
+def test_after_kill_9_the_same_build_starts_afresh_and_is_right(
+    tmp_path: Path, source: KernelSource, state: State
+) -> None:
     slow = plan(SLOW, source, state)
     child = build_elsewhere(tmp_path / "linux", state, SLOW, 1)
     wait_for_line(child, "CC      fs/open.o")
@@ -362,14 +368,14 @@ def test_after_kill_9_the_same_build_starts_afresh_and_is_right(tmp_path: Path, 
     assert processes_naming(str(state.root)) == []
 
 
-def test_what_other_killed_builds_left_is_swept(source: Source, state: State) -> None:
+def test_what_other_killed_builds_left_is_swept(source: KernelSource, state: State) -> None:
     (state.builds / f"{64 * 'a'}/o").mkdir(parents=True)
     built(Recipe(), source, state)
     assert left_in(state.builds) == []
 
 
 def test_of_two_builds_at_once_one_waits_and_takes_the_others_image(
-    tmp_path: Path, source: Source, state: State
+    tmp_path: Path, source: KernelSource, state: State
 ) -> None:
     slow = plan(SLOW, source, state)
     child = build_elsewhere(tmp_path / "linux", state, SLOW, 1)
@@ -381,7 +387,7 @@ def test_of_two_builds_at_once_one_waits_and_takes_the_others_image(
 
 
 def test_progress_counts_files_up_to_a_guess_from_the_config_and_then_to_those_of_the_last_image_of_the_base(
-    source: Source, state: State
+    source: KernelSource, state: State
 ) -> None:
     steps: list[tuple[int, int | None, str]] = []
     first = build(plan(Recipe(), source, state), state, lambda *step: steps.append(step))
@@ -394,7 +400,7 @@ def test_progress_counts_files_up_to_a_guess_from_the_config_and_then_to_those_o
     assert {total for done, total, _ in steps if done} == {first.record.steps}
 
 
-def test_every_failure_is_one_that_can_be_shown(source: Source, state: State) -> None:
+def test_every_failure_is_one_that_can_be_shown(source: KernelSource, state: State) -> None:
     with pytest.raises(KdynoError) as raised:
         built(Recipe(kconfig={"FAKE_BREAK": True}), source, state, TINY)
     assert raised.value.advice.startswith("see the whole log in ")

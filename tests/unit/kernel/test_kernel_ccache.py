@@ -13,7 +13,7 @@ from kdyno.kernel.build import build_layouts
 from kdyno.kernel.image import Image
 from kdyno.kernel.make import CcacheFailed
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from tests.unit.kernel_toy import no_progress, plan
 
 WORKS_AT_FIRST = """\
@@ -53,7 +53,7 @@ def needs_ccache() -> None:
         pytest.skip("needs ccache")
 
 
-def built(source: Source, state: State) -> tuple[Image, list[str]]:
+def built(source: KernelSource, state: State) -> tuple[Image, list[str]]:
     """The toy's image, and what was said while it was built."""
     notes: list[str] = []
     [image] = build_layouts([plan(Recipe(), source, state)], state, no_progress, jobs=2, say=notes.append)
@@ -64,7 +64,7 @@ def log_of(image: Image) -> str:
     return (image.directory / "build.log").read_text()
 
 
-def test_where_ccache_works_nothing_is_said(source: Source, state: State, tmp_path: Path) -> None:
+def test_where_ccache_works_nothing_is_said(source: KernelSource, state: State, tmp_path: Path) -> None:
     needs_ccache()
     assert ccache.why_not("gcc", tmp_path) is None
     image, notes = built(source, state)
@@ -85,7 +85,13 @@ def test_a_second_probe_finds_a_cache_that_was_taken_away(tmp_path: Path, monkey
     [("CCACHE_DIR", "{file}/cache", "Not a directory"), ("CCACHE_MAXSIZE", "much", "invalid size")],
 )
 def test_a_build_goes_on_without_a_ccache_that_cannot_work(
-    source: Source, state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, why: str
+    source: KernelSource,
+    state: State,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    value: str,
+    why: str,
 ) -> None:
     needs_ccache()
     (tmp_path / "file").touch()
@@ -104,7 +110,7 @@ def test_a_compiler_that_fails_is_not_put_down_to_ccache(tmp_path: Path, monkeyp
 
 
 def test_a_build_goes_on_where_ccache_fails_in_the_middle(
-    source: Source, state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: KernelSource, state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(WORKS_AT_FIRST, tmp_path / "bin", monkeypatch)
     image, notes = built(source, state)
@@ -118,7 +124,7 @@ def test_a_build_goes_on_where_ccache_fails_in_the_middle(
 
 
 def test_a_ccache_that_fails_even_if_it_is_told_not_to_cache_is_named(
-    source: Source, state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: KernelSource, state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(NEVER_WORKS_AFTER_THE_PROBE, tmp_path / "bin", monkeypatch)
     with pytest.raises(CcacheFailed, match=r"ccache: error: /etc/ccache\.conf:1: missing equal sign") as raised:

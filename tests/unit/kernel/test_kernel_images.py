@@ -15,7 +15,7 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.images import find_image, load_image
 from kdyno.kernel.plan import NO_DIRECTORY
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from tests.unit.kernel_toy import built, toy_source
 
 
@@ -62,7 +62,7 @@ def test_an_image_keeps_the_notes_of_its_objects_where_gcc_compiled_for_gcov(tmp
     source = toy_source(tmp_path / "source", state)
     makefile = source.tree / "Makefile"
     makefile.write_text(makefile.read_text().replace("-D__KERNEL__", "-D__KERNEL__ -ftest-coverage"))
-    kernel = Source(identity=toy_source(tmp_path / "plain", state).identity, tree=source.tree)
+    kernel = KernelSource(identity=toy_source(tmp_path / "plain", state).identity, tree=source.tree)
     image = built(Recipe(), kernel, state)
     with tarfile.open(image.directory / images.NOTES) as notes:
         assert "fs/open.gcno" in notes.getnames()

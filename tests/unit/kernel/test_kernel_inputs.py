@@ -12,10 +12,10 @@ from kdyno.kernel import knobs
 from kdyno.kernel.build import build_layouts
 from kdyno.kernel.image import Image
 from kdyno.kernel.inputs import InputMissing, InputUnreadable, read_input
-from kdyno.kernel.knobs.base import Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Contribution, Knob, KnobContext
 from kdyno.kernel.plan import BuildPlan
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from tests.unit.kernel_toy import built, no_progress, plan, toy_source
 
 
@@ -26,14 +26,14 @@ class HeaderRecipe(Recipe):
     link_order: str | None = None
 
 
-def header(value: str | None, context: Context) -> Contribution:
+def header(value: str | None, context: KnobContext) -> Contribution:
     if value is None:
         return Contribution()
     file = read_input("header", Path(value), context.state)
     return Contribution(kcflags=("-include", file.placeholder), inputs=(file,))
 
 
-def link_order(value: str | None, context: Context) -> Contribution:
+def link_order(value: str | None, context: KnobContext) -> Contribution:
     if value is None:
         return Contribution()
     file = read_input("link_order", Path(value), context.state)
@@ -53,16 +53,16 @@ def marked(path: Path, text: str) -> str:
     return str(path)
 
 
-def planned(source: Source, state: State, **files: str) -> BuildPlan:
+def planned(source: KernelSource, state: State, **files: str) -> BuildPlan:
     return plan(HeaderRecipe(**files), source, state)
 
 
-def image_of(source: Source, state: State, **files: str) -> Image:
+def image_of(source: KernelSource, state: State, **files: str) -> Image:
     return built(HeaderRecipe(**files), source, state)
 
 
 def test_the_content_of_a_file_decides_the_key_and_its_path_does_not(
-    tmp_path: Path, source: Source, state: State
+    tmp_path: Path, source: KernelSource, state: State
 ) -> None:
     here = planned(source, state, header=marked(tmp_path / "a.h", "one"))
     there = planned(source, state, header=marked(tmp_path / "elsewhere" / "b.h", "one"))
@@ -73,7 +73,7 @@ def test_the_content_of_a_file_decides_the_key_and_its_path_does_not(
 
 
 def test_every_object_has_what_is_in_the_file_and_the_record_names_it_by_its_digest(
-    tmp_path: Path, source: Source, state: State
+    tmp_path: Path, source: KernelSource, state: State
 ) -> None:
     image = image_of(source, state, header=marked(tmp_path / "a.h", "seen by the compiler"))
     assert image.vmlinux.read_bytes().count(b"seen by the compiler") == 3
@@ -83,7 +83,7 @@ def test_every_object_has_what_is_in_the_file_and_the_record_names_it_by_its_dig
 
 
 def test_a_build_takes_what_was_planned_even_if_the_file_is_another_by_then(
-    tmp_path: Path, source: Source, state: State
+    tmp_path: Path, source: KernelSource, state: State
 ) -> None:
     before = planned(source, state, header=marked(tmp_path / "a.h", "as planned"))
     marked(tmp_path / "a.h", "too late")
@@ -92,7 +92,7 @@ def test_a_build_takes_what_was_planned_even_if_the_file_is_another_by_then(
 
 
 def test_commands_name_the_file_by_a_path_that_is_the_same_in_every_state_directory(
-    tmp_path: Path, source: Source, state: State
+    tmp_path: Path, source: KernelSource, state: State
 ) -> None:
     image = image_of(source, state, header=marked(tmp_path / "a.h", "one"))
     elsewhere = State(tmp_path / "other")
@@ -106,12 +106,12 @@ def test_commands_name_the_file_by_a_path_that_is_the_same_in_every_state_direct
 
 @pytest.mark.skipif(shutil.which("ccache") is None, reason="needs ccache")
 def test_ccache_never_takes_an_object_of_another_content(
-    tmp_path: Path, source: Source, state: State, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, source: KernelSource, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """-Wa,@FILE is an option whose file ccache doesn't hash: only its name tells one content from another."""
     monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "ccache"))
 
-    def assembled(value: str | None, context: Context) -> Contribution:
+    def assembled(value: str | None, context: KnobContext) -> Contribution:
         assert value
         file = read_input("header", Path(value), context.state)
         return Contribution(kcflags=(f"-Wa,@{file.placeholder}",), inputs=(file,))
@@ -124,7 +124,7 @@ def test_ccache_never_takes_an_object_of_another_content(
 
 
 def test_a_file_that_only_the_environment_names_decides_the_link_and_no_object(
-    tmp_path: Path, source: Source, state: State
+    tmp_path: Path, source: KernelSource, state: State
 ) -> None:
     tree = source.tree / "Makefile"
     text = tree.read_text()
@@ -142,18 +142,18 @@ def test_a_file_that_only_the_environment_names_decides_the_link_and_no_object(
     assert logs[1].count("  CC      init/main.o") == 1
 
 
-def test_a_file_that_cannot_be_read_is_said_before_anything_is_built(source: Source, state: State) -> None:
+def test_a_file_that_cannot_be_read_is_said_before_anything_is_built(source: KernelSource, state: State) -> None:
     with pytest.raises(InputUnreadable, match=r"can't read /nowhere/a\.h, which the recipe names as its header: No su"):
         planned(source, state, header="/nowhere/a.h")
 
 
-def test_a_kept_file_that_was_deleted_since_is_said_by_name(tmp_path: Path, source: Source, state: State) -> None:
+def test_a_kept_file_that_was_deleted_since_is_said_by_name(tmp_path: Path, source: KernelSource, state: State) -> None:
     before = planned(source, state, header=marked(tmp_path / "a.h", "one"))
     before.inputs[0].path.unlink()
     with pytest.raises(InputMissing, match="from which the header of this build comes"):
         build_layouts([before], state, no_progress, jobs=2)
 
 
-def test_a_recipe_without_inputs_has_the_key_that_it_always_had(source: Source, state: State) -> None:
+def test_a_recipe_without_inputs_has_the_key_that_it_always_had(source: KernelSource, state: State) -> None:
     assert planned(source, state).key == plan(HeaderRecipe(), source, state).objects_key
     assert "inputs" not in {path.name for path in state.root.iterdir()}

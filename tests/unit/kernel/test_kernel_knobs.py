@@ -15,10 +15,10 @@ from kdyno.kernel import knobs
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.knobs import (
     KNOBS,
-    Context,
     Contribution,
     Host,
     KconfigRequest,
+    KnobContext,
     block,
     cflags,
     cmdline,
@@ -32,23 +32,25 @@ from kdyno.kernel.knobs import (
 )
 from kdyno.kernel.knobs.base import Knob
 from kdyno.kernel.march import compiler
-from kdyno.kernel.march.choose import Choice
+from kdyno.kernel.march.choose import MarchChoice
 from kdyno.kernel.plan import check_early
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from kdyno.kernel.toolchain import Toolchain, ToolchainIdentity
 
-SOURCE = Source(identity=SourceIdentity(spec="x", identity="tree:0", version="6.12", origin="x"), tree=Path("/nowhere"))
+SOURCE = KernelSource(
+    identity=SourceIdentity(spec="x", identity="tree:0", version="6.12", origin="x"), tree=Path("/nowhere")
+)
 
 
-def context(name: str = "gcc", version: str = "12.2.0") -> Context:
+def context(name: str = "gcc", version: str = "12.2.0") -> KnobContext:
     family = name.partition("-")[0]
     identity = ToolchainIdentity(name=name, family=family, version=version, banner="", digest="")
     toolchain = Toolchain(identity=identity, command=name, make=(f"CC={name}",))
-    return Context(source=SOURCE, toolchain=toolchain, cpu=read_cpu, state=State(Path("/nowhere")))
+    return KnobContext(source=SOURCE, toolchain=toolchain, cpu=read_cpu, state=State(Path("/nowhere")))
 
 
-def contribute(knob: str, value: Any, where: Context | None = None) -> Contribution:
+def contribute(knob: str, value: Any, where: KnobContext | None = None) -> Contribution:
     """What the knob adds, after its early check."""
     [row] = (row for row in KNOBS if row.field == knob)
     check(knob, value, where)
@@ -105,7 +107,7 @@ def test_native_is_keyed_by_what_it_stands_for_here(tmp_path: Path, monkeypatch:
 
 
 def test_auto_is_the_best_name_for_this_host_and_says_how_it_came_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(march, "choose", lambda _cpu, _toolchain: Choice("x86-64-v2", "for this test"))
+    monkeypatch.setattr(march, "choose", lambda _cpu, _toolchain: MarchChoice("x86-64-v2", "for this test"))
     made = contribute("march", "auto")
     assert made.kcflags == ("-march=x86-64-v2",) and made.needs == ("cx16", "popcnt")
     assert made.notes == ("march=auto is x86-64-v2: for this test",) and made.facts == ()

@@ -11,7 +11,7 @@ from kdyno.base.state import State
 from kdyno.kernel import lkd
 from kdyno.kernel.plan import BuildPlan
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from tests.unit.kernel_toy import plan, toy_source
 
 
@@ -21,12 +21,12 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> State:
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory, state: State) -> Source:
+def source(tmp_path_factory: pytest.TempPathFactory, state: State) -> KernelSource:
     return toy_source(tmp_path_factory.mktemp("source"), state)
 
 
 @pytest.fixture(scope="module")
-def plans(source: Source, state: State) -> dict[int | None, BuildPlan]:
+def plans(source: KernelSource, state: State) -> dict[int | None, BuildPlan]:
     return {seed: plan(Recipe(layout_seed=seed), source, state) for seed in (None, 0, 1)}
 
 
@@ -50,7 +50,11 @@ def test_no_word_of_make_holds_the_seed(plans: dict[int | None, BuildPlan]) -> N
 
 
 def test_where_lkd_is_does_not_change_the_key(
-    tmp_path: Path, plans: dict[int | None, BuildPlan], source: Source, state: State, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    plans: dict[int | None, BuildPlan],
+    source: KernelSource,
+    state: State,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     elsewhere = tmp_path / lkd.BINARY
     elsewhere.write_bytes(b"")
@@ -60,7 +64,7 @@ def test_where_lkd_is_does_not_change_the_key(
 
 
 def test_another_idea_of_what_a_seed_stands_for_changes_the_key(
-    plans: dict[int | None, BuildPlan], source: Source, state: State, monkeypatch: pytest.MonkeyPatch
+    plans: dict[int | None, BuildPlan], source: KernelSource, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lkd, "FORMAT", "2")
     changed = plan(Recipe(layout_seed=1), source, state)

@@ -21,7 +21,7 @@ from kdyno.kernel.knobs import ContradictoryAsks, order
 from kdyno.kernel.plan import BuildPlan, check_early
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.sections import read_sections
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from tests.unit.kernel_toy import FAKELINUX, TINY, built, no_progress, plan, toy_source
 
 SEEDS = (1, 2, 3)
@@ -32,7 +32,9 @@ def _own_ccache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     monkeypatch.setenv("CCACHE_DIR", str(tmp_path_factory.getbasetemp() / "ccache"))
 
 
-def plans(source: Source, state: State, seeds: tuple[int, ...] = SEEDS, toolchain: str = "gcc") -> list[BuildPlan]:
+def plans(
+    source: KernelSource, state: State, seeds: tuple[int, ...] = SEEDS, toolchain: str = "gcc"
+) -> list[BuildPlan]:
     return [plan(Recipe(toolchain=toolchain, layout_seed=seed), source, state) for seed in seeds]
 
 
@@ -47,7 +49,7 @@ def log_of(image: Image) -> str:
 
 @pytest.mark.parametrize("toolchain", ["gcc", "clang-19"])
 def test_layouts_differ_in_the_order_of_functions_and_in_nothing_else(
-    source: Source, state: State, toolchain: str
+    source: KernelSource, state: State, toolchain: str
 ) -> None:
     if shutil.which(toolchain) is None:
         pytest.skip(f"needs {toolchain}")
@@ -67,7 +69,7 @@ def order_file(directory: Path, *functions: str) -> str:
 
 @pytest.mark.parametrize("toolchain", ["gcc", "clang-19"])
 def test_the_functions_of_a_file_come_first_and_the_rest_as_it_was_or_as_the_seed_has_it(
-    tmp_path: Path, source: Source, state: State, toolchain: str
+    tmp_path: Path, source: KernelSource, state: State, toolchain: str
 ) -> None:
     if shutil.which(toolchain) is None:
         pytest.skip(f"needs {toolchain}")
@@ -92,7 +94,7 @@ def test_the_functions_of_a_file_come_first_and_the_rest_as_it_was_or_as_the_see
     assert shuffled.record.notes == ()
 
 
-def test_an_order_is_its_content_and_not_its_place(tmp_path: Path, source: Source, state: State) -> None:
+def test_an_order_is_its_content_and_not_its_place(tmp_path: Path, source: KernelSource, state: State) -> None:
     (tmp_path / "elsewhere").mkdir()
     here, there = order_file(tmp_path, "crc32"), order_file(tmp_path / "elsewhere", "crc32")
     assert plan(Recipe(order=here), source, state).key == plan(Recipe(order=there), source, state).key
@@ -100,7 +102,7 @@ def test_an_order_is_its_content_and_not_its_place(tmp_path: Path, source: Sourc
     assert plan(Recipe(order=here), source, state).key != plan(Recipe(order=other), source, state).key
 
 
-def test_an_order_of_another_kernel_fails_with_its_reason(tmp_path: Path, source: Source, state: State) -> None:
+def test_an_order_of_another_kernel_fails_with_its_reason(tmp_path: Path, source: KernelSource, state: State) -> None:
     path = order_file(tmp_path, "nowhere", "neither_here")
     with pytest.raises(
         BuildFailed, match=r"none of the 2 functions that order-\w+ names has a section of its own here"
@@ -109,7 +111,7 @@ def test_an_order_of_another_kernel_fails_with_its_reason(tmp_path: Path, source
 
 
 def test_an_order_of_many_functions_that_the_kernel_has_not_is_no_trouble(
-    tmp_path: Path, source: Source, state: State
+    tmp_path: Path, source: KernelSource, state: State
 ) -> None:
     path = order_file(tmp_path, *(f"f{number}" for number in range(200_000)), "sys_open")
     assert functions(built(Recipe(order=path), source, state))[0] == "sys_open"
@@ -127,7 +129,7 @@ def test_an_order_of_many_functions_that_the_kernel_has_not_is_no_trouble(
     ],
 )
 def test_what_is_no_order_is_refused_before_the_build(
-    tmp_path: Path, source: Source, state: State, text: bytes, why: str
+    tmp_path: Path, source: KernelSource, state: State, text: bytes, why: str
 ) -> None:
     (tmp_path / "bad.order").write_bytes(text)
     with pytest.raises(order.OrderUnfit, match=f"bad.order is not a valid function order: {why}"):
@@ -136,7 +138,7 @@ def test_what_is_no_order_is_refused_before_the_build(
         check_early([Recipe(order=str(tmp_path / "bad.order"))], TINY, state)
 
 
-def test_an_order_that_is_not_there_names_its_path(tmp_path: Path, source: Source, state: State) -> None:
+def test_an_order_that_is_not_there_names_its_path(tmp_path: Path, source: KernelSource, state: State) -> None:
     for path in (tmp_path / "nowhere.order", tmp_path):
         with pytest.raises(InputUnreadable, match=f"can't read {path}, which the recipe names as its order"):
             plan(Recipe(order=str(path)), source, state)
@@ -151,7 +153,7 @@ def test_cold_parts_get_a_place_that_the_script_lacks(tmp_path: Path, state: Sta
     rare = "__attribute__((cold)) int {}(int x)\n{{\n\treturn x + {};\n}}\n"
     last = '__attribute__((section(".text.last"))) int last(void)\n{\n\treturn 1;\n}\n'
     source_file.write_text(rare.format("rare", 1) + source_file.read_text() + rare.format("rarer", 2) + last)
-    kernel = Source(identity=toy_source(tmp_path / "other", state).identity, tree=tree)
+    kernel = KernelSource(identity=toy_source(tmp_path / "other", state).identity, tree=tree)
     path = order_file(tmp_path, "rarer", "sys_open")
     plans = [plan(recipe, kernel, state) for recipe in (Recipe(layout_seed=1), Recipe(order=path))]
     by_seed, by_file = build_layouts(plans, state, no_progress)
@@ -171,7 +173,7 @@ def test_an_image_keeps_what_compilers_called_hot_or_cold(tmp_path: Path, state:
     rare = "__attribute__((cold)) int rare(int x)\n{\n\treturn x + 1;\n}\n"
     source_file = tree / "fs/open.c"
     source_file.write_text(source_file.read_text() + often + rare)
-    kernel = Source(identity=toy_source(tmp_path / "other", state).identity, tree=tree)
+    kernel = KernelSource(identity=toy_source(tmp_path / "other", state).identity, tree=tree)
     plain, *laid_out = [plan(Recipe(toolchain=toolchain, layout_seed=seed), kernel, state) for seed in (None, 1, 2)]
     for image in build_layouts(laid_out, state, no_progress):
         kept = read_sections(image.directory / SECTIONS)
@@ -182,7 +184,7 @@ def test_an_image_keeps_what_compilers_called_hot_or_cold(tmp_path: Path, state:
     assert SECTIONS not in build(plain, state, no_progress).record.files
 
 
-def test_only_the_first_layout_compiles(source: Source, state: State) -> None:
+def test_only_the_first_layout_compiles(source: KernelSource, state: State) -> None:
     lines: list[str] = []
     first, *others = build_layouts(plans(source, state), state, lambda _done, _total, line: lines.append(line), jobs=1)
     assert sum("CC " in line for line in lines) == 3
@@ -195,7 +197,7 @@ def test_only_the_first_layout_compiles(source: Source, state: State) -> None:
 
 
 def test_the_same_seed_gives_the_same_bytes_wherever_and_after_whichever_other(
-    tmp_path: Path, source: Source, state: State
+    tmp_path: Path, source: KernelSource, state: State
 ) -> None:
     together = build_layouts(plans(source, state), state, no_progress, jobs=2)[2]
     elsewhere = State(tmp_path / "elsewhere")
@@ -205,7 +207,7 @@ def test_the_same_seed_gives_the_same_bytes_wherever_and_after_whichever_other(
         assert (alone.directory / name).read_bytes() == (together.directory / name).read_bytes()
 
 
-def test_layouts_that_are_there_are_not_built_again(source: Source, state: State) -> None:
+def test_layouts_that_are_there_are_not_built_again(source: KernelSource, state: State) -> None:
     two = build(plans(source, state)[1], state, no_progress)
     lines: list[str] = []
     asked = [*plans(source, state), plans(source, state)[0]]
@@ -216,7 +218,7 @@ def test_layouts_that_are_there_are_not_built_again(source: Source, state: State
     assert [plan.cached for plan in plans(source, state)] == [True, True, True]
 
 
-def test_ctrl_c_keeps_the_layouts_that_were_finished(source: Source, state: State) -> None:
+def test_ctrl_c_keeps_the_layouts_that_were_finished(source: KernelSource, state: State) -> None:
     def progress(_done: int, _total: int | None, line: str) -> None:
         if line.startswith("layout 2: LD"):
             raise KeyboardInterrupt
@@ -228,7 +230,7 @@ def test_ctrl_c_keeps_the_layouts_that_were_finished(source: Source, state: Stat
     assert len(build_layouts(plans(source, state), state, no_progress)) == 3
 
 
-def test_a_link_without_the_kernels_script_has_no_layout_and_fails(source: Source, state: State) -> None:
+def test_a_link_without_the_kernels_script_has_no_layout_and_fails(source: KernelSource, state: State) -> None:
     odd = plan(Recipe(layout_seed=1, kconfig={"FAKE_OTHER_SCRIPT": True}), source, state)
     with pytest.raises(
         lkd.LayoutNotMade, match=r"requested layout \(format 1, order none, seed 1; none was made\)"
@@ -243,13 +245,13 @@ def test_a_script_that_lkd_does_not_understand_fails_with_its_reason(tmp_path: P
     tree = toy_source(tmp_path, state).tree
     script = tree / "arch/x86/kernel/vmlinux.lds"
     script.write_text(script.read_text().replace("*(.text .text.fixup)", "*(.text*)"))
-    changed = Source(identity=toy_source(tmp_path / "other", state).identity, tree=tree)
+    changed = KernelSource(identity=toy_source(tmp_path / "other", state).identity, tree=tree)
     with pytest.raises(BuildFailed, match=r"lkd: error: can't lay out vmlinux: no input `\*\(\.text \.\.\.\)`"):
         built(Recipe(layout_seed=1), changed, state)
 
 
 def test_another_lkd_than_kdyno_counts_on_refuses(
-    source: Source, state: State, monkeypatch: pytest.MonkeyPatch
+    source: KernelSource, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lkd, "FORMAT", "2")
     with pytest.raises(BuildFailed, match="KDYNO_LAYOUT_FORMAT must be 1: kdyno and lkd are of different versions"):
@@ -313,7 +315,7 @@ def test_without_an_order_the_linker_is_called_as_it_is_and_half_a_request_is_re
         assert not (tmp_path / "refused").exists()
 
 
-def test_a_layout_and_full_link_time_optimisation_contradict_each_other(source: Source, state: State) -> None:
+def test_a_layout_and_full_link_time_optimisation_contradict_each_other(source: KernelSource, state: State) -> None:
     if shutil.which("clang-19") is None:
         pytest.skip("needs clang-19")
     with pytest.raises(ContradictoryAsks, match=r'lto = "full" needs CONFIG_LTO_CLANG_FULL=y, but layout_seed = 4'):
@@ -321,7 +323,7 @@ def test_a_layout_and_full_link_time_optimisation_contradict_each_other(source: 
 
 
 def test_a_missing_delegate_is_said_before_the_build(
-    tmp_path: Path, source: Source, state: State, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, source: KernelSource, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real_which = shutil.which
     monkeypatch.setattr("sysconfig.get_path", lambda _name: str(tmp_path))

@@ -10,7 +10,7 @@ import pytest
 from kdyno.base.state import State
 from kdyno.kernel.packers import PACKERS, digests
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from tests.unit.kernel_toy import plan
 
 
@@ -30,7 +30,7 @@ def program(directory: Path, name: str, text: str) -> None:
     path.chmod(0o755)
 
 
-def test_another_packer_makes_another_image(tools: Path, source: Source, state: State) -> None:
+def test_another_packer_makes_another_image(tools: Path, source: KernelSource, state: State) -> None:
     recipe = Recipe(kconfig={"KERNEL_LZ4": True})
     keys = set()
     for version in ("1.9.4", "1.10.0"):

@@ -9,7 +9,7 @@ import pytest
 from kdyno.base.state import State
 from kdyno.kernel import patches
 from kdyno.kernel.patches import patched, read_patch
-from kdyno.kernel.source import Source, fetch
+from kdyno.kernel.source import KernelSource, fetch
 from tests.unit.kernel_toy import git, silent, snapshot, toy_tree
 
 GOOD = """\
@@ -52,11 +52,13 @@ def write(folder: Path, name: str, text: str) -> patches.Patch:
     return read_patch(folder / name)
 
 
-def test_without_patches_the_tree_is_the_source_itself(source: Source, state: State) -> None:
+def test_without_patches_the_tree_is_the_source_itself(source: KernelSource, state: State) -> None:
     assert patched(source, [], state, silent).tree == source.tree
 
 
-def test_a_patch_goes_into_a_copy_and_leaves_the_source_as_it_was(tmp_path: Path, source: Source, state: State) -> None:
+def test_a_patch_goes_into_a_copy_and_leaves_the_source_as_it_was(
+    tmp_path: Path, source: KernelSource, state: State
+) -> None:
     before = snapshot(source.tree)
     result = patched(source, [write(tmp_path, "a.patch", GOOD), write(tmp_path, "b.patch", NEW_FILE)], state, silent)
     assert "flags & 7" in (result.tree / "fs/open.c").read_text()
@@ -66,21 +68,21 @@ def test_a_patch_goes_into_a_copy_and_leaves_the_source_as_it_was(tmp_path: Path
 
 
 def test_git_apply_replaces_hard_linked_files_and_shares_the_others(
-    tmp_path: Path, source: Source, state: State
+    tmp_path: Path, source: KernelSource, state: State
 ) -> None:
     result = patched(source, [write(tmp_path, "a.patch", GOOD)], state, silent)
     assert not (result.tree / "fs/open.c").samefile(source.tree / "fs/open.c")
     assert (result.tree / "lib/crc32.c").samefile(source.tree / "lib/crc32.c")
 
 
-def test_patches_are_applied_in_order(tmp_path: Path, source: Source, state: State) -> None:
+def test_patches_are_applied_in_order(tmp_path: Path, source: KernelSource, state: State) -> None:
     series = [write(tmp_path, "a.patch", GOOD), write(tmp_path, "b.patch", SECOND)]
     assert "return 1;" in (patched(source, series, state, silent).tree / "fs/open.c").read_text()
     with pytest.raises(patches.PatchFailed):
         patched(source, series[::-1], state, silent)
 
 
-def test_a_patched_tree_is_kept(tmp_path: Path, source: Source, state: State) -> None:
+def test_a_patched_tree_is_kept(tmp_path: Path, source: KernelSource, state: State) -> None:
     series = [write(tmp_path, "a.patch", GOOD)]
     first = patched(source, series, state, silent)
     messages: list[str] = []
@@ -88,14 +90,14 @@ def test_a_patched_tree_is_kept(tmp_path: Path, source: Source, state: State) ->
     assert messages == []
 
 
-def test_a_patch_that_is_in_already_is_noted_each_time(tmp_path: Path, source: Source, state: State) -> None:
+def test_a_patch_that_is_in_already_is_noted_each_time(tmp_path: Path, source: KernelSource, state: State) -> None:
     twice = [write(tmp_path, "a.patch", GOOD), write(tmp_path, "same.patch", GOOD)]
     for _ in range(2):
         notes = patched(source, twice, state, silent).notes
         assert notes == (f"same.patch is already applied in {source.identity.spec}",)
 
 
-def test_a_failing_hunk_is_shown_with_its_file_and_line(tmp_path: Path, source: Source, state: State) -> None:
+def test_a_failing_hunk_is_shown_with_its_file_and_line(tmp_path: Path, source: KernelSource, state: State) -> None:
     before = snapshot(source.tree)
     with pytest.raises(patches.PatchFailed) as raised:
         patched(source, [write(tmp_path, "bad.patch", FAILING)], state, silent)
@@ -107,12 +109,12 @@ def test_a_failing_hunk_is_shown_with_its_file_and_line(tmp_path: Path, source: 
     assert not list(state.sources.glob("*patched*"))
 
 
-def test_a_patch_for_a_file_that_is_not_there_is_said(tmp_path: Path, source: Source, state: State) -> None:
+def test_a_patch_for_a_file_that_is_not_there_is_said(tmp_path: Path, source: KernelSource, state: State) -> None:
     with pytest.raises(patches.PatchFailed, match=r"mm/slub\.c: No such file"):
         patched(source, [write(tmp_path, "x.patch", GOOD.replace("fs/open.c", "mm/slub.c"))], state, silent)
 
 
-def test_a_patch_cant_write_outside_of_the_tree(tmp_path: Path, source: Source, state: State) -> None:
+def test_a_patch_cant_write_outside_of_the_tree(tmp_path: Path, source: KernelSource, state: State) -> None:
     escape = NEW_FILE.replace("fs/close.c", "../../escaped.c")
     with pytest.raises(patches.PatchUnfit, match="lies outside of the kernel tree"):
         patched(source, [write(tmp_path, "x.patch", escape)], state, silent)

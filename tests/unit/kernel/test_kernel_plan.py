@@ -11,7 +11,7 @@ from kdyno.base.state import State
 from kdyno.kernel import knobs
 from kdyno.kernel.kconfig_check import ConfigRefused
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from kdyno.kernel.toolchain import installed
 from tests.unit.kernel_toy import TINY, plan, toy_source
 
@@ -35,15 +35,15 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> State:
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory, state: State) -> Source:
+def source(tmp_path_factory: pytest.TempPathFactory, state: State) -> KernelSource:
     return toy_source(tmp_path_factory.mktemp("source"), state)
 
 
-def key(source: Source, state: State, base: str = TINY, **recipe: Any) -> str:
+def key(source: KernelSource, state: State, base: str = TINY, **recipe: Any) -> str:
     return plan(Recipe(**recipe), source, state, base).key
 
 
-def test_the_command_line_does_not_change_the_key(source: Source, state: State) -> None:
+def test_the_command_line_does_not_change_the_key(source: KernelSource, state: State) -> None:
     assert key(source, state, cmdline=("mitigations=off",)) == key(source, state)
 
 
@@ -53,7 +53,7 @@ def test_variants_that_differ_in_what_a_running_kernel_can_be_told_share_their_i
     assert recipe.built == Recipe()
 
 
-def test_everything_else_changes_the_key(tmp_path: Path, source: Source, state: State) -> None:
+def test_everything_else_changes_the_key(tmp_path: Path, source: KernelSource, state: State) -> None:
     (tmp_path / "a.patch").write_text(PATCH)
     (tmp_path / "a.config").write_text("CONFIG_NET=y\n")
     (tmp_path / "an.order").write_text("f\n")
@@ -77,7 +77,7 @@ def test_everything_else_changes_the_key(tmp_path: Path, source: Source, state: 
     assert len(set(keys)) == len(keys)
 
 
-def test_content_counts_and_not_how_it_is_spelled(tmp_path: Path, source: Source, state: State) -> None:
+def test_content_counts_and_not_how_it_is_spelled(tmp_path: Path, source: KernelSource, state: State) -> None:
     for name in ("a.config", "b.config"):
         (tmp_path / name).write_text("CONFIG_SMP=y\n")
     same = {
@@ -92,31 +92,31 @@ def test_content_counts_and_not_how_it_is_spelled(tmp_path: Path, source: Source
     )
 
 
-def test_the_key_does_not_depend_on_the_state_directory(tmp_path: Path, source: Source, state: State) -> None:
+def test_the_key_does_not_depend_on_the_state_directory(tmp_path: Path, source: KernelSource, state: State) -> None:
     elsewhere = State(tmp_path / "elsewhere")
     assert key(toy_source(tmp_path, elsewhere), elsewhere) == key(source, state)
 
 
-def test_ccache_does_not_change_the_key(source: Source, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ccache_does_not_change_the_key(source: KernelSource, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     before = key(source, state)
     monkeypatch.setenv("CCACHE_DISABLE", "1")
     assert key(source, state) == before
 
 
-def test_make_gets_the_compiler_and_its_flags(source: Source, state: State) -> None:
+def test_make_gets_the_compiler_and_its_flags(source: KernelSource, state: State) -> None:
     words = plan(Recipe(opt="O3", march="x86-64-v3"), source, state).make
     assert words[:3] == ("ARCH=x86_64", "LOCALVERSION=", "RUSTC=false")
     assert words[3:] == ("CC=gcc", "KCFLAGS=-O3 -march=x86-64-v3", "KCPPFLAGS=-fdebug-prefix-map=$(CURDIR)=.")
 
 
-def test_contradictions_come_out_before_anything_is_built(source: Source, state: State) -> None:
+def test_contradictions_come_out_before_anything_is_built(source: KernelSource, state: State) -> None:
     with pytest.raises(knobs.ContradictoryAsks):
         plan(Recipe(opt="Os", kconfig={"CC_OPTIMIZE_FOR_PERFORMANCE": True}), source, state)
     assert list(state.builds.iterdir()) == []
 
 
 def test_a_symbol_that_the_source_has_not_got_is_refused_before_anything_is_built(
-    tmp_path: Path, source: Source, state: State
+    tmp_path: Path, source: KernelSource, state: State
 ) -> None:
     with pytest.raises(ConfigRefused, match=r"CONFIG_ETX4=y \(asked by kconfig\).*did you mean EXT4"):
         plan(Recipe(kconfig={"ETX4": True}), source, state)

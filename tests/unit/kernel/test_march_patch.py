@@ -14,7 +14,7 @@ from kdyno.base.files import NotWritable
 from kdyno.base.state import State
 from kdyno.cli.main import main
 from kdyno.kernel.image import SourceIdentity
-from kdyno.kernel.knobs import Context, march
+from kdyno.kernel.knobs import KnobContext, march
 from kdyno.kernel.march.kernel_tree import KCONFIG, MACROS, MAKEFILE, VERMAGIC, AlreadyPatched, UnknownStructure
 from kdyno.kernel.march.patch import (
     READ,
@@ -27,7 +27,7 @@ from kdyno.kernel.march.patch import (
     symbol_in,
     write,
 )
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from kdyno.kernel.toolchain import Toolchain, ToolchainIdentity
 from tests.unit.kernel_toy import git, toy_tree
 
@@ -157,10 +157,10 @@ def test_names_of_symbols_are_those_of_the_tree(tmp_path: Path) -> None:
     assert symbol_in(old, "no-such-cpu") is None
 
 
-def context(tree: Path, state: Path) -> Context:
+def context(tree: Path, state: Path) -> KnobContext:
     identity = ToolchainIdentity(name="gcc", family="gcc", version="12.2.0", banner="", digest="")
-    source = Source(identity=SourceIdentity(spec="x", identity="tree:0", version="6.12", origin="x"), tree=tree)
-    return Context(
+    source = KernelSource(identity=SourceIdentity(spec="x", identity="tree:0", version="6.12", origin="x"), tree=tree)
+    return KnobContext(
         source=source,
         toolchain=Toolchain(identity=identity, command="gcc", make=("CC=gcc",)),
         cpu=read_cpu,

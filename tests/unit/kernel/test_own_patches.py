@@ -15,11 +15,11 @@ from kdyno.kernel.knobs.patches import located
 from kdyno.kernel.patches import read_patch
 from kdyno.kernel.plan import check_early, plan_build
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from tests.unit.kernel_toy import TINY
 
 
-def of_version(source: Source, version: str) -> Source:
+def of_version(source: KernelSource, version: str) -> KernelSource:
     return source.model_copy(update={"identity": source.identity.model_copy(update={"version": version})})
 
 
@@ -61,7 +61,7 @@ def test_an_unknown_name_is_refused_before_a_source_is_unpacked_with_the_names_t
 
 
 @pytest.mark.parametrize("version", ["5.10.221", "6.12.74"])
-def test_a_plan_for_another_version_is_refused(source: Source, state: State, version: str) -> None:
+def test_a_plan_for_another_version_is_refused(source: KernelSource, state: State, version: str) -> None:
     with pytest.raises(own_patches.NotForVersion, match=r"from 6\.1, below 6\.2"):
         plan_build(Recipe(patches=("page-block",)), of_version(source, version), TINY, state)
 
@@ -93,13 +93,13 @@ def test_with_the_patch_a_size_of_pages_is_an_order_of_blocks(size: str, words: 
 
 @pytest.mark.parametrize("size", ["8k", "48k", "4M", "1k"])
 def test_a_size_that_memory_can_not_have_is_refused_with_those_that_there_are(
-    source: Source, state: State, size: str
+    source: KernelSource, state: State, size: str
 ) -> None:
     with pytest.raises(page_size.UnknownSize, match=rf'"{size}": there are "4k", "16k", "32k", .*"2M", "always"'):
         plan_build(Recipe(page_size=size), of_version(source, "6.12"), TINY, state)
 
 
-def test_without_the_patch_linux_6_1_has_no_sizes_and_the_hint_names_it(source: Source, state: State) -> None:
+def test_without_the_patch_linux_6_1_has_no_sizes_and_the_hint_names_it(source: KernelSource, state: State) -> None:
     with pytest.raises(page_size.NoSuchSizes) as refused:
         plan_build(Recipe(page_size="64k"), of_version(source, "6.1.159"), TINY, state)
     assert 'patches = ["page-block"]' in refused.value.hint

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from kdyno.base.profile_files import ProfileOfAnotherTool
 from kdyno.base.state import State
 from kdyno.kernel.inputs import Input
-from kdyno.kernel.knobs import Context, Contribution, profile_given
+from kdyno.kernel.knobs import Contribution, KnobContext, profile_given
 from kdyno.kernel.knobs.profile import ClangTooOld, NeedsClang
 from kdyno.kernel.knobs.profile_given import ProfileOfOtherGcc, ProfileUnfit
 from kdyno.kernel.knobs.profile_pgo import NotCounting
@@ -39,7 +39,7 @@ TRAINEE = Trainee(
 class Planner:
     """Stands where boots are planned: every training that is asked for, and those that its kernel needs in turn."""
 
-    def __init__(self, where: Context) -> None:
+    def __init__(self, where: KnobContext) -> None:
         self.where = replace(where, trained=self.trained)
         self.trainings: dict[str, Training] = {}
         self.exporters: list[str] = []

@@ -18,7 +18,7 @@ from kdyno.measure.cycles import measure as measuring
 from kdyno.measure.cycles.calibrate import as_toml, calibrate, calibrated_family
 from kdyno.measure.cycles.events import UNSEEN
 from kdyno.measure.cycles.family import load_family
-from kdyno.measure.cycles.measure import NoUserPlugins, ProbeBroken, Program, last_iterations, measure
+from kdyno.measure.cycles.measure import FittedProgram, NoUserPlugins, ProbeBroken, last_iterations, measure
 from kdyno.measure.guest.pmu_record import PmuRecord
 from tests.unit.cycles_specimen import family, measured
 from tests.unit.pmu_specimen import specimen
@@ -129,7 +129,7 @@ def test_programs_are_timed_and_the_last_iteration_is_counted(tools: Path, monke
     monkeypatch.setattr(measuring, "QEMU_USER", str(qemu))
     monkeypatch.setattr(measuring, "read_pmu_record", lambda _path: counted(0, 1))
     measured = measure(family(), times=3, passes=2, talk=Talk(quiet=True))
-    assert measured.programs == (Program("a", "k", "fit"), Program("b", "k", "held-out"))
+    assert measured.programs == (FittedProgram("a", "k", "fit"), FittedProgram("b", "k", "held-out"))
     assert measured.native.tolist() == [100, 200] and (measured.counts == 15).all()
     assert "scope=user,events=all,geometry=" in (tools / "words").read_text()
 
@@ -157,7 +157,7 @@ def test_a_program_without_a_time_or_a_count_is_named(tools: Path, monkeypatch: 
     with pytest.raises(ProbeBroken, match="no time for b"):
         measure(family(), times=3, passes=1, talk=Talk(quiet=True))
     with pytest.raises(ProbeBroken, match="counted nothing for b"):
-        last_iterations(counted(0), (Program("a", "k", "fit"), Program("b", "k", "held-out")))
+        last_iterations(counted(0), (FittedProgram("a", "k", "fit"), FittedProgram("b", "k", "held-out")))
 
 
 def test_a_qemu_without_plugins_is_said_before_anything_is_timed(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:

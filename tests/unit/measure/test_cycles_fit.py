@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kdyno.measure.cycles.evaluate import Judged, Role, errors_by_kind, quality, worst
+from kdyno.measure.cycles.evaluate import EvaluatedProgram, Role, errors_by_kind, quality, worst
 from kdyno.measure.cycles.fit import find_fixed_events, fit
 from kdyno.measure.cycles.predict import parts, weigh
 from tests.unit.cycles_specimen import family
@@ -89,8 +89,8 @@ def test_parts_of_the_cycles_add_up_and_the_largest_comes_first() -> None:
     assert added["instructions"] == 100 * family().weights["instructions"]
 
 
-def judged(native: float, modelled: float, kind: str = "a", role: Role = "held-out") -> Judged:
-    return Judged(f"p{native:g}", kind, role, native, modelled, instructions=native / 3)
+def judged(native: float, modelled: float, kind: str = "a", role: Role = "held-out") -> EvaluatedProgram:
+    return EvaluatedProgram(f"p{native:g}", kind, role, native, modelled, instructions=native / 3)
 
 
 def test_quality_is_of_ranks_and_of_errors() -> None:

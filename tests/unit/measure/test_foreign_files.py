@@ -15,7 +15,7 @@ from kdyno.measure.readers import errors
 from kdyno.measure.readers.formats.registry import READERS, recognise
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.sheet import grids, has_pipe_table, last_place, shape_of
-from kdyno.measure.readers.source import Source, read_all
+from kdyno.measure.readers.source import FileSource, read_all
 from tests.unit.foreign_outputs import DATA, OUTPUTS
 
 VALUES = "time_ms\n1.5\n1.25\n1.75\n"
@@ -108,7 +108,7 @@ def test_a_file_that_is_named_twice_would_count_twice_and_is_refused(tmp_path: P
     link = tmp_path / "b.csv"
     link.symlink_to(file)
     for again in (file, str(link), os.path.relpath(file)):
-        with pytest.raises(errors.FileTwice, match="its values would count twice"):
+        with pytest.raises(errors.FileReadTwice, match="its values would count twice"):
             judge_files([f"x={file}", f"y={again}"], JudgeRequest())
 
 
@@ -131,7 +131,7 @@ def test_columns_without_a_name_are_called_by_their_numbers(tmp_path: Path) -> N
 
 def test_one_dash_is_enough_below_a_column_s_name() -> None:
     assert has_pipe_table("| a | b |\n|-|-|\n| 1 | 2 |\n")
-    table = Source("a.md", "a", b"test|a|b\n:-|-:|:-:\npipe|5.0 (0.1)|6.0 (0.1)\n")
+    table = FileSource("a.md", "a", b"test|a|b\n:-|-:|:-:\npipe|5.0 (0.1)|6.0 (0.1)\n")
     assert grids(table)[0].header == ("test", "a", "b")
     assert not has_pipe_table("a|b\n|||\n")
 
@@ -190,4 +190,4 @@ def test_the_command_in_the_example_works(tmp_path: Path, capsys: pytest.Capture
 )
 def test_what_to_do_with_a_file_that_is_no_text_is_said(data: bytes, advice: str) -> None:
     with pytest.raises(errors.NotText, match=advice):
-        recognise(Source("file", "file", data), JudgeRequest())
+        recognise(FileSource("file", "file", data), JudgeRequest())

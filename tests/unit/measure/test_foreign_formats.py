@@ -10,15 +10,15 @@ import pytest
 
 from kdyno.base.errors import UserError
 from kdyno.judge.foreign.gathered import Gathered
-from kdyno.judge.stats.observations import Sample, Summary
+from kdyno.judge.stats.observations import ReplicateSample, Summary
 from kdyno.judge.verdicts import of_files
 from kdyno.measure.readers import xml_values
 from kdyno.measure.readers.errors import BadValue, Broken, NoSize, UnknownForm
 from kdyno.measure.readers.formats import criterion, google_benchmark, hyperfine, perf_stat, pgbench, phoronix
 from kdyno.measure.readers.formats.registry import BY_NAME, READERS, recognise
-from kdyno.measure.readers.readings import Series
+from kdyno.measure.readers.readings import FileSeries
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.source import Source, read, read_all
+from kdyno.measure.readers.source import FileSource, read, read_all
 
 DATA = Path(__file__).parents[2] / "data" / "foreign"
 BOMB = """<?xml version="1.0"?>
@@ -27,23 +27,23 @@ BOMB = """<?xml version="1.0"?>
 """
 
 
-def source(text: str, name: str = "file") -> Source:
-    return Source(shown=f"{name}.txt", name=name, data=text.encode())
+def source(text: str, name: str = "file") -> FileSource:
+    return FileSource(shown=f"{name}.txt", name=name, data=text.encode())
 
 
-def data(name: str) -> Source:
+def data(name: str) -> FileSource:
     return read(str(DATA / name))
 
 
-def pair(first: str, second: str) -> list[Source]:
+def pair(first: str, second: str) -> list[FileSource]:
     return read_all([f"before={DATA}/{first}", f"after={DATA}/{second}"])
 
 
-def gather(sources: list[Source], name: str, request: JudgeRequest | None = None) -> Gathered:
+def gather(sources: list[FileSource], name: str, request: JudgeRequest | None = None) -> Gathered:
     return of_files.gather(sources, BY_NAME[name], request or JudgeRequest())
 
 
-def only(series: tuple[Series, ...], benchmark: str) -> Series:
+def only(series: tuple[FileSeries, ...], benchmark: str) -> FileSeries:
     [one] = (one for one in series if one.benchmark == benchmark)
     return one
 
@@ -216,7 +216,7 @@ def test_identifiers_in_a_composite_are_the_variants_and_raw_strings_the_values(
     first = gathered.observations[0]
     assert (first.benchmark, first.unit, first.direction) == ("Gzip Of Numbers 1.0, Level: 1", "ms", "lower")
     group = first.groups["6.12.1"]
-    assert isinstance(group, Sample)
+    assert isinstance(group, ReplicateSample)
     assert group.values.tolist() == pytest.approx([39, 38, 43, 38, 56, 43, 45, 58, 42, 54, 42, 43])
     assert first.step == pytest.approx(1)
     assert any("repeats a test until its values agree" in note for note in gathered.notes)
@@ -284,7 +284,7 @@ def test_a_comparison_of_rustc_perf_s_site_has_its_two_compilers() -> None:
     assert gathered.variants == ("0f1e2d3c4b", "Modified")
     assert [observed.benchmark for observed in gathered.observations] == ["helloworld debug full", "nom-parse-json"]
     group = gathered.observations[0].groups["Modified"]
-    assert isinstance(group, Sample)
+    assert isinstance(group, ReplicateSample)
     assert group.values.tolist() == [214227345.0]
 
 

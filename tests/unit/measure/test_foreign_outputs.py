@@ -12,9 +12,9 @@ from kdyno.judge.stats.observations import Summary
 from kdyno.judge.verdicts.of_files import gather, judge_files
 from kdyno.measure.readers.errors import BadValue, Broken, NoSize, NothingThere, TwoMarks, UnknownText
 from kdyno.measure.readers.formats.registry import BY_NAME, READERS, recognise
-from kdyno.measure.readers.readings import ProgramOutput, Series
+from kdyno.measure.readers.readings import FileSeries, ProgramOutput
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.source import Source, read
+from kdyno.measure.readers.source import FileSource, read
 from kdyno.measure.workload.definition import definition
 from kdyno.measure.workload.printed import reader_of
 
@@ -22,7 +22,7 @@ DATA = Path(__file__).parents[2] / "data" / "foreign"
 
 
 def output(text: str | Path, form: str = "", **options: object) -> ProgramOutput:
-    source = read(str(text)) if isinstance(text, Path) else Source("x.txt", "x", text.encode())
+    source = read(str(text)) if isinstance(text, Path) else FileSource("x.txt", "x", text.encode())
     request = JudgeRequest(**options)  # type: ignore[arg-type]
     reader = recognise(source, request)
     if form:
@@ -36,7 +36,7 @@ def values(result: ProgramOutput) -> dict[str, tuple[tuple[float, ...], str]]:
     return {series.benchmark: (series.values, series.unit) for series in result.series}
 
 
-def only(result: ProgramOutput) -> Series:
+def only(result: ProgramOutput) -> FileSeries:
     [series] = result.series
     return series
 
@@ -296,7 +296,7 @@ def test_lkp_s_comparison_is_of_commits_and_of_the_test_alone() -> None:
 
 def test_lkp_s_number_of_runs_is_asked_for_where_no_row_says_it() -> None:
     text = (DATA / "lkp.txt").read_text().replace(":6 ", "   ").replace(":6", "")
-    source = Source("lkp.txt", "lkp", text.encode())
+    source = FileSource("lkp.txt", "lkp", text.encode())
     with pytest.raises(NoSize):
         gather([source], BY_NAME["lkp"], JudgeRequest())
     assert gather([source], BY_NAME["lkp"], JudgeRequest(n="4")).variants == ("v6.12-rc1", "1234567890")
@@ -339,7 +339,7 @@ def test_a_text_of_no_format_is_called_so_with_the_number_of_formats_and_a_way_o
 @pytest.mark.parametrize("cut", [0.3, 0.6, 0.9])
 def test_json_that_breaks_off_is_refused_without_python_s_words(form: str, cut: float) -> None:
     text = (DATA / f"{form}-before.json").read_text()
-    source = Source("x.json", "x", text[: int(len(text) * cut)].encode())
+    source = FileSource("x.json", "x", text[: int(len(text) * cut)].encode())
     with pytest.raises(Broken) as caught:
         BY_NAME[form].read(source, JudgeRequest())
     assert "invalid JSON from" in str(caught.value)
@@ -364,7 +364,7 @@ def test_json_that_breaks_off_is_refused_without_python_s_words(form: str, cut: 
     ],
 )
 def test_no_file_brings_forth_words_of_python_or_pandas(reader: str, text: str) -> None:
-    source = Source("x", "x", text.encode())
+    source = FileSource("x", "x", text.encode())
     try:
         gather([source], BY_NAME[reader], JudgeRequest())
     except UserError as error:

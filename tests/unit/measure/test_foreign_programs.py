@@ -9,7 +9,7 @@ import pytest
 
 from kdyno.base.errors import UserError
 from kdyno.judge.foreign.gathered import Gathered
-from kdyno.judge.stats.observations import Sample, Summary
+from kdyno.judge.stats.observations import ReplicateSample, Summary
 from kdyno.judge.verdicts import of_files
 from kdyno.measure.readers import formats, json_values
 from kdyno.measure.readers.errors import Broken, CommaTwice, MixedUnits, NoSize, NothingThere, UnknownForm
@@ -18,13 +18,13 @@ from kdyno.measure.readers.formats.printed import PROGRAMS
 from kdyno.measure.readers.formats.registry import BY_NAME, READERS, recognise
 from kdyno.measure.readers.readings import ProgramOutput
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.source import Source, read
+from kdyno.measure.readers.source import FileSource, read
 
 DATA = Path(__file__).parents[2] / "data" / "foreign"
 
 
-def source(text: str, name: str = "file") -> Source:
-    return Source(shown=f"{name}.txt", name=name, data=text.encode())
+def source(text: str, name: str = "file") -> FileSource:
+    return FileSource(shown=f"{name}.txt", name=name, data=text.encode())
 
 
 def of(output: ProgramOutput, benchmark: str) -> tuple[float, ...]:
@@ -32,7 +32,7 @@ def of(output: ProgramOutput, benchmark: str) -> tuple[float, ...]:
     return values
 
 
-def gather(sources: list[Source], name: str, request: JudgeRequest | None = None) -> Gathered:
+def gather(sources: list[FileSource], name: str, request: JudgeRequest | None = None) -> Gathered:
     return of_files.gather(sources, BY_NAME[name], request or JudgeRequest())
 
 
@@ -281,7 +281,7 @@ def test_several_files_of_a_name_are_replicates() -> None:
     gathered = gather(files, "lmbench")
     assert gathered.variants == ("before", "after")
     [syscall] = (observation for observation in gathered.observations if observation.benchmark == "Simple syscall")
-    assert all(isinstance(group, Sample) and len(group.values) == 3 for group in syscall.groups.values())
+    assert all(isinstance(group, ReplicateSample) and len(group.values) == 3 for group in syscall.groups.values())
     assert "each file counts once for its variant, with the median of its values" in gathered.notes
     assert gathered.boots == "nothing says whether each file is another boot"
 
@@ -306,7 +306,9 @@ def test_files_that_are_taken_together_are_named() -> None:
 
 def test_values_of_a_single_file_have_no_boots() -> None:
     gathered = gather([read(str(DATA / f"stress-{name}.txt")) for name in ("before", "after")], "stress-ng")
-    assert all(isinstance(group, Sample) and group.boots is None for group in gathered.observations[0].groups.values())
+    assert all(
+        isinstance(group, ReplicateSample) and group.boots is None for group in gathered.observations[0].groups.values()
+    )
 
 
 def test_the_last_digit_that_a_program_printed_is_the_step_of_its_values() -> None:
@@ -356,7 +358,7 @@ def test_units_of_two_files_are_brought_together_or_refused() -> None:
     [latency] = gather([one, two], "lmbench").observations
     group = latency.groups["b"]
     assert latency.unit == "us"
-    assert isinstance(group, Sample)
+    assert isinstance(group, ReplicateSample)
     assert group.values.tolist() == pytest.approx([8.1])
     [latency] = gather([one, two], "lmbench", JudgeRequest(unit="ns")).observations
     assert latency.unit == "ns"
@@ -379,7 +381,7 @@ def test_a_count_that_is_none_is_said_to_be_none_in_words_of_our_own(streams: st
         ' "end": {"sum": {"bits_per_second": 1e9}}}'
     )
     with pytest.raises(Broken, match=r"num_streams is not a (whole )?number") as caught:
-        BY_NAME["iperf3"].read(Source(shown="f", name="f", data=text.encode()), JudgeRequest())
+        BY_NAME["iperf3"].read(FileSource(shown="f", name="f", data=text.encode()), JudgeRequest())
     assert "convert" not in str(caught.value)
 
 
@@ -395,7 +397,7 @@ def lines_of(*benchmarks: str) -> str:
 def test_files_that_count_once_in_one_benchmark_and_are_pooled_in_another_are_told_apart() -> None:
     texts = {"before": [lines_of("A", "B"), lines_of("A", "B")], "after": [lines_of("A", "B"), lines_of("A")]}
     sources = [
-        Source(shown=f"{name}{number}.txt", name=name, data=text.encode())
+        FileSource(shown=f"{name}{number}.txt", name=name, data=text.encode())
         for name, own in texts.items()
         for number, text in enumerate(own)
     ]

@@ -9,17 +9,17 @@ import pytest
 
 from kdyno.base.errors import UserError
 from kdyno.judge.foreign.gathered import Gathered
-from kdyno.judge.stats.observations import Sample, Summary
+from kdyno.judge.stats.observations import ReplicateSample, Summary
 from kdyno.judge.verdicts.of_files import gather
 from kdyno.measure.readers import errors
 from kdyno.measure.readers.formats.registry import BY_NAME
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.sheet import grids, shape_of
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 
 
-def source(text: str | bytes, name: str = "file") -> Source:
-    return Source(shown=f"{name}.csv", name=name, data=text if isinstance(text, bytes) else text.encode())
+def source(text: str | bytes, name: str = "file") -> FileSource:
+    return FileSource(shown=f"{name}.csv", name=name, data=text if isinstance(text, bytes) else text.encode())
 
 
 def rows(*texts: str | bytes, **options: object) -> Gathered:
@@ -27,9 +27,9 @@ def rows(*texts: str | bytes, **options: object) -> Gathered:
     return gather(sources, BY_NAME["csv"], JudgeRequest(**options))  # type: ignore[arg-type]
 
 
-def sample(gathered: Gathered, variant: str, benchmark: int = 0) -> Sample:
+def sample(gathered: Gathered, variant: str, benchmark: int = 0) -> ReplicateSample:
     group = gathered.observations[benchmark].groups[variant]
-    assert isinstance(group, Sample)
+    assert isinstance(group, ReplicateSample)
     return group
 
 
@@ -250,7 +250,7 @@ def test_a_deviation_of_nothing_is_a_deviation() -> None:
         ("variant,value\n" + "x" * 5000 + ",1\n", errors.HugeField, "a field of 5000 characters"),
         ("variant,value\n" + "x" * 200_000 + ",1\n", errors.HugeField, "a field of more than 131072"),
         ("foo,bar,baz\na,1,2\nb,2,3\n", errors.MaybeWide, "line 1: are bar, baz variants, one a column?"),
-        ("variant,block,value\na,1,5\na,1,6\nb,1,5\n", errors.BlockTwice, "2 rows for block '1'"),
+        ("variant,block,value\na,1,5\na,1,6\nb,1,5\n", errors.BlockTwiceInFile, "2 rows for block '1'"),
         ("variant,value\n" + "".join(f"v{n},1\n" for n in range(60)), errors.ManyVariants, "60 different values"),
     ],
 )

@@ -24,7 +24,7 @@ from kdyno.measure.readers import errors, roles, sheet, source, units
 from kdyno.measure.readers.claims import Claim
 from kdyno.measure.readers.formats import csv_rows
 from kdyno.measure.readers.formats.registry import BY_NAME, recognise
-from kdyno.measure.readers.readings import Published
+from kdyno.measure.readers.readings import PublishedValue
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.report.terminal import render
 from tests.unit.bounded import kdyno, require_one_message
@@ -94,7 +94,7 @@ def test_no_line_takes_longer_than_in_proportion_to_its_length(
     request = JudgeRequest(format=form, unit="ms")
 
     def read(text: str) -> None:
-        file = source.Source("data", "data", text.encode())
+        file = source.FileSource("data", "data", text.encode())
         with suppress(KdynoError):
             reader = BY_NAME[form] if form else recognise(file, request)
             of_files.gather([file], reader, request)
@@ -195,7 +195,7 @@ def test_statistics_that_can_t_be_checked_are_refused(
 def test_a_wrong_q_is_searched_for_among_no_more_pairs_than_take_seconds() -> None:
     def notice_text(machines: int) -> str:
         published = [
-            Published(f"m{machine}", f"v{v}", "", str(10 + v * (machine + 1)), "1", 12, "s", "")
+            PublishedValue(f"m{machine}", f"v{v}", "", str(10 + v * (machine + 1)), "1", 12, "s", "")
             for machine in range(machines)
             for v in range(10)
         ]
@@ -384,9 +384,9 @@ def test_standard_input_is_a_file_too(pipe: Callable[[bytes, bool], str], capsys
 def test_wrong_bytes_are_found_wherever_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "CHUNK", 5)
     text = "variant,value\n\u20ac\U0001f600,1\n".encode()
-    source.Source("f", "f", text * 3).require_text()
+    source.FileSource("f", "f", text * 3).require_text()
     for data in (*(text + text[:cut] for cut in range(1, 22)), text + b"abc\xff" + text, text + b"\xed\xa0\x80"):
-        file = source.Source("f", "f", data)
+        file = source.FileSource("f", "f", data)
         try:
             data.decode()
             file.require_text()

@@ -12,11 +12,11 @@ from kdyno.measure.cycles.family import load_family
 from kdyno.measure.cycles.predict import cycles
 from kdyno.measure.cycles.samples import RegionMissing, convert_samples, convert_units
 from kdyno.measure.guest.pmu import plugin_words
-from kdyno.measure.guest.pmu_parts import BLOCK, BRANCH, Context, Region
+from kdyno.measure.guest.pmu_parts import BLOCK, BRANCH, ContextCounts, Region
 from kdyno.measure.guest.pmu_record import PmuRecord
 
 NAMES = ("instructions", "l1d_misses", "user_instructions")
-EMPTY = Context(np.zeros(0, BLOCK), np.zeros(0, BRANCH), {})
+EMPTY = ContextCounts(np.zeros(0, BLOCK), np.zeros(0, BRANCH), {})
 BENCHMARKS = (
     Benchmark(name="lat_syscall.null", test="lat_syscall", unit="instr", direction="lower", description=""),
     Benchmark(name="bw_pipe", test="bw_pipe", unit="B/instr", direction="higher", description=""),

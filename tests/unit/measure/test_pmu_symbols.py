@@ -11,7 +11,7 @@ import pytest
 
 from kdyno.base.process import ToolFailed
 from kdyno.measure.guest.pmu_limits import LONGEST_NAME
-from kdyno.measure.guest.symbols import NameTooLong, VmlinuxUnfit, functions, role_of, symbols_file
+from kdyno.measure.guest.symbols import SymbolNameTooLong, VmlinuxUnfit, functions, role_of, symbols_file
 
 VMLINUX = Path("vmlinux")
 BASE = 0xFFFFFFFF81000000
@@ -147,7 +147,7 @@ ENTRIES = ("entry_SYSCALL_64", "irq_entries_start", "__switch_to_asm")
 
 def test_a_name_that_the_plugin_would_not_take_is_refused_before_a_boot(tmp_path: Path) -> None:
     assert symbols_file(linked(tmp_path, *ENTRIES, "a" * LONGEST_NAME))
-    with pytest.raises(NameTooLong, match="a name of 1,025 bytes: aaaa"):
+    with pytest.raises(SymbolNameTooLong, match="a name of 1,025 bytes: aaaa"):
         symbols_file(linked(tmp_path, *ENTRIES, "a" * (LONGEST_NAME + 1)))
 
 

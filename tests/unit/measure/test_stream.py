@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kdyno.base.measurement import Benchmark, value
-from kdyno.measure.guest.job import Measured, Program
+from kdyno.measure.guest.job import CommandBenchmark, Program
 from kdyno.measure.guest.stream import Asked, read_stream
 from kdyno.measure.guest.stream_records import LONGEST_LINE, LONGEST_TEXT
 
@@ -221,7 +221,9 @@ def test_the_processors_time_is_there_and_a_count(tmp_path: Path, busy: dict[str
     assert report.fault is not None and "busy_" in report.fault
 
 
-MEASURED = TWICE.model_copy(update={"measured": Measured(benchmark="x-y.request", description="X", operations=10)})
+MEASURED = TWICE.model_copy(
+    update={"measured": CommandBenchmark(benchmark="x-y.request", description="X", operations=10)}
+)
 REQUEST = BENCHMARK | {"name": "x-y.request", "test": "x"}
 TOOK = {"v": 1, "type": "sample", "benchmark": "x-y.request", "iteration": 1, "elapsed": 50, "work": 10}
 

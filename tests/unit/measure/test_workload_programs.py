@@ -18,7 +18,7 @@ from kdyno.boot.guest_root import FILES, NotUnpacked, UnfitPackage, filtered, gu
 from kdyno.boot.initramfs import initramfs
 from kdyno.boot.local import LocalConfig, LocalMachine, NotInstalled
 from kdyno.boot.qemu_config import QemuConfig
-from kdyno.measure.guest.job import Job, Measured
+from kdyno.measure.guest.job import CommandBenchmark, Job
 from kdyno.measure.guest.steps import MOST_STDOUT, Phase, StepReport
 from kdyno.measure.guest.stream import AgentReport
 from kdyno.measure.workload.base import NotRead
@@ -33,7 +33,7 @@ from kdyno.measure.workload.definition import (
 from kdyno.measure.workload.metrics import AnyMetric, Output
 from kdyno.measure.workload.named import NoTrainingLoad, OneProgramTwice, training_load
 from kdyno.measure.workload.needs import Load, Needs
-from kdyno.measure.workload.programs import NotInUse, OneNameTwice, OtherLane, ProgramsWorkload
+from kdyno.measure.workload.programs import NotInUse, OneNameTwice, ProgramsWorkload, WorkloadOfOtherLane
 from kdyno.runs.experiment.resolve import load_experiment
 from kdyno.runs.one_boot import measured
 
@@ -128,7 +128,7 @@ def counted(tmp_path: Path, text: str = COUNTED, **more: Any) -> ProgramsWorkloa
 def test_a_run_of_a_fixed_number_of_operations_is_measured_and_can_be_counted(tmp_path: Path) -> None:
     workload = counted(tmp_path, parameters={"small": {"often": 7}})
     [program] = workload.load().programs
-    assert program.measured == Measured(
+    assert program.measured == CommandBenchmark(
         benchmark="small.request", description="says two numbers: one request", operations=14
     )
     assert workload.benchmark_names() == ("small.request", "small.rate", "small.system")
@@ -262,7 +262,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(OneNameTwice, match="the name small"):
         ProgramsWorkload(use=("./small.toml", "small.toml")).located(small(tmp_path).parent)
     wall = small(tmp_path, SMALL.replace("runs = 2", 'lanes = ["wall"]'))
-    with pytest.raises(OtherLane, match="no meaning in the lane model"):
+    with pytest.raises(WorkloadOfOtherLane, match="no meaning in the lane model"):
         ProgramsWorkload(use=(str(wall),)).located(tmp_path).part("model")
 
 

@@ -13,7 +13,7 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
 from kdyno.profile.autofdo import sample_profile, with_files
 from kdyno.profile.balance import TOTAL
-from kdyno.profile.coverage import NothingRan
+from kdyno.profile.coverage import ProfileNothingRan
 from kdyno.profile.vmlinux import NoLineTables, OtherVmlinux
 from tests.unit.pmu_specimen import context, write
 from tests.unit.profile.test_profile_coverage import build, record_of, toy
@@ -45,7 +45,7 @@ def test_a_profile_of_another_kernel_or_of_nothing_or_without_lines_is_refused(v
         sample_profile([write(tmp_path / "r", record)], image_of(plain), ProfileSettings())
     with pytest.raises(NoLineTables):
         sample_profile([write(tmp_path / "p", record_of(plain))], image_of(plain), ProfileSettings())
-    with pytest.raises(NothingRan):
+    with pytest.raises(ProfileNothingRan):
         nothing = replace(record.regions[0], contexts=(context(), context(), context()))
         empty = write(tmp_path / "e", replace(record, regions={0: nothing}))
         sample_profile([empty], image_of(vmlinux), ProfileSettings())

@@ -16,7 +16,7 @@ from kdyno.base.llvm_tools import LlvmToolMissing, find_tool
 from kdyno.measure.guest.pmu_parts import CALL, Function, Region, StackNode
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile import coverage
-from kdyno.profile.coverage import NothingRan, ProfgenFailed, cover, functions_named
+from kdyno.profile.coverage import ProfgenFailed, ProfileNothingRan, cover, functions_named
 from kdyno.profile.edges import edge_profile
 from kdyno.profile.export import export
 from kdyno.profile.export_lbr import lbr
@@ -192,7 +192,7 @@ def test_what_is_no_elf_file_is_no_vmlinux(vmlinux: Path, tmp_path: Path, damage
 
 def test_a_selection_in_which_nothing_ran_makes_no_profile(vmlinux: Path, tmp_path: Path) -> None:
     record = record_of(vmlinux)
-    with pytest.raises(NothingRan):
+    with pytest.raises(ProfileNothingRan):
         cover(record, tmp_path / "r", vmlinux, choose(record, []), ["interrupt"])
 
 

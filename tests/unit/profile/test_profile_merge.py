@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kdyno.measure.guest.pmu_limits import MOST
-from kdyno.measure.guest.pmu_parts import BLOCK, Context, Function, Region
+from kdyno.measure.guest.pmu_parts import BLOCK, ContextCounts, Function, Region
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
 from kdyno.measure.guest.pmu_write import encode, encode_body, write_pmu_record
 from kdyno.profile.balance import weights
@@ -89,7 +89,7 @@ def test_benchmarks_go_by_name_and_functions_by_place() -> None:
     """The other record numbers both otherwise, and has another test."""
     pipe = specimen().regions[2]
     functions = (FUNCTIONS[0], FUNCTIONS[2], Function(FUNCTIONS[6].address + 0x1000, 0x10, "more"))
-    context = Context(pipe.contexts[0].blocks, pipe.contexts[0].branches, {1: pipe.contexts[0].functions[2]})
+    context = ContextCounts(pipe.contexts[0].blocks, pipe.contexts[0].branches, {1: pipe.contexts[0].functions[2]})
     region = Region(0, pipe.iterations, (context, *pipe.contexts[1:]), (replace(pipe.stacks[0], function=1),))
     record = merged(
         specimen(), other(functions=functions, regions={0: region}, benchmarks=("lat_pipe.roundtrip", "bw_pipe"))

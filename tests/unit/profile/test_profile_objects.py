@@ -17,7 +17,7 @@ from kdyno.kernel.recipe import Profile, Recipe
 from kdyno.kernel.sections import GroupedSection, SectionsUnreadable, read_sections
 from kdyno.profile.counted import counted_by_clang, counted_by_gcc, placed, source_of
 from kdyno.profile.ir_profile import CountedFunction
-from kdyno.profile.objects import Counted, Fate, ProfileObjects, Training, by_folder, fate_of
+from kdyno.profile.objects import CountedObjects, Fate, ProfileObjects, TrainingRecord, by_folder, fate_of
 from kdyno.profile.show_objects import print_objects
 from kdyno.runs.objects import NoProfile, ProvenanceUnreadable, objects_of_image
 from kdyno.store.store import Store
@@ -36,8 +36,8 @@ from tests.unit.objects_specimen import (
 )
 from tests.unit.specimen import image
 
-NOTHING = Counted(used=frozenset(), moved=frozenset(), all=frozenset())
-NO_RECORD = Training(compiled=None, counted=None)
+NOTHING = CountedObjects(used=frozenset(), moved=frozenset(), all=frozenset())
+NO_RECORD = TrainingRecord(compiled=None, counted=None)
 
 
 def shown(tuned: Image, state: State) -> ProfileObjects:
@@ -176,7 +176,7 @@ def test_boots_that_know_different_objects_leave_open_which_were_instrumented(tm
     files = [gcda() | {"/": (b"", b"", b"")}, gcda({name: COUNTERS[name] for name in COUNTERS if name[:2] != "mm"})]
     counted = counted_by_gcc([snapshots(tmp_path / str(n), contents) for n, contents in enumerate(files)])
     assert counted.has_odd and len(counted.all) == len(COUNTERS) - 1
-    training = Training(compiled=frozenset({"mm/swapfile.o", "fs/ext4/acl.o"}), counted=counted)
+    training = TrainingRecord(compiled=frozenset({"mm/swapfile.o", "fs/ext4/acl.o"}), counted=counted)
     outcomes = [fate_of(made(source), "pgo", "gcc", training) for source in ("mm/swapfile.c", "fs/ext4/acl.c")]
     assert outcomes == ["unknown", "never-ran"]
 
@@ -191,18 +191,18 @@ def test_what_moved_in_one_boot_ran(tmp_path: Path) -> None:
 # clang: one profile for all, so that only counters say what it is about.
 
 
-def of_clang(source: str, counted: Counted | None, compiled: frozenset[str] = frozenset({"fs/open.o"})) -> Fate:
+def of_clang(source: str, counted: CountedObjects | None, compiled: frozenset[str] = frozenset({"fs/open.o"})) -> Fate:
     return fate_of(
-        made(source, "pgo", compiler="clang-19"), "pgo", "clang", Training(compiled=compiled, counted=counted)
+        made(source, "pgo", compiler="clang-19"), "pgo", "clang", TrainingRecord(compiled=compiled, counted=counted)
     )
 
 
 def test_counters_of_unknown_place_leave_open_what_they_might_be_of() -> None:
     files = frozenset({"fs/open.c"})
-    ran = Counted(used=files, moved=files, all=files)
-    never = Counted(used=frozenset(), moved=frozenset(), all=files)
-    unplaced = Counted(used=frozenset(), moved=frozenset(), all=files, has_unplaced=True)
-    moved = Counted(used=frozenset(), moved=files, all=files, has_unplaced=True, has_unplaced_moved=True)
+    ran = CountedObjects(used=files, moved=files, all=files)
+    never = CountedObjects(used=frozenset(), moved=frozenset(), all=files)
+    unplaced = CountedObjects(used=frozenset(), moved=frozenset(), all=files, has_unplaced=True)
+    moved = CountedObjects(used=frozenset(), moved=files, all=files, has_unplaced=True, has_unplaced_moved=True)
     assert [of_clang("fs/open.c", counted) for counted in (ran, never, unplaced, moved, None)] == [
         "profile",
         "never-ran",
@@ -210,7 +210,7 @@ def test_counters_of_unknown_place_leave_open_what_they_might_be_of() -> None:
         "unknown",
         "training-not-on-record",
     ]
-    nothing_unplaced = Counted(used=frozenset(), moved=frozenset(), all=frozenset(), has_unplaced=True)
+    nothing_unplaced = CountedObjects(used=frozenset(), moved=frozenset(), all=frozenset(), has_unplaced=True)
     assert (of_clang("fs/open.c", NOTHING), of_clang("fs/open.c", nothing_unplaced)) == ("not-instrumented", "unknown")
     assert of_clang("fs/open.c", NOTHING, frozenset()) == "not-in-counting-kernel"
 
@@ -252,7 +252,7 @@ def test_counters_of_a_program_that_ran_are_told_apart_by_source(
     memory = ir_specimen.run(tmp_path, program)
     boot = snapshots(tmp_path / "boot", {"memory": [bytes(len(memory)), bytes(len(memory)), memory]})
     counted = counted_by_clang([boot], image_of(program))
-    assert counted == Counted(
+    assert counted == CountedObjects(
         used=frozenset({"one.c", "two.c"}),
         moved=frozenset({"one.c", "two.c"}),
         all=frozenset({"one.c", "two.c", "idle.c"}),

@@ -13,11 +13,11 @@ from kdyno.base.process import attempt
 from kdyno.measure.cycles.family import load_family
 from kdyno.profile.order import _lines
 from kdyno.profile.order_c3 import c3
-from kdyno.profile.order_job import MAGIC, Answer, Search, job, read_answer
+from kdyno.profile.order_job import MAGIC, Answer, OrderSearch, job, read_answer
 from kdyno.profile.order_start import start_order
-from kdyno.profile.order_units import Text, Unit, text_of
+from kdyno.profile.order_units import OrderUnit, Text, text_of
+from kdyno.profile.sources import CompilationUnit as File
 from kdyno.profile.sources import Sources
-from kdyno.profile.sources import Unit as File
 from tests.unit.pmu_specimen import COLD, ENTRY, TAIL, TEXT, WORK, traced
 
 LISTING = """
@@ -79,10 +79,10 @@ def test_what_would_thin_a_cluster_out_stays_alone() -> None:
 
 def specimen_text() -> Text:
     units = [
-        Unit("do_work.constprop.0", WORK, WORK + 0x80, 16, "movable"),
-        Unit("do_work.constprop.0.cold", COLD, COLD + 0x10, 1, "movable"),
-        Unit("finish", TAIL, TAIL + 0x20, 16, "movable"),
-        Unit("never", TAIL + 0x40, TAIL + 0x80, 16, "movable"),
+        OrderUnit("do_work.constprop.0", WORK, WORK + 0x80, 16, "movable"),
+        OrderUnit("do_work.constprop.0.cold", COLD, COLD + 0x10, 1, "movable"),
+        OrderUnit("finish", TAIL, TAIL + 0x20, 16, "movable"),
+        OrderUnit("never", TAIL + 0x40, TAIL + 0x80, 16, "movable"),
     ]
     return Text(units, ENTRY)
 
@@ -93,7 +93,7 @@ def test_a_search_starts_from_what_ran_and_can_be_moved() -> None:
 
 def test_a_job_is_answered_with_every_unit_where_it_should_be(tmp_path: Path) -> None:
     families = [load_family("znver4"), load_family("sapphirerapids")]
-    data = job([traced()], specimen_text(), families, [[0, 2]], Search(50, 1, 0.01))
+    data = job([traced()], specimen_text(), families, [[0, 2]], OrderSearch(50, 1, 0.01))
     (tmp_path / "job").write_bytes(data)
     assert data.startswith(f"{MAGIC}\n".encode())
     done = attempt([find_program("kdyno-layout", "a test"), tmp_path / "job"])
@@ -117,7 +117,7 @@ def test_a_job_is_answered_with_every_unit_where_it_should_be(tmp_path: Path) ->
     ],
 )
 def test_a_job_that_is_none_is_refused(tmp_path: Path, changed: object, why: str) -> None:
-    data = job([traced()], specimen_text(), [load_family("znver4")], [[0, 2]], Search(0, 1, None))
+    data = job([traced()], specimen_text(), [load_family("znver4")], [[0, 2]], OrderSearch(0, 1, None))
     assert callable(changed)
     (tmp_path / "job").write_bytes(changed(data))
     done = attempt([find_program("kdyno-layout", "a test"), tmp_path / "job"])

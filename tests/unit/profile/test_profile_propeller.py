@@ -21,7 +21,7 @@ from kdyno.kernel.recipe import ProfileSettings
 from kdyno.measure.guest.pmu_parts import Function, Region
 from kdyno.profile import propeller
 from kdyno.profile.block_map import (
-    BlockMap,
+    BasicBlockMap,
     BlockMapDamaged,
     Names,
     NoBlockMap,
@@ -29,10 +29,10 @@ from kdyno.profile.block_map import (
     parse,
     read_block_map,
 )
-from kdyno.profile.coverage import NothingRan
+from kdyno.profile.coverage import ProfileNothingRan
 from kdyno.profile.edges import EdgeProfile
 from kdyno.profile.propeller import FullLto, NoClusters, cluster_file, clusters
-from kdyno.profile.sources import Sources, Unit
+from kdyno.profile.sources import CompilationUnit, Sources
 from kdyno.profile.vmlinux import OtherVmlinux, occurrences
 from tests.unit.block_map_specimen import listing
 from tests.unit.pmu_specimen import FUNCTIONS, context, iteration, specimen, write
@@ -63,7 +63,7 @@ int main(void) { for (int i = 0; i < 90; i++) printf("%d ", chain(i)); return 0;
 
 
 def made_up(
-    monkeypatch: pytest.MonkeyPatch, blocks: BlockMap, symbols: str, sources: Sources, irets: Sequence[int]
+    monkeypatch: pytest.MonkeyPatch, blocks: BasicBlockMap, symbols: str, sources: Sources, irets: Sequence[int]
 ) -> None:
     monkeypatch.setattr(propeller, "read_block_map", lambda _: blocks)
     monkeypatch.setattr(propeller, "read_names", lambda _: Names(symbols))
@@ -86,8 +86,8 @@ def test_clusters_have_the_hot_blocks_entry_first_and_say_which_file_and_what_wa
         f"{addresses['slept']:016x} T __sched_text_start\n{addresses['odd']:016x} T __sched_text_end\n"
     )
     units = [
-        Unit("fs/read.c", ((TEXT, TEXT + 0x180),), "../fs/read.c"),
-        Unit("mm/show.c", ((TEXT + 0x200, TEXT + 0x500),), "./mm/show.c"),
+        CompilationUnit("fs/read.c", ((TEXT, TEXT + 0x180),), "../fs/read.c"),
+        CompilationUnit("mm/show.c", ((TEXT + 0x200, TEXT + 0x500),), "./mm/show.c"),
     ]
     made_up(monkeypatch, parse(listing(functions)), symbols, Sources(units), [addresses["show2"] + 65])
     # Block 0 goes to 5 mostly and to 1 twice; both go on to 3.
@@ -126,7 +126,7 @@ def compile_with(directory: Path, program: str, *flags: str) -> None:
     subprocess.run(words, cwd=directory, check=True)
 
 
-def some_profile(blocks: BlockMap, seed: int) -> EdgeProfile:
+def some_profile(blocks: BasicBlockMap, seed: int) -> EdgeProfile:
     """Any counts, and branches from any block to any other of its function: what a profile says may be nonsense."""
     chance = random.Random(seed)
     ranges, branches = [], []
@@ -256,5 +256,5 @@ def test_what_cannot_be_a_profile_is_refused_with_the_reason(program: Path, tmp_
     with pytest.raises(OtherVmlinux):
         clusters([record, other], image(program), ProfileSettings())
     idle = record_of(program, tmp_path / "idle.kpmu", 0)
-    with pytest.raises(NothingRan):
+    with pytest.raises(ProfileNothingRan):
         clusters([idle], image(program), ProfileSettings())

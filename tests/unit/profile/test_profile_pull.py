@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from kdyno.base import plain_tar
 from kdyno.base.installed import find_program
-from kdyno.base.plain_tar import ArchiveDamaged, Limits, files
+from kdyno.base.plain_tar import ArchiveDamaged, TarLimits, files
 from kdyno.cli.main import main
 from kdyno.cli.schemas import schema
 from kdyno.profile import remote
@@ -28,7 +28,7 @@ from tests.unit.bounded import kdyno, require_one_message
 from tests.unit.pgod_specimen import BOOTS, HEAD, KERNEL, gcda, install_ssh, sent, snapshot, tar
 
 FORK, SLUB = f"{HEAD}/kernel/fork.gcda", f"{HEAD}/mm/slub.gcda"
-PLENTY = Limits(files=100, file_bytes=1 << 20, total_bytes=1 << 22)
+PLENTY = TarLimits(files=100, file_bytes=1 << 20, total_bytes=1 << 22)
 
 
 @pytest.fixture(autouse=True)
@@ -272,7 +272,7 @@ def test_all_but_regular_files_is_refused(entry: tarfile.TarInfo) -> None:
 
 def test_sizes_are_bounded_before_anything_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = tar([("a.gcda", bytes(50_000))])
-    small = Limits(files=2, file_bytes=40_000, total_bytes=45_000)
+    small = TarLimits(files=2, file_bytes=40_000, total_bytes=45_000)
     with pytest.raises(ArchiveDamaged, match="exceeds the limit"):
         list(files(_reading(bomb), small, "m"))
     with pytest.raises(ArchiveDamaged, match="exceeds the limit"):

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kdyno.profile.sources import NOWHERE, Sources, Unit, files_of, in_tree, read_sources
+from kdyno.profile.sources import NOWHERE, CompilationUnit, Sources, files_of, in_tree, read_sources
 from kdyno.profile.vmlinux import NoLineTables, NotAVmlinux
 
 UNITS = [
-    Unit(
+    CompilationUnit(
         "init/main.c",
         ((0xFFFFFFFF81000400, 0xFFFFFFFF81000543), (0xFFFFFFFF81A02010, 0xFFFFFFFF81A02028)),
         "../init/main.c",
     ),
-    Unit("fs/open.c", ((0xFFFFFFFF81000543, 0xFFFFFFFF81000600),), "../fs/open.c"),
+    CompilationUnit("fs/open.c", ((0xFFFFFFFF81000543, 0xFFFFFFFF81000600),), "../fs/open.c"),
 ]
 
 

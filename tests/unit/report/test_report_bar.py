@@ -5,7 +5,7 @@ import pytest
 from kdyno.base.text import number
 from kdyno.judge.verdicts.rows import Span
 from kdyno.report.bar import bar, heading
-from kdyno.report.view import Axis, Sides, axis
+from kdyno.report.view import Axis, SideNames, axis
 
 EVEN = Axis(-0.05, 0.05)
 
@@ -27,8 +27,8 @@ def test_an_interval_is_drawn_along_the_common_axis(span: Span | None, drawn: st
 
 
 def test_the_heading_says_which_side_is_better_where_there_is_room() -> None:
-    assert heading(EVEN, Sides("slower", "faster"), 21) == "    slower│faster    "
-    assert heading(Axis(-0.01, 0.09), Sides("slower", "faster"), 11) == " │faster   "
+    assert heading(EVEN, SideNames("slower", "faster"), 21) == "    slower│faster    "
+    assert heading(Axis(-0.01, 0.09), SideNames("slower", "faster"), 11) == " │faster   "
 
 
 def test_an_axis_shows_every_effect_but_is_not_ruled_by_one_wild_interval() -> None:

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from kdyno.judge.stats.diagnostics.tables import Residual
-from kdyno.judge.verdicts.model import FileReport, Value
+from kdyno.judge.verdicts.model import BootValue, FileReport
 from kdyno.report.figures import boxes, margin, order, power, residuals
 from kdyno.report.figures.style import MOST_POINTS, Figure, Part, thin, to_json
 from tests.unit import foreign_specimen as specimen
@@ -24,8 +24,8 @@ def parts(figure: Figure) -> list[Part]:
     return data
 
 
-def value(variant: str, place: int | None, amount: float) -> Value:
-    return Value(variant=variant, benchmark="pipe", block=place, order=place, layout=None, value=amount)
+def value(variant: str, place: int | None, amount: float) -> BootValue:
+    return BootValue(variant=variant, benchmark="pipe", block=place, order=place, layout=None, value=amount)
 
 
 def test_one_margin_is_one_whatever_the_margin_is() -> None:

@@ -4,12 +4,12 @@ import pytest
 
 from kdyno.base.text import p_value
 from kdyno.judge.stats.verdict import Verdict
-from kdyno.judge.verdicts.rows import MEAN, Row, Span, largest
+from kdyno.judge.verdicts.rows import MEAN, Span, VerdictRow, largest
 
 
-def row(name: str, verdict: Verdict, gain: float) -> Row:
+def row(name: str, verdict: Verdict, gain: float) -> VerdictRow:
     span = Span(gain - 0.01, gain, gain + 0.01)
-    return Row(
+    return VerdictRow(
         name, "ns", "", "", "", "", "", verdict, "images", verdict, "", "", name, span, 0.01, "12", 0, name == MEAN
     )
 

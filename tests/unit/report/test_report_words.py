@@ -15,9 +15,9 @@ from rich.console import Console
 from kdyno.base.measurement import AnyBenchmark, Direction, Quantity
 from kdyno.base.terminal import STYLES
 from kdyno.judge.stats.compare import judge
-from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.observations import Observations, ReplicateSample
 from kdyno.judge.stats.verdict import Scope
-from kdyno.judge.verdicts.model import FileReport, Value
+from kdyno.judge.verdicts.model import BootValue, FileReport
 from kdyno.judge.verdicts.rows import mean_row, rows_of
 from kdyno.report import view
 from kdyno.report.figures.forest import forest
@@ -49,8 +49,8 @@ def reported(*measured: Measured, scope: Scope = "images") -> FileReport:
             description="",
             quantity=one.quantity,
             groups={
-                "old": Sample(100 * NOISE, blocks=np.arange(8)),
-                "new": Sample(100 * one.ratio * NOISE[::-1], blocks=np.arange(8)),
+                "old": ReplicateSample(100 * NOISE, blocks=np.arange(8)),
+                "new": ReplicateSample(100 * one.ratio * NOISE[::-1], blocks=np.arange(8)),
             },
         )
         for one in measured
@@ -72,7 +72,7 @@ def reported(*measured: Measured, scope: Scope = "images") -> FileReport:
         ),
         comparisons=judgement.comparisons,
         geometric_means=judgement.geometric_means,
-        values=(Value(variant="old", benchmark=measured[0].name, block=0, order=0, layout=None, value=1.0),),
+        values=(BootValue(variant="old", benchmark=measured[0].name, block=0, order=0, layout=None, value=1.0),),
         analyses=(),
         files=(),
         sha256=(),
@@ -158,9 +158,9 @@ def test_the_mean_grows_where_the_variant_is_better_and_its_word_says_so(
 
 def test_a_page_of_several_kinds_calls_its_sides_better_and_worse() -> None:
     counts = [Measured("a", "instr", "lower", "count", 0.9), Measured("b", "B/instr", "higher", "count", 1.1)]
-    assert view.sides(reported(counts[0])) == view.Sides("more", "fewer")
-    assert view.sides(reported(*counts)) == view.Sides("worse", "better")
-    assert view.sides(reported(lower("c", 0.5), counts[0])) == view.Sides("worse", "better")
+    assert view.sides(reported(counts[0])) == view.SideNames("more", "fewer")
+    assert view.sides(reported(*counts)) == view.SideNames("worse", "better")
+    assert view.sides(reported(lower("c", 0.5), counts[0])) == view.SideNames("worse", "better")
 
 
 def test_effects_and_their_mean_lie_on_one_scale_of_speed() -> None:

@@ -14,7 +14,7 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.kernel import knobs
 from kdyno.kernel.image import Image
-from kdyno.kernel.knobs.base import Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Contribution, Knob, KnobContext
 from kdyno.kernel.recipe import Profile, ProfileSettings, Recipe, Training
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.workload.named import training_load
@@ -40,7 +40,7 @@ from tests.unit.runs.test_forecast import prepared
 QUIET = Talk(quiet=True)
 
 
-def contribute(value: Profile | None, context: Context) -> Contribution:
+def contribute(value: Profile | None, context: KnobContext) -> Contribution:
     """A header that every compile includes, made of boots of the kernel that the profile is trained on."""
     if value is None or value.trainee is None:
         return Contribution()

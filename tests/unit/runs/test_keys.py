@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kdyno.boot.base import Limits
+from kdyno.boot.base import BootLimits
 from kdyno.boot.guest_root import GuestRoot
 from kdyno.boot.initramfs import initramfs
 from kdyno.boot.qemu import QemuMachine
@@ -97,7 +97,7 @@ def test_seed_job_machine_limits_command_line_and_repeat_decide_a_boot(lane: str
         plan_run(changed(of, seed=2)),
         plan_run(replace(of, job=of.job.model_copy(update={"iterations": 8}))),
         plan_run(in_lane(lane, qemu="10")),
-        plan_run(replace(of, about=replace(of.about, limits=Limits(total=1.0)))),
+        plan_run(replace(of, about=replace(of.about, limits=BootLimits(total=1.0)))),
         plan_run(of, repeat=1),
     ]
     assert [shared(plan_run(of), other) for other in others] == [0] * len(others)

@@ -13,7 +13,7 @@ from kdyno.base.text import percent
 from kdyno.judge.stats.planning.power import find_replicates
 from kdyno.kernel.recipe import Recipe
 from kdyno.runs.experiment.models import Experiment, JudgeConfig
-from kdyno.runs.pilot import PilotSaysNothing, Settled, pilot_of, settle
+from kdyno.runs.pilot import PilotSaysNothing, SettledExperiment, pilot_of, settle
 from kdyno.store.records import BootRecord, RunRecord
 from tests.unit import specimen
 
@@ -83,7 +83,7 @@ def run(layouts: int = 0) -> RunRecord:
     return specimen.run_record(variants=NAMES).model_copy(update={"layouts": layouts})
 
 
-def settled(effect: float, *noise: float, **settings: Any) -> Settled:
+def settled(effect: float, *noise: float, **settings: Any) -> SettledExperiment:
     return settle(experiment(effect, **settings), run(), boots(*noise), [BENCHMARK])
 
 

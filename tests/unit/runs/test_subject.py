@@ -79,8 +79,8 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path, finished: Image, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    def told(label: str) -> Callable[..., coverage.Subject]:
-        return lambda *_: coverage.Subject(label, pmu_specimen.specimen(), tmp_path, None)
+    def told(label: str) -> Callable[..., coverage.RecordedBoot]:
+        return lambda *_: coverage.RecordedBoot(label, pmu_specimen.specimen(), tmp_path, None)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(coverage, "_of_run", told("a run"))

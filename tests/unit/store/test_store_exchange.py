@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdyno.base.plain_tar import END, Limits, entry, files
+from kdyno.base.plain_tar import END, TarLimits, entry, files
 from kdyno.base.state import NoSpace, State
 from kdyno.store import identity
 from kdyno.store.artefacts import Artefacts
@@ -182,4 +182,4 @@ def test_a_self_test_goes_with_its_run(tmp_path: Path) -> None:
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,40}(/[a-z0-9.]{1,40})?[a-z]", fullmatch=True), st.binary(max_size=2000)))
 def test_what_was_put_into_an_archive_is_read_again(parts: dict[str, bytes]) -> None:
     archive = b"".join(entry(name, content) for name, content in parts.items()) + END
-    assert dict(files(io.BytesIO(archive).read, Limits(1000, 2000, 1 << 20), "it")) == parts
+    assert dict(files(io.BytesIO(archive).read, TarLimits(1000, 2000, 1 << 20), "it")) == parts

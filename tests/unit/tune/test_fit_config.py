@@ -26,7 +26,7 @@ from kdyno.measure.guest.job import Job
 from kdyno.measure.workload.lmbench import LmbenchWorkload
 from kdyno.measure.workload.named import UnknownLoad, load_named
 from kdyno.measure.workload.programs import ProgramsWorkload
-from kdyno.runs.one_boot import Wanted
+from kdyno.runs.one_boot import BootRequest
 from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost
 from kdyno.store.records import Boot
 from kdyno.tune.fit import bench
@@ -83,7 +83,9 @@ class Lab:
     def describe(self) -> Description:
         return Description(lane="model", parallel=1, facts={}, host={}, icount_shift=5)
 
-    def boot(self, _machine: object, wanted: Wanted, _kind: str, _workload: object) -> tuple[Path, Boot, list[Any]]:
+    def boot(
+        self, _machine: object, wanted: BootRequest, _kind: str, _workload: object
+    ) -> tuple[Path, Boot, list[Any]]:
         assert wanted.image
         self.boots.append((wanted.name, wanted.seed))
         config = read_config(wanted.image.config.read_text())

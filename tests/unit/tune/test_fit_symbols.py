@@ -8,7 +8,7 @@ import pytest
 
 from kdyno.kernel import hardening
 from kdyno.kernel.kconfig_tree import KconfigTree, read_tree
-from kdyno.tune.fit.evidence import Evidence, Functions, Place, gathered
+from kdyno.tune.fit.evidence import Evidence, ExecutedPlace, Functions, gathered
 from kdyno.tune.fit.kinds import kind_of, kinds
 from kdyno.tune.fit.splitting import Splitting, WontDo
 from kdyno.tune.fit.symbols import find_dependencies, find_reasons, missing_firm, removal_order, with_whom
@@ -52,7 +52,7 @@ endchoice
 
 source "mm/Kconfig"
 """
-SOURCE = Place("a.c", 3, "work")
+SOURCE = ExecutedPlace("a.c", 3, "work")
 RAN, STARTED, NEVER = Evidence(9, load=SOURCE), Evidence(9, start=SOURCE), Evidence(9)
 CONFIG = dict.fromkeys(("RAN", "BELOW", "IDLE", "STARTED", "HIDDEN", "MENU", "WANTED", "ONE", "COMPACTION"), "y")
 EVIDENCE = {"RAN": RAN, "BELOW": NEVER, "IDLE": NEVER, "STARTED": STARTED, "ONE": NEVER, "COMPACTION": NEVER}
@@ -120,11 +120,11 @@ def test_own_files_decide_and_conditional_lines_only_where_there_are_none() -> N
     def of(files: dict[str, set[str]], start: dict[str, dict[int, int]]) -> dict[str, Evidence]:
         return gathered({"HOOK"}, files, lambda file: sources[file], load, start, functions)
 
-    assert of({}, {}) == {"HOOK": Evidence(1, load=Place("a.c", 2, ""), start=Place("a.c", 2, ""))}
+    assert of({}, {}) == {"HOOK": Evidence(1, load=ExecutedPlace("a.c", 2, ""), start=ExecutedPlace("a.c", 2, ""))}
     own = {"HOOK": {"own.c"}, "OFF": {"a.c"}}
-    assert of(own, {})["HOOK"].load == Place("own.c", 1, "begin")
+    assert of(own, {})["HOOK"].load == ExecutedPlace("own.c", 1, "begin")
     as_often = of(own, {"own.c": {1: 4, 2: 1}})["HOOK"]
-    assert (as_often.lines, as_often.load, as_often.start) == (3, None, Place("own.c", 1, "begin"))
+    assert (as_often.lines, as_often.load, as_often.start) == (3, None, ExecutedPlace("own.c", 1, "begin"))
     load["own.c"] = {1: 0, 2: 0}
     assert of(own, {})["HOOK"] == Evidence(2)
 

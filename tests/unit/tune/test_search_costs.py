@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from kdyno.measure.cycles.family import load_family
-from kdyno.profile.sources import Sources, Unit
-from kdyno.tune.delegation.costs import BootCost, NothingMeasured, boot_costs, reference_cycles, trial_of
+from kdyno.profile.sources import CompilationUnit, Sources
+from kdyno.tune.delegation.costs import BootCost, NoCostMeasured, boot_costs, reference_cycles, trial_of
 from tests.unit.explain_specimen import SPACING, TEXT, Kernel
 
 FAMILY = load_family("znver4")
@@ -18,7 +18,7 @@ CYCLES = FAMILY.weights["instructions"]
 def sources(*files: str) -> Sources:
     """The function number n of a specimen is the n-th file's code; of "" nobody's."""
     units = [
-        Unit(file, ((TEXT + number * SPACING, TEXT + (number + 1) * SPACING),))
+        CompilationUnit(file, ((TEXT + number * SPACING, TEXT + (number + 1) * SPACING),))
         for number, file in enumerate(files)
         if file
     ]
@@ -64,5 +64,5 @@ def test_a_kernel_that_left_a_benchmark_out_in_one_boot_is_no_trial() -> None:
 
 
 def test_a_reference_without_cycles_is_refused() -> None:
-    with pytest.raises(NothingMeasured, match="no modelled cycles"):
+    with pytest.raises(NoCostMeasured, match="no modelled cycles"):
         reference_cycles([boot(0.0)])

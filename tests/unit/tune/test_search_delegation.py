@@ -6,13 +6,13 @@ from pathlib import Path
 
 from kdyno.kernel.delegation.plan_file import DelegationPlan, load, read_table
 from kdyno.kernel.recipe import Recipe
-from kdyno.runs.experiment.tune import Choice
+from kdyno.runs.experiment.tune import CompilerChoice
 from kdyno.tune.delegation.delegation import plan_of, plan_text, table_text, whole_kernel
 
 CHOICES = {
-    "clang": Choice(compiler="clang-19"),
-    "O3": Choice(compiler="gcc-12", add=("-O3", "-fno-ipa-cp"), remove=("-fconserve-stack",)),
-    "zig": Choice(compiler="zig"),
+    "clang": CompilerChoice(compiler="clang-19"),
+    "O3": CompilerChoice(compiler="gcc-12", add=("-O3", "-fno-ipa-cp"), remove=("-fconserve-stack",)),
+    "zig": CompilerChoice(compiler="zig"),
 }
 ASSIGNMENT = {"mm/slub.c": "O3", "fs/open.c": "clang", "fs/namei.c": "clang"}
 COSTS = {"mm/slub.c": (0.02, 0.01), "fs/open.c": (0.03, 0.029), "fs/namei.c": (0.1, 0.08)}

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from kdyno.tune.delegation.group_testing import Search, hot_files
-from kdyno.tune.delegation.trial import Assignment, Trial
+from kdyno.tune.delegation.group_testing import GroupTesting, hot_files
+from kdyno.tune.delegation.trial import Assignment, CostTrial
 
 CHOICES = ("clang", "gcc-O3")
 
@@ -30,7 +30,7 @@ class Kernel:
     """Files and choices that don't boot."""
     trials: int = 0
 
-    def trial(self, assignment: Assignment) -> Trial | None:
+    def trial(self, assignment: Assignment) -> CostTrial | None:
         self.trials += 1
         if any(pair in assignment.items() for pair in self.broken):
             return None
@@ -42,10 +42,10 @@ class Kernel:
         rest = 1 - math.fsum(costs[""] for costs in self.own.values())
         rest += math.fsum(self.elsewhere.get(pair, 0.0) for pair in assignment.items())
         total = rest + sum(by_file.values()) + self.noise * chance.standard_normal(self.replicates)
-        return Trial(np.asarray(total), by_file)
+        return CostTrial(np.asarray(total), by_file)
 
-    def searched(self, share: float = 1.0) -> Search:
-        search = Search(CHOICES, share)
+    def searched(self, share: float = 1.0) -> GroupTesting:
+        search = GroupTesting(CHOICES, share)
         asked = search.run()
         try:
             wanted = next(asked)
@@ -150,7 +150,7 @@ def test_a_choice_with_which_nothing_boots_costs_few_kernels() -> None:
 
 
 def test_a_search_whose_reference_does_not_run_ends() -> None:
-    search = Search(CHOICES, 0.95)
+    search = GroupTesting(CHOICES, 0.95)
     asked = search.run()
     assert next(asked) == {}
     with pytest.raises(StopIteration):
@@ -161,7 +161,7 @@ def test_a_search_whose_reference_does_not_run_ends() -> None:
 
 def test_hot_files_are_the_fewest_that_hold_the_share_and_only_those_that_may_be_chosen() -> None:
     costs = {"a.c": 0.5, "entry.S": 0.3, "b.c": 0.15, "c.c": 0.05, "d.c": 0.0}
-    trial = Trial(np.ones(3), {file: np.full(3, cost) for file, cost in costs.items()})
+    trial = CostTrial(np.ones(3), {file: np.full(3, cost) for file, cost in costs.items()})
     assert hot_files(trial, 0.9) == ("a.c", "entry.S", "b.c")
     assert hot_files(trial, 0.9, ["a.c", "b.c", "c.c"]) == ("a.c", "b.c")
     assert hot_files(trial, 1.0) == ("a.c", "entry.S", "b.c", "c.c")

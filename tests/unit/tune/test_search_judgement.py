@@ -7,10 +7,10 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.measure.workload.lmbench import LmbenchWorkload
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.plan import plan_boots, recipes
-from kdyno.runs.experiment.tune import Choice
-from kdyno.tune.delegation.judgement import LAYOUTS, MIXED, Against, Judged, claim, experiment_of
+from kdyno.runs.experiment.tune import CompilerChoice
+from kdyno.tune.delegation.judgement import LAYOUTS, MIXED, Against, JudgedRun, claim, experiment_of
 
-CHOICES = {"clang": Choice(compiler="clang-19")}
+CHOICES = {"clang": CompilerChoice(compiler="clang-19")}
 HELD_OUT = LmbenchWorkload(tests=("lat_sig",))
 
 
@@ -24,8 +24,8 @@ def against(variant: str, gain: float, verdict: Verdict) -> Against:
     return Against(variant=variant, gain=gain, verdict=verdict, sentence=f"{variant}: {verdict}")
 
 
-def judged(workload: str, *rows: Against) -> Judged:
-    return Judged(workload=workload, run="abc", against=rows)
+def judged(workload: str, *rows: Against) -> JudgedRun:
+    return JudgedRun(workload=workload, run="abc", against=rows)
 
 
 def test_the_run_has_the_reference_each_choice_whole_and_the_mixed_kernel_in_link_orders_of_its_own() -> None:

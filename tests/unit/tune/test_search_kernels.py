@@ -13,14 +13,14 @@ from kdyno.kernel.make import BuildFailed
 from kdyno.kernel.recipe import Recipe
 from kdyno.measure.cycles.family import load_family
 from kdyno.measure.guest.pmu_record import PmuRecord
-from kdyno.profile.sources import Sources, Unit
-from kdyno.runs.experiment.tune import Choice
+from kdyno.profile.sources import CompilationUnit, Sources
+from kdyno.runs.experiment.tune import CompilerChoice
 from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost, PmuRun
 from kdyno.tune.delegation import kernels as kernels_module
-from kdyno.tune.delegation.kernels import Kernels, Replicate
+from kdyno.tune.delegation.kernels import AssignmentKernels, Replicate
 from tests.unit.explain_specimen import SPACING, TEXT, Kernel
 
-CHOICES = {"clang": Choice(compiler="clang-19"), "O3": Choice(compiler="gcc", add=("-O3",))}
+CHOICES = {"clang": CompilerChoice(compiler="clang-19"), "O3": CompilerChoice(compiler="gcc", add=("-O3",))}
 REPLICATES = [Replicate(layout_seed=7, seed=70), Replicate(layout_seed=8, seed=80)]
 BENCHMARK = "lat_pipe.roundtrip"
 
@@ -36,7 +36,7 @@ class Bench:
         self.benchmark = BENCHMARK
         monkeypatch.setattr(kernels_module, "read_pmu_record", self.record)
         monkeypatch.setattr(
-            kernels_module, "read_sources", lambda _: Sources([Unit("fs/pipe.c", ((TEXT, TEXT + SPACING),))])
+            kernels_module, "read_sources", lambda _: Sources([CompilationUnit("fs/pipe.c", ((TEXT, TEXT + SPACING),))])
         )
 
     def build(self, recipes: Sequence[Recipe]) -> list[Image]:
@@ -63,11 +63,13 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 @pytest.fixture
-def kernels(bench: Bench) -> Kernels:
-    return Kernels(Recipe(), CHOICES, REPLICATES, load_family("znver4"), bench.build, bench.boot)
+def kernels(bench: Bench) -> AssignmentKernels:
+    return AssignmentKernels(Recipe(), CHOICES, REPLICATES, load_family("znver4"), bench.build, bench.boot)
 
 
-def test_each_replicate_is_built_in_its_link_order_and_booted_with_its_seed(bench: Bench, kernels: Kernels) -> None:
+def test_each_replicate_is_built_in_its_link_order_and_booted_with_its_seed(
+    bench: Bench, kernels: AssignmentKernels
+) -> None:
     reference = kernels.measure({})
     assert reference is not None and reference.total.tolist() == pytest.approx([1.0, 1.0])
     assert [recipe.layout_seed for recipe in bench.recipes] == [7, 8]
@@ -79,7 +81,7 @@ def test_each_replicate_is_built_in_its_link_order_and_booted_with_its_seed(benc
 
 
 def test_the_reference_is_configured_for_all_compilers_so_that_trials_differ_in_their_rules_alone(
-    kernels: Kernels,
+    kernels: AssignmentKernels,
 ) -> None:
     reference, tried = (kernels.recipe_of(files, REPLICATES[0]) for files in ({}, {"fs/pipe.c": "O3"}))
     assert reference.delegation is not None and tried.delegation is not None
@@ -91,7 +93,7 @@ def test_the_reference_is_configured_for_all_compilers_so_that_trials_differ_in_
 
 
 def test_a_kernel_that_is_not_built_or_panics_is_no_trial_and_the_reason_is_kept(
-    bench: Bench, kernels: Kernels
+    bench: Bench, kernels: AssignmentKernels
 ) -> None:
     kernels.measure({})
     bench.boot_error = BootForFileFailed(name="image abc", image="abc", reason="kernel panic", console="/c")
@@ -103,7 +105,7 @@ def test_a_kernel_that_is_not_built_or_panics_is_no_trial_and_the_reason_is_kept
     assert "fs/pipe.c:1: error: no" in broken[1]
 
 
-def test_a_kernel_that_leaves_a_benchmark_out_is_no_trial(bench: Bench, kernels: Kernels) -> None:
+def test_a_kernel_that_leaves_a_benchmark_out_is_no_trial(bench: Bench, kernels: AssignmentKernels) -> None:
     kernels.measure({})
     bench.benchmark = "lat_ctx.ctx"
     assert kernels.measure({"fs/pipe.c": "clang"}) is None
@@ -111,7 +113,7 @@ def test_a_kernel_that_leaves_a_benchmark_out_is_no_trial(bench: Bench, kernels:
 
 
 def test_what_is_not_the_kernels_fault_and_what_is_wrong_with_the_reference_is_raised(
-    bench: Bench, kernels: Kernels
+    bench: Bench, kernels: AssignmentKernels
 ) -> None:
     bench.boot_error = BootForFileFailed(name="image abc", image="abc", reason="kernel panic", console="/c")
     with pytest.raises(BootForFileFailed):

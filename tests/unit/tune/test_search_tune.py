@@ -17,22 +17,22 @@ from kdyno.cli.main import main
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.image import Image
 from kdyno.measure.workload.needs import Load
-from kdyno.profile.sources import Sources, Unit
+from kdyno.profile.sources import CompilationUnit, Sources
 from kdyno.runs.experiment.errors import BadExperiment, NoTuning
 from kdyno.runs.experiment.resolve import load_experiment, load_tuning
-from kdyno.runs.experiment.tune import Choice
+from kdyno.runs.experiment.tune import CompilerChoice
 from kdyno.runs.prepare import NothingToCount
 from kdyno.runs.session import Session
 from kdyno.runs.single_boots import BootForFileFailed, PmuRun
 from kdyno.tune.delegation import kernels as kernels_module
 from kdyno.tune.delegation import tune as tune_module
 from kdyno.tune.delegation.found import Found, TunedFile
-from kdyno.tune.delegation.judgement import Against, Judged
+from kdyno.tune.delegation.judgement import Against, JudgedRun
 from kdyno.tune.delegation.tune import (
     AlreadyDelegated,
-    NameTaken,
     NothingToChoose,
     SameTests,
+    TunedNameTaken,
     checked,
     derived,
     search_files,
@@ -72,7 +72,7 @@ FOUND = Found(
 )
 WON = Against(variant="gcc", gain=0.02, verdict="faster", sentence="faster by 2 %")
 EVEN = Against(variant="clang", gain=0.0, verdict="equivalent", sentence="equivalent within 1 %")
-CHOICES = {"clang": Choice(compiler="clang-19")}
+CHOICES = {"clang": CompilerChoice(compiler="clang-19")}
 
 
 def experiment(folder: Path, **more: str) -> Path:
@@ -106,7 +106,7 @@ class Kernels:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.panics = False
         units = [
-            Unit(file, ((TEXT + place * SPACING, TEXT + (place + 1) * SPACING),))
+            CompilationUnit(file, ((TEXT + place * SPACING, TEXT + (place + 1) * SPACING),))
             for place, file in enumerate(self.files)
         ]
         for name, stand_in in {
@@ -179,8 +179,8 @@ def test_trials_and_judgements_share_no_seed() -> None:
 @pytest.mark.parametrize(
     ("more", "error", "message"),
     [
-        ({"name": "gcc"}, NameTaken, "the baseline is called"),
-        ({"name": "mixed"}, NameTaken, "the kernel that is found is called"),
+        ({"name": "gcc"}, TunedNameTaken, "the baseline is called"),
+        ({"name": "mixed"}, TunedNameTaken, "the kernel that is found is called"),
         ({"held_out": '"lat_pipe", "lat_sig"'}, SameTests, "lat_pipe"),
         ({"compiler": "gcc-12"}, NothingToChoose, "without other flags"),
         ({"recipe": 'delegation = "plan.toml"'}, AlreadyDelegated, "has a delegation plan already"),
@@ -213,7 +213,7 @@ def test_without_a_table_of_choices_there_is_nothing_to_tune_and_a_run_does_not_
 
 
 def test_what_was_found_is_listed_and_written_with_the_claim_that_it_allows(tmp_path: Path) -> None:
-    judgements = (Judged(workload="chosen by", run="abc", against=(WON, EVEN)),)
+    judgements = (JudgedRun(workload="chosen by", run="abc", against=(WON, EVEN)),)
     tuned = written(outcome(FOUND, judgements, "modelled"), CHOICES, tmp_path / "plan.toml")
     text = "\n".join(lines(tuned, top=1))
     assert "9 kernels measured; 70 hot files take 58.0 % of all cycles; 2 of them get a choice" in text
@@ -240,7 +240,7 @@ def test_the_command_ends_with_what_was_shown_also_if_that_is_nothing(
     is_lost: bool,
     code: int,
 ) -> None:
-    judgements = [Judged(workload="chosen by", run="abc", against=(EVEN,))]
+    judgements = [JudgedRun(workload="chosen by", run="abc", against=(EVEN,))]
     monkeypatch.setattr(tune_module, "search_files", lambda *_: FOUND)
     monkeypatch.setattr(tune_module, "judge_mixed", lambda *_: (judgements, is_lost))
     words = ["tune", "delegation", str(experiment(tmp_path)), "-o", str(tmp_path / "out.toml"), "--json"]

@@ -8,12 +8,12 @@ import numpy as np
 
 from kdyno.base.debuginfo import PIECE
 from kdyno.understand.coverage.executions import PADDING, Executions
-from kdyno.understand.coverage.functions import Part, Parts
+from kdyno.understand.coverage.functions import CodeParts, Part
 from kdyno.understand.coverage.line_table import LineTable
 from kdyno.understand.coverage.lines import FULLY, NEVER, PARTLY, line_coverage
 
 FIRST, SECOND = 0x1000, 0x2000
-PARTS = Parts(
+PARTS = CodeParts(
     [
         Part(FIRST, 0x100, "first", "first", "a.c"),
         Part(SECOND, 0x100, "second", "second", "a.c"),

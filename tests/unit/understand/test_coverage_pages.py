@@ -9,11 +9,11 @@ import pytest
 
 from kdyno.base.state import State
 from kdyno.kernel.recipe import Recipe
-from kdyno.report.coverage_page import CONTEXT, SHORTEST_GAP, Shown, listing
+from kdyno.report.coverage_page import CONTEXT, SHORTEST_GAP, ShownLine, listing
 from kdyno.understand.coverage.sources import NotATree, SourceChanged, SourceGone, SourceUnknown, Tree, find_tree
 from tests.unit import specimen
 
-LINE = Shown("f", (1_234_567,), "work 1,234,567 · 0")
+LINE = ShownLine("f", (1_234_567,), "work 1,234,567 · 0")
 
 
 def test_a_line_with_code_has_its_colour_its_counts_and_a_name_to_link_to() -> None:
@@ -27,7 +27,7 @@ def test_a_line_with_code_has_its_colour_its_counts_and_a_name_to_link_to() -> N
 
 def test_text_of_a_source_is_escaped_and_steers_nothing() -> None:
     hostile = '</pre><script>alert("1")</script>\x1b[31m\u202e & \tx'
-    page = listing([hostile, hostile], {1: Shown("n", (0,), '"><script>')}, 1)
+    page = listing([hostile, hostile], {1: ShownLine("n", (0,), '"><script>')}, 1)
     assert "<script" not in page and "\x1b" not in page and "\u202e" not in page
     assert page.count("&lt;script&gt;alert(&#34;1&#34;)") == 2
     assert 'title="&#34;&gt;&lt;script&gt;"' in page

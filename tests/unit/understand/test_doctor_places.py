@@ -11,7 +11,7 @@ import pytest
 from kdyno.base.state import State, unwritable_reason
 from kdyno.kernel import ccache
 from kdyno.understand import doctor
-from kdyno.understand.doctor import Finding
+from kdyno.understand.doctor import DoctorFinding
 from tests.ordinary_user import NOBODY, a_place_for_all, ordinary_user
 
 
@@ -22,7 +22,7 @@ def _ask_for_temporary_files_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TMPDIR", raising=False)
 
 
-def finding(name: str, state: State) -> Finding:
+def finding(name: str, state: State) -> DoctorFinding:
     """One of doctor's findings about places."""
     findings = (doctor._state_directory(state), doctor._temporary_directory(), *doctor._ccache())
     return next(place for place in findings if place.name == name)
@@ -30,7 +30,7 @@ def finding(name: str, state: State) -> Finding:
 
 def test_a_state_directory_that_can_be_made_is_ok_and_is_not_made(tmp_path: Path) -> None:
     state = State(tmp_path / "a" / "b")
-    assert finding("state directory", state) == Finding("state directory", "ok", str(state.root))
+    assert finding("state directory", state) == DoctorFinding("state directory", "ok", str(state.root))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -71,7 +71,7 @@ def test_a_tmpdir_that_cannot_be_used_is_told_with_what_is_taken_instead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    assert finding("temporary directory", State(tmp_path)) == Finding("temporary directory", "ok", str(tmp_path))
+    assert finding("temporary directory", State(tmp_path)) == DoctorFinding("temporary directory", "ok", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
     result = finding("temporary directory", State(tmp_path))

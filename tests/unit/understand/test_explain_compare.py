@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from kdyno.judge.verdicts.rows import Row
+from kdyno.judge.verdicts.rows import VerdictRow
 from kdyno.measure.cycles.family import Family, load_family
 from kdyno.measure.cycles.predict import cycles
-from kdyno.understand.explain.compare import Subject, event_changes, explain, function_changes
+from kdyno.understand.explain.compare import ComparedSubject, event_changes, explain, function_changes
 from kdyno.understand.explain.measured import RecordsUnlike
 from kdyno.understand.explain.model import Explanation
 from kdyno.understand.explain.terminal import render
 from tests.unit.explain_specimen import NAMES, Kernel, pair
 
-SUBJECT = Subject("lat_syscall.read", "gcc-O2", "gcc-O3", "op", "the boots of block 0, seed 7")
-ROW = Row(
+SUBJECT = ComparedSubject("lat_syscall.read", "gcc-O2", "gcc-O3", "op", "the boots of block 0, seed 7")
+ROW = VerdictRow(
     *("lat_syscall.read", "cycles", "100", "90", "-10 %", "", ""),
     verdict="faster",
     scope="kernels",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kdyno.base import debuginfo
-from kdyno.base.debuginfo import Frame
+from kdyno.base.debuginfo import CodeFrame
 from kdyno.understand.explain import line_tables
 from kdyno.understand.explain.inlining import inlining
 from kdyno.understand.explain.model import Inlining
@@ -112,8 +112,11 @@ def test_without_line_tables_nothing_is_confirmed(tmp_path: Path) -> None:
 def test_a_function_is_called_as_in_the_source_even_where_the_file_has_no_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def frames(vmlinux: Path, addresses: Iterable[int]) -> list[tuple[Frame, ...]]:  # noqa: ARG001
-        return [(Frame("fput.isra.0", "a.c", 1, 2), Frame("ksys_read", "b.c", 3, 4)), (Frame("", "", 0, 0),)]
+    def frames(vmlinux: Path, addresses: Iterable[int]) -> list[tuple[CodeFrame, ...]]:  # noqa: ARG001
+        return [
+            (CodeFrame("fput.isra.0", "a.c", 1, 2), CodeFrame("ksys_read", "b.c", 3, 4)),
+            (CodeFrame("", "", 0, 0),),
+        ]
 
     vmlinux = tmp_path / "vmlinux"
     vmlinux.write_bytes(b"\x7fELF\x02\x01 cut off")

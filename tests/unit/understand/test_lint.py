@@ -17,7 +17,7 @@ from kdyno.cli.main import main
 from kdyno.cli.schemas import schema
 from kdyno.understand.lint.always_inline import declared, defined_without
 from kdyno.understand.lint.costly import costly_rules, rules_for
-from kdyno.understand.lint.model import LINTS, Finding, LintReport
+from kdyno.understand.lint.model import LINTS, LintFinding, LintReport
 from kdyno.understand.lint.sarif import sarif
 from kdyno.understand.lint.targets import is_kernel_code, read_symbols
 from tests.unit.built_kernel import bz_image
@@ -203,7 +203,7 @@ def test_sarif_has_a_rule_and_a_place_below_the_root_for_each_finding(
 
 
 def test_sarif_names_the_object_where_there_is_no_line_and_escapes_odd_paths() -> None:
-    finding = Finding(
+    finding = LintFinding(
         lint="simd-in-kernel", level="error", file="a b:c.o", source=None, line=None, function="f", address="0x0",
         section=".text", instruction="fninit", message="uses x87",
     )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.observations import Observations, ReplicateSample
 from kdyno.kernel.recipe import Recipe
 from kdyno.measure.workload.lmbench import LmbenchWorkload
 from kdyno.runs.experiment.models import Experiment, JudgeConfig
@@ -43,8 +43,8 @@ def observed(name: str, spread: float, seed: int, shift: float = 0.0, shifted: i
     noise = np.random.default_rng(seed)
     shifts = np.where(blocks < shifted * DESIGN.blocks, shift, 0.0)
     groups = {
-        "A": Sample(100 * np.exp(noise.normal(0, spread, len(blocks))), blocks),
-        "B": Sample(100 * np.exp(noise.normal(0, spread, len(blocks)) + shifts), blocks),
+        "A": ReplicateSample(100 * np.exp(noise.normal(0, spread, len(blocks))), blocks),
+        "B": ReplicateSample(100 * np.exp(noise.normal(0, spread, len(blocks)) + shifts), blocks),
     }
     return Observations(name, "instr", "lower", name, groups)
 
@@ -54,8 +54,10 @@ def links(name: str, spread: float, seed: int, shifts: np.ndarray[tuple[int], np
     blocks = np.arange(PAIRS.experiments * PAIRS.blocks)
     noise = np.random.default_rng(seed)
     groups = {
-        "A": Sample(100 * np.exp(noise.normal(0, spread, len(blocks))), blocks),
-        "B": Sample(100 * np.exp(noise.normal(0, spread, len(blocks)) + shifts[blocks % PAIRS.experiments]), blocks),
+        "A": ReplicateSample(100 * np.exp(noise.normal(0, spread, len(blocks))), blocks),
+        "B": ReplicateSample(
+            100 * np.exp(noise.normal(0, spread, len(blocks)) + shifts[blocks % PAIRS.experiments]), blocks
+        ),
     }
     return Observations(name, "cycles", "lower", name, groups)
 
@@ -90,7 +92,7 @@ def test_experiments_in_which_something_differs_are_counted_one_by_one() -> None
 
 def test_values_that_agree_exactly_are_never_a_false_positive() -> None:
     blocks = np.arange(800)
-    same = Sample(np.full(800, 42.0), blocks)
+    same = ReplicateSample(np.full(800, 42.0), blocks)
     family_wise, (only,) = judge_all([Observations("x", "instr", "lower", "x", {"A": same, "B": same})], NAMES, DESIGN)
     assert family_wise.count == only.false_positives.count == 0
     assert (only.spread, only.detectable) == (0, None)
@@ -125,7 +127,7 @@ def test_links_that_differ_are_called_different_by_their_boots_and_not_by_layout
     benchmark = links("lat_ctx", 0.005, 6, shifts)
     family_wise, (tested,) = judge_all([benchmark], NAMES, PAIRS)
     first, second = (benchmark.groups[name] for name in NAMES)
-    assert isinstance(first, Sample) and isinstance(second, Sample)
+    assert isinstance(first, ReplicateSample) and isinstance(second, ReplicateSample)
     pairs = np.log(second.values / first.values).reshape(4, 40).T  # a row for each pair
     p = stats.ttest_1samp(pairs, 0, axis=1).pvalue
     half = stats.t(3).ppf(0.975) * stats.sem(pairs, axis=1)
@@ -178,6 +180,6 @@ def test_links_that_differ_alike_in_all_boots_are_not_called_covered() -> None:
     """Counts that agree exactly have no interval: it is one point, which is 1 or isn't."""
     blocks = np.arange(PAIRS.experiments * PAIRS.blocks)
     values = {"A": np.full(len(blocks), 200.0), "B": np.where(blocks % PAIRS.experiments < 10, 201.0, 200.0)}
-    groups = {name: Sample(of_name, blocks) for name, of_name in values.items()}
+    groups = {name: ReplicateSample(of_name, blocks) for name, of_name in values.items()}
     _, (tested,) = judge_all([Observations("x", "instr", "lower", "x", groups)], NAMES, PAIRS)
     assert tested.covered.count == 30

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kdyno.base.debuginfo import ElfDamaged, Symbol
+from kdyno.base.debuginfo import ElfDamaged, ElfSymbol
 from kdyno.base.state import State
 from kdyno.kernel.recipe import Recipe
 from kdyno.runs.subject import NothingOfThatName, OtherKind
@@ -47,7 +47,7 @@ def function(name: str, size: int, section: str = ".text") -> str:
 
 def elf(*symbols: tuple[str, int, int]) -> Elf:
     """A file with one section of code; symbols by name, place and size."""
-    named_symbols = tuple(Symbol(name, section=1, value=value, size=size) for name, value, size in symbols)
+    named_symbols = tuple(ElfSymbol(name, section=1, value=value, size=size) for name, value, size in symbols)
     return Elf("x86", {1: Section(".text", "text", 4096)}, named_symbols)
 
 

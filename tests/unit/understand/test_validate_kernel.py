@@ -30,11 +30,11 @@ from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.runs.session import Session
 from kdyno.runs.single_boots import PmuRun
 from kdyno.understand.validate import guest, kernel
-from kdyno.understand.validate.guest import Counted, GuestSilent, counted, guest_mitigations
+from kdyno.understand.validate.guest import GuestCounts, GuestSilent, counted, guest_mitigations
 from kdyno.understand.validate.kernel import (
-    NothingInCommon,
+    NoSharedBenchmark,
     OtherFamily,
-    Request,
+    ValidationRequest,
     comparable_tests,
     host_family,
     joined,
@@ -64,7 +64,7 @@ def test_a_benchmark_that_one_side_lacks_is_left_out_with_the_reason() -> None:
     lacking = {name: cycles for name, cycles in both.items() if name != "lat_udp"}
     counts = {name: (2.0, 3.0) for name in KINDS if name != "lat_pipe"}
     rows, left_out = joined(
-        described(), [one, native(lacking, {"lat_udp": "socket(): errno 97"})], Counted(("a", "b"), counts), UNLIKE
+        described(), [one, native(lacking, {"lat_udp": "socket(): errno 97"})], GuestCounts(("a", "b"), counts), UNLIKE
     )
     assert {row.name for row in rows} == KINDS.keys() - {"lat_pipe", "lat_udp"}
     assert left_out == {**UNLIKE, "lat_pipe": "it was not measured in the guest", "lat_udp": "socket(): errno 97"}
@@ -72,7 +72,7 @@ def test_a_benchmark_that_one_side_lacks_is_left_out_with_the_reason() -> None:
 
 def test_counts_of_a_bandwidth_are_per_kib_as_its_cycles_are() -> None:
     cycles = {"bw_pipe": 300.0, "lat_pipe": 900.0}
-    rows, _ = joined(described(), [native(cycles)], Counted(("a",), {"bw_pipe": (0.5,), "lat_pipe": (7.0,)}), {})
+    rows, _ = joined(described(), [native(cycles)], GuestCounts(("a",), {"bw_pipe": (0.5,), "lat_pipe": (7.0,)}), {})
     assert [(row.name, row.unit, row.counts) for row in rows] == [
         ("bw_pipe", "KiB", (512.0,)),
         ("lat_pipe", "op", (7.0,)),
@@ -80,7 +80,7 @@ def test_counts_of_a_bandwidth_are_per_kib_as_its_cycles_are() -> None:
 
 
 def test_on_a_host_that_is_a_guest_what_runs_cpuid_is_left_out(host: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    request, talk = Request("generic"), Talk(quiet=True)
+    request, talk = ValidationRequest("generic"), Talk(quiet=True)
     plain = kernel.validate_kernel(request, session=Session(host, None, talk))  # type: ignore[arg-type]
     assert "lat_proc.exec" in {row.name for row in plain.benchmarks}
     monkeypatch.setattr(kernel, "read_cpu", lambda: OTHER.model_copy(update={"flags": frozenset({"hypervisor"})}))
@@ -153,7 +153,7 @@ def host(tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch) -> State
     monkeypatch.setattr(kernel, "nearest_source", lambda _running: "debian:linux-source-6.12")
     monkeypatch.setattr(kernel, "build_as_host", lambda *_: (image, {"UNIX": "y"}))
     monkeypatch.setattr(kernel, "guest_mitigations", lambda *_: {"meltdown": "Vulnerable"})
-    monkeypatch.setattr(kernel, "count_in_guest", lambda *_, **_more: Counted(sample.events, counts))
+    monkeypatch.setattr(kernel, "count_in_guest", lambda *_, **_more: GuestCounts(sample.events, counts))
     monkeypatch.setattr(kernel, "measure_native", lambda _orders, passes, _talk: [one] * passes)
     return state
 
@@ -183,9 +183,9 @@ def test_a_validation_joins_both_sides_and_says_what_they_are(
 
 
 def test_too_few_benchmarks_are_no_validation(host: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "count_in_guest", lambda *_, **_more: Counted(("a",), {"lat_pipe": (1.0,)}))
-    with pytest.raises(NothingInCommon, match="both natively and in the guest: 1"):
-        kernel.validate_kernel(Request("generic"), session=Session(host, None, Talk(quiet=True)))  # type: ignore[arg-type]
+    monkeypatch.setattr(kernel, "count_in_guest", lambda *_, **_more: GuestCounts(("a",), {"lat_pipe": (1.0,)}))
+    with pytest.raises(NoSharedBenchmark, match="both natively and in the guest: 1"):
+        kernel.validate_kernel(ValidationRequest("generic"), session=Session(host, None, Talk(quiet=True)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

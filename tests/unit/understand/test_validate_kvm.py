@@ -28,9 +28,9 @@ from kdyno.store.store import Store
 from kdyno.understand.validate import kvm
 from kdyno.understand.validate.kvm import (
     BothLanes,
+    KvmNeedsTwoVariants,
     KvmNotProven,
-    NothingInCommon,
-    OneVariant,
+    NoSharedKvmBenchmark,
     RunLost,
     compare_kvm,
     lines,
@@ -139,7 +139,7 @@ def test_the_text_marks_what_has_the_wrong_sign(model: RunReport, wall: RunRepor
 
 def test_lanes_that_measured_nothing_together_are_refused(model: RunReport, wall: RunReport) -> None:
     nothing = model.model_copy(update={"comparisons": ()})
-    with pytest.raises(NothingInCommon):
+    with pytest.raises(NoSharedKvmBenchmark):
         compare_kvm(BothLanes(nothing, wall))
 
 
@@ -163,7 +163,7 @@ def test_without_kvm_that_is_proven_nothing_is_built(tmp_path: Path, monkeypatch
 
 
 def test_one_variant_has_no_effect(tmp_path: Path) -> None:
-    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store, pytest.raises(OneVariant):
+    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store, pytest.raises(KvmNeedsTwoVariants):
         measure_kvm(experiment("a"), "generic", Session(State(tmp_path / "state"), store, Talk(quiet=True)))
 
 

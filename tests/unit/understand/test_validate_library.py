@@ -26,7 +26,7 @@ from kdyno.understand.validate.library import (
     TURNS,
     WARM_UPS,
     Library,
-    Measured,
+    LibraryMeasurements,
     ProgramBroken,
     SetsDisagree,
     cycles_of,
@@ -56,7 +56,7 @@ PLAIN, SMALL = OptionSet("gcc -O2", "gcc"), OptionSet("gcc -Os", "gcc", ("-Os",)
 
 def library(native: object, modelled: object, instructions: object) -> Library:
     """Two passes of two loads with three option sets."""
-    measured = Measured(
+    measured = LibraryMeasurements(
         loads=("sort", "search"),
         sets=("a", "b", "c"),
         native=np.array(native, np.float64),

@@ -80,7 +80,7 @@ class BacksLoop(UserError):
     hint = "`sudo losetup -d /dev/{loop}` ends that; unmount it first"
 
 
-class InUse(UserError):
+class FileInUse(UserError):
     message = "{file} is {how} in process {pid} ({name})"
     hint = "end it: what it writes to the file, or has written and kept, is in two places else"
 
@@ -91,20 +91,20 @@ class InUseUnseen(UserError):
 
 
 @dataclass(frozen=True)
-class Identity:
+class FileIdentity:
     """Which file it is: device (st_dev) and inode. Names don't say that: a file may have several."""
 
     device: int
     inode: int
 
     @staticmethod
-    def of(path: Path) -> Identity | None:
+    def of(path: Path) -> FileIdentity | None:
         """Of what a path leads to; None where it leads nowhere."""
         try:
             status = path.stat()
         except (OSError, ValueError):
             return None
-        return Identity(status.st_dev, status.st_ino)
+        return FileIdentity(status.st_dev, status.st_ino)
 
     @property
     def number(self) -> str:
@@ -156,7 +156,7 @@ def mounts(root: Path) -> Iterator[Mount]:
             yield Mount(place[2], _unescaped(place[4]), what[0], tuple(what[2].split(",")))
 
 
-def file_system(root: Path, file: Path, identity: Identity) -> str:
+def file_system(root: Path, file: Path, identity: FileIdentity) -> str:
     """The kind of the file system that a file lies on. Raises FileSystemUnfit, FileSystemUnknown, DataJournalled."""
     known = list(mounts(root))
     mount = next((mount for mount in known if mount.device == identity.number), None)
@@ -175,7 +175,7 @@ def file_system(root: Path, file: Path, identity: Identity) -> str:
     return mount.kind
 
 
-def disk(root: Path, file: Path, identity: Identity) -> Disk:
+def disk(root: Path, file: Path, identity: FileIdentity) -> Disk:
     """The block device that a file's file system is on. Raises NotOnDisk."""
     directory = root / "sys/dev/block" / identity.number
     sectors = files.number(directory / "size")
@@ -199,23 +199,23 @@ def require_plain(file: Path, flags: int | None) -> None:
             raise FlagsUnfit(file=file, why=why)
 
 
-def require_no_swap(root: Path, file: Path, identity: Identity) -> None:
+def require_no_swap(root: Path, file: Path, identity: FileIdentity) -> None:
     """Raises IsSwap."""
     for line in (files.text(root / "proc/swaps") or "").splitlines()[1:]:
         area = _unescaped(line.split()[0]) if line.strip() else ""
-        if Identity.of(Path(area.removesuffix(DELETED))) == identity:
+        if FileIdentity.of(Path(area.removesuffix(DELETED))) == identity:
             raise IsSwap(file=file)
 
 
-def require_no_loop(root: Path, file: Path, identity: Identity) -> None:
+def require_no_loop(root: Path, file: Path, identity: FileIdentity) -> None:
     """Raises BacksLoop."""
     for backing in files.matching(root / "sys/block", "loop*/loop/backing_file"):
         behind = files.text(backing)
-        if behind and Identity.of(Path(behind.removesuffix(DELETED))) == identity:
+        if behind and FileIdentity.of(Path(behind.removesuffix(DELETED))) == identity:
             raise BacksLoop(file=file, loop=backing.parent.parent.name)
 
 
-def users_of(root: Path, identity: Identity, own: int) -> Users:
+def users_of(root: Path, identity: FileIdentity, own: int) -> Users:
     """The processes that have the file open or mapped; `own` is the file descriptor that this one has it open as."""
     users: list[User] = []
     unseen = 0
@@ -234,28 +234,28 @@ def users_of(root: Path, identity: Identity, own: int) -> Users:
     return Users(tuple(users), unseen)
 
 
-def require_unused(root: Path, file: Path, identity: Identity, own: int, elsewhere: bool | None) -> int:
-    """Raise InUse and InUseUnseen; else return how many processes couldn't be looked into.
+def require_unused(root: Path, file: Path, identity: FileIdentity, own: int, elsewhere: bool | None) -> int:
+    """Raise FileInUse and InUseUnseen; else return how many processes couldn't be looked into.
 
     `elsewhere`: whether the kernel knows of another open file; None where it doesn't say.
     """
     users = users_of(root, identity, own)
     if users.processes:
         user = users.processes[0]
-        raise InUse(file=file, how=user.how, pid=user.pid, name=user.name)
+        raise FileInUse(file=file, how=user.how, pid=user.pid, name=user.name)
     if elsewhere:
         raise InUseUnseen(file=file)
     return users.unseen
 
 
-def _opens(process: Path, identity: Identity, skip: str) -> bool:
+def _opens(process: Path, identity: FileIdentity, skip: str) -> bool:
     return any(
-        name != skip and Identity.of(process / "fd" / name) == identity
+        name != skip and FileIdentity.of(process / "fd" / name) == identity
         for name in os.listdir(process / "fd")  # noqa: PTH208
     )
 
 
-def _maps(process: Path, identity: Identity) -> bool:
+def _maps(process: Path, identity: FileIdentity) -> bool:
     """By /proc/PID/maps: addresses, rights, offset, device (hexadecimal), inode, path."""
     wanted = [f"{os.major(identity.device):02x}:{os.minor(identity.device):02x}", str(identity.inode)]
     with (process / "maps").open(encoding="utf-8", errors="replace") as maps:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kdyno.base.names import absolute
 from kdyno.boot.blockmap import checks, mapper
-from kdyno.boot.blockmap.checks import Identity
+from kdyno.boot.blockmap.checks import FileIdentity
 from kdyno.boot.blockmap.extents import file_flags, is_realtime, opened_elsewhere, read_extents
 from kdyno.boot.blockmap.model import BlockMap, ExtentRow
 from kdyno.boot.blockmap.table import SECTOR, Run, extents_of_file, levels, require_inside, require_unmapped, runs_of
@@ -20,18 +20,18 @@ ROOT = Path("/")
 
 
 @dataclass(frozen=True)
-class Subject:
+class BlockMapSubject:
     """The file that is looked at, open for reading."""
 
     path: Path
     file: int
     """Its file descriptor."""
     size: int
-    identity: Identity
+    identity: FileIdentity
 
 
 @contextmanager
-def opened(named: str | Path) -> Iterator[Subject]:
+def opened(named: str | Path) -> Iterator[BlockMapSubject]:
     """Open a file for reading. Raises NotRegular, OSError, and what `names.absolute` raises."""
     path = Path(absolute(named, Path.cwd()))
     if not stat.S_ISREG(path.stat().st_mode):  # before it is opened: that would rewind a tape
@@ -41,7 +41,7 @@ def opened(named: str | Path) -> Iterator[Subject]:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
             raise checks.NotRegular(file=path)
-        yield Subject(path, file, status.st_size, Identity(status.st_dev, status.st_ino))
+        yield BlockMapSubject(path, file, status.st_size, FileIdentity(status.st_dev, status.st_ino))
     finally:
         os.close(file)
 
@@ -52,7 +52,7 @@ def block_map(named: str | Path, root: Path = ROOT) -> BlockMap:
         return look(subject, root)
 
 
-def look(subject: Subject, root: Path = ROOT) -> BlockMap:
+def look(subject: BlockMapSubject, root: Path = ROOT) -> BlockMap:
     """The same of a file that is open; `root`: what /proc and /sys are read from."""
     path, file, identity = subject.path, subject.file, subject.identity
     kind = checks.file_system(root, path, identity)
@@ -96,7 +96,7 @@ def _use_notes(unseen: int, elsewhere: bool | None) -> Iterator[str]:
         yield f"{processes}; the kernel says that none has the file open"
 
 
-def _below(root: Path, runs: tuple[Run, ...], identity: Identity) -> tuple[tuple[Run, ...], tuple[str, ...]]:
+def _below(root: Path, runs: tuple[Run, ...], identity: FileIdentity) -> tuple[tuple[Run, ...], tuple[str, ...]]:
     """The runs on the disks below device-mapper, and notes. Raises AlreadyMapped."""
     names = mapper.names(root)
     if not names:

@@ -20,7 +20,7 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.mistakes import first_fault
 from kdyno.base.state import State, StateNotWritable
 from kdyno.boot.host import files
-from kdyno.boot.host.knobs import KNOBS, RUN_KNOBS, Knob, owner_of
+from kdyno.boot.host.knobs import KNOBS, RUN_KNOBS, HostKnob, owner_of
 
 LONGEST_SHOWN = 80
 MOST_BYTES = 8_000_000
@@ -33,7 +33,7 @@ class Keeper:
 
     name: str
     """Of its lock; its file is NAME.json."""
-    knobs: tuple[Knob, ...]
+    knobs: tuple[HostKnob, ...]
     """Those that it may turn."""
 
 

@@ -54,7 +54,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Knob:
+class HostKnob:
     """One thing that moves times and can be set while the host runs."""
 
     name: str
@@ -68,7 +68,7 @@ class Knob:
 class KnobFile:
     """One file of a knob, as it is now."""
 
-    knob: Knob
+    knob: HostKnob
     setting: Setting
     path: Path
     value: str
@@ -133,17 +133,17 @@ QUEUES = "sys/block/*/queue"
 """One directory for each disk."""
 
 KNOBS = (
-    Knob(
+    HostKnob(
         "governor",
         (Setting(GOVERNORS, _constantly("performance"), NAME),),
         "others choose the frequency by the load of the moment before",
     ),
-    Knob(
+    HostKnob(
         "energy",
         (Setting(f"{CPU}/cpufreq/policy*/energy_performance_preference", _constantly("performance"), NAME),),
         "the CPU itself trades speed for power, differently from boot to boot",
     ),
-    Knob(
+    HostKnob(
         "turbo",
         (
             Setting(f"{CPU}/intel_pstate/no_turbo", _constantly("1"), _one_of("0", "1"), words={"0": "on", "1": "off"}),
@@ -151,7 +151,7 @@ KNOBS = (
         ),
         "the top frequencies depend on heat and on what other cores do",
     ),
-    Knob(
+    HostKnob(
         "aslr",
         (
             Setting(
@@ -163,17 +163,17 @@ KNOBS = (
         ),
         "QEMU's own addresses alone; fixed ones repeat one accident in every boot",
     ),
-    Knob(
+    HostKnob(
         "nmi-watchdog",
         (Setting(f"{KERNEL}/nmi_watchdog", _constantly("0"), _one_of("0", "1"), words={"0": "off", "1": "on"}),),
         "it interrupts every CPU and takes a hardware counter",
     ),
-    Knob(
+    HostKnob(
         "perf-rate",
         (Setting(f"{KERNEL}/perf_event_max_sample_rate", _constantly("1"), NUMBER),),
         "samples per second that perf may take; each is an interrupt",
     ),
-    Knob(
+    HostKnob(
         "irqs",
         (
             Setting("proc/irq/default_smp_affinity", _irq_mask, MASK, spelled=cpus.mask_as_list),
@@ -181,7 +181,7 @@ KNOBS = (
         ),
         "interrupts on isolated CPUs disturb what runs there",
     ),
-    Knob(
+    HostKnob(
         "smt",
         (
             Setting(
@@ -199,7 +199,7 @@ KNOBS = (
         "a sibling thread shares the core's caches and units; off takes half of the CPUs away",
         unasked=False,
     ),
-    Knob(
+    HostKnob(
         "thp",
         (
             Setting(
@@ -215,7 +215,7 @@ KNOBS = (
 )
 
 RUN_KNOBS = (
-    Knob(
+    HostKnob(
         "page-size",
         (
             Setting(f"{THP}/enabled", _nothing, _one_of("always", "madvise", "never"), reads=_bracketed),
@@ -225,13 +225,13 @@ RUN_KNOBS = (
         ),
         "which sizes of pages anonymous memory gets",
     ),
-    Knob("governor", (Setting(GOVERNORS, _nothing, NAME),), "how the kernel chooses the frequency"),
-    Knob(
+    HostKnob("governor", (Setting(GOVERNORS, _nothing, NAME),), "how the kernel chooses the frequency"),
+    HostKnob(
         "sysctl",
         tuple(Setting(f"{SYSCTLS}{'/*' * depth}", _nothing, SYSCTL_VALUE, spelled=_blanks) for depth in range(2, 7)),
         "a setting of the kernel's",
     ),
-    Knob(
+    HostKnob(
         "block",
         (
             Setting(f"{QUEUES}/scheduler", _nothing, NAME, reads=_bracketed),
@@ -243,7 +243,7 @@ RUN_KNOBS = (
 """What variants of a run on the machine `local` may set, each for its own rounds."""
 
 
-def knob_files(root: Path, knob: Knob) -> list[KnobFile]:
+def knob_files(root: Path, knob: HostKnob) -> list[KnobFile]:
     """The files of a knob that are there and can be read."""
     readable = []
     for setting in knob.settings:
@@ -254,7 +254,7 @@ def knob_files(root: Path, knob: Knob) -> list[KnobFile]:
     return readable
 
 
-def owner_of(path: str, knobs: Sequence[Knob] = KNOBS) -> tuple[Knob, Setting] | None:
+def owner_of(path: str, knobs: Sequence[HostKnob] = KNOBS) -> tuple[HostKnob, Setting] | None:
     """The knob and the setting that a path below the root belongs to; None for a path that is no knob's."""
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or not FILE_NAME.fullmatch(path):

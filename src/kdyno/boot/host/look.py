@@ -12,7 +12,7 @@ from typing import Literal
 from kdyno.base.frozen import Frozen
 from kdyno.boot.host import cpus, files
 from kdyno.boot.host.counters import OTHER_LOAD_LIMIT, STEAL_LIMIT, other_load, read_counters, steal_percent
-from kdyno.boot.host.knobs import KNOBS, Knob, KnobFile, knob_files
+from kdyno.boot.host.knobs import KNOBS, HostKnob, KnobFile, knob_files
 
 ROOT = Path("/")
 STATES_SHOWN = 3
@@ -58,7 +58,7 @@ def examine_host(root: Path = ROOT, seconds: float = 1.0) -> Iterator[HostFact]:
     yield from _measured(root, seconds)
 
 
-def _knob(root: Path, knob: Knob) -> HostFact:
+def _knob(root: Path, knob: HostKnob) -> HostFact:
     present = knob_files(root, knob)
     if not present:
         return HostFact(name=knob.name, status="absent", now="", wanted="", settable="no", why=knob.why)
@@ -84,7 +84,7 @@ def _together(present: list[KnobFile]) -> str:
     return ", ".join(shown) + (", ..." if len(states) > STATES_SHOWN else "")
 
 
-def _settable(knob: Knob, bad: list[KnobFile]) -> Settable:
+def _settable(knob: HostKnob, bad: list[KnobFile]) -> Settable:
     if not all(os.access(file.path, os.W_OK) for file in bad):
         return "no" if os.geteuid() == 0 else "as root"
     return "yes" if knob.unasked else "by name"

@@ -26,7 +26,7 @@ from kdyno.boot.host.journal import (
     running_state,
     write_journal,
 )
-from kdyno.boot.host.knobs import KNOBS, Knob, KnobFile, Setting, knob_files, owner_of
+from kdyno.boot.host.knobs import KNOBS, HostKnob, KnobFile, Setting, knob_files, owner_of
 
 ROOT = Path("/")
 
@@ -39,7 +39,7 @@ class UnknownKnob(UserError):
     hint = "knobs: {known}"
 
 
-class Refused(InfrastructureError):
+class KnobRefused(InfrastructureError):
     message = "can't set /{path} to {value}: {why}"
     hint = "nothing is changed; only root may (sudo), and the kernel takes no other values than it knows"
 
@@ -85,7 +85,7 @@ def write_value(path: Path, value: str) -> None:
         os.close(number)
 
 
-def chosen(names: Sequence[str]) -> tuple[Knob, ...]:
+def chosen(names: Sequence[str]) -> tuple[HostKnob, ...]:
     """The knobs that are meant; without names those that may be set unasked. Raises UnknownKnob."""
     by_name = {knob.name: knob for knob in KNOBS}
     for name in names:
@@ -144,7 +144,7 @@ def turned(
 ) -> Iterator[None]:
     """Set these files, by path below the root, while the body runs; then they are as they were.
 
-    What a kdyno left that was killed meanwhile is brought back first. One such body runs at a time. Raises Refused,
+    What a kdyno left that was killed meanwhile is brought back first. One such body runs at a time. Raises KnobRefused,
     JournalDamaged, StateNotWritable and DiskFull; then nothing is changed.
     """
     with journal_lock(state, RUNNING):
@@ -152,7 +152,7 @@ def turned(
         before = {path: _owned(path).value(root / path) for path in values}
         for path, value in before.items():
             if value is None:
-                raise Refused(path=path, value=values[path], why="what it says now is no value to come back to")
+                raise KnobRefused(path=path, value=values[path], why="what it says now is no value to come back to")
         if before:
             write_journal(state, Journal(boot_id=boot_id(root), values=before), RUNNING)
         try:
@@ -162,7 +162,7 @@ def turned(
                 if standing is not None and setting.same(standing, value):
                     continue
                 if why := _refusal(setting, root / path, value, write):
-                    raise Refused(path=path, value=value, why=why)
+                    raise KnobRefused(path=path, value=value, why=why)
             yield
         finally:
             left = _restore_all(state, RUNNING, root, write)

@@ -11,7 +11,7 @@ Work = Literal["copies", "shared"]
 """The work of n processes: n copies of it, one each; or one work that they share."""
 
 
-class Value(Frozen):
+class ScalingValue(Frozen):
     """One replicate: its throughput."""
 
     n: int
@@ -19,7 +19,7 @@ class Value(Frozen):
     throughput: float
 
 
-class Series(Frozen):
+class ScalingSeries(Frozen):
     """One workload under one variant."""
 
     workload: str
@@ -28,7 +28,7 @@ class Series(Frozen):
     """The better direction; None if nobody said; rates need no direction."""
     unit: str
     """The unit of throughput: that of the benchmark if it is a rate, `1/s` for works in seconds."""
-    values: tuple[Value, ...]
+    values: tuple[ScalingValue, ...]
     scaling: Scaling
 
 
@@ -56,7 +56,7 @@ class ScalingReport(Frozen):
     notices: tuple[str, ...]
     baseline: str
     """The variant that taxes are relative to."""
-    series: tuple[Series, ...]
+    series: tuple[ScalingSeries, ...]
     taxes: tuple[Tax, ...]
     """Empty for a single variant, and if n = 1 wasn't measured."""
     run: str | None

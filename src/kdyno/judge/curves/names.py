@@ -13,7 +13,7 @@ WORK: Mapping[str, Work] = {"p": "copies", "j": "shared", "t": "shared"}
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedName:
     """The parts of such a name."""
 
     stem: str
@@ -21,11 +21,11 @@ class Counted:
     n: int
 
 
-def split_count(name: str) -> Counted | None:
+def split_count(name: str) -> CountedName | None:
     """Return the parts of NAME.pN, NAME.jN or NAME.tN; None for any other name."""
     stem, _, end = name.rpartition(".")
     n = count(end[1:])
-    return Counted(stem, WORK[end[0]], n) if stem and n and end[0] in WORK else None
+    return CountedName(stem, WORK[end[0]], n) if stem and n and end[0] in WORK else None
 
 
 def count(text: str) -> int | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from kdyno.base.text import format_list
 from kdyno.judge.curves.model import ScalingReport, Work
 from kdyno.judge.curves.names import count
-from kdyno.judge.curves.series import Measured, NoCurve, series_of, taxes_of
+from kdyno.judge.curves.series import MeasuredSeries, NoCurve, series_of, taxes_of
 from kdyno.judge.foreign import baseline as baselines
 from kdyno.judge.foreign import rows
 from kdyno.judge.foreign.gathered import Gathered
@@ -19,7 +19,7 @@ from kdyno.measure.readers.readings import LEFT, LongTable
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.roles import FACTORS, SHOWN, find_column, find_roles, fold_name, may_be_a_factor
 from kdyno.measure.readers.sheet import Shape, shape_of
-from kdyno.measure.readers.source import Source, read
+from kdyno.measure.readers.source import FileSource, read
 
 COLUMNS: dict[str, Work | None] = {
     "n": None,
@@ -75,7 +75,7 @@ def scaling_of_file(
     )
 
 
-def _guess_count_column(shape: Shape, source: Source) -> str:
+def _guess_count_column(shape: Shape, source: FileSource) -> str:
     """Return the column with the number of processes. Raise NoCountColumn."""
     for name in COLUMNS:
         for column in shape.header:
@@ -84,7 +84,7 @@ def _guess_count_column(shape: Shape, source: Source) -> str:
     raise NoCountColumn(file=source.shown, columns=format_list(shape.header, SHOWN))
 
 
-def _table(source: Source, shape: Shape, column: str, request: JudgeRequest) -> LongTable:
+def _table(source: FileSource, shape: Shape, column: str, request: JudgeRequest) -> LongTable:
     """Return the file, with the number of processes as the last part of every benchmark's name."""
     roles = find_roles(shape, replace(request, pooled=(*request.pooled, column)), source.shown)
     benchmark = [*([roles.columns["benchmark"]] if "benchmark" in roles.columns else []), *roles.further]
@@ -117,7 +117,9 @@ def _require_no_factor(table: LongTable, column: str, benchmark: list[str]) -> N
             )
 
 
-def _collect_measurements(source: Source, table: LongTable, column: str, gathered: Gathered) -> list[Measured]:
+def _collect_measurements(
+    source: FileSource, table: LongTable, column: str, gathered: Gathered
+) -> list[MeasuredSeries]:
     """Return the measurements of benchmarks, which are called `sieve, n 4`, or `4` if the file has no other column for
     them; other factors follow.
     """
@@ -134,5 +136,5 @@ def _collect_measurements(source: Source, table: LongTable, column: str, gathere
         workload = ", ".join(part for part in (head, rest) if part) or table.roles.values[0]
         for variant in observed.groups:
             if (sample := observed.sample(variant)) is not None:
-                measured.append(Measured(workload, variant, None, n, observed, sample))
+                measured.append(MeasuredSeries(workload, variant, None, n, observed, sample))
     return measured

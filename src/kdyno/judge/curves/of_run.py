@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kdyno.judge.curves.model import ScalingReport, Series, Work
+from kdyno.judge.curves.model import ScalingReport, ScalingSeries, Work
 from kdyno.judge.curves.names import split_count
 from kdyno.judge.curves.series import NoCurve, NoThroughputKnown, select_by_names, series_of, taxes_of
 from kdyno.judge.stats.estimate import CONFIDENCE
-from kdyno.judge.stats.observations import Observations, Sample
-from kdyno.judge.verdicts.model import RunReport, Value
+from kdyno.judge.stats.observations import Observations, ReplicateSample
+from kdyno.judge.verdicts.model import BootValue, RunReport
 
 ADVICE = "call benchmarks or variants NAME.p1, NAME.p2, ... (processes that each do the work) or NAME.j1, ... (jobs)"
 
@@ -51,7 +51,7 @@ def curves_of(report: RunReport) -> ScalingReport | None:
         return None
 
 
-def _more_than_cpus(report: RunReport, series: Sequence[Series]) -> list[str]:
+def _more_than_cpus(report: RunReport, series: Sequence[ScalingSeries]) -> list[str]:
     """Return a note on a curve that goes beyond the machine's CPUs."""
     cpus = report.run.machine.get("cpus")
     count = len(cpus) if isinstance(cpus, list) else cpus
@@ -67,7 +67,7 @@ def _more_than_cpus(report: RunReport, series: Sequence[Series]) -> list[str]:
 
 def _observations(report: RunReport) -> list[Observations]:
     """Return the values of the report, one for each boot, as the judge takes them."""
-    values: dict[tuple[str, str], list[Value]] = defaultdict(list)
+    values: dict[tuple[str, str], list[BootValue]] = defaultdict(list)
     for value in report.values:
         values[value.benchmark, value.variant].append(value)
     return [
@@ -87,10 +87,10 @@ def _observations(report: RunReport) -> list[Observations]:
     ]
 
 
-def _sample(values: list[Value]) -> Sample:
+def _sample(values: list[BootValue]) -> ReplicateSample:
     blocks = [value.block for value in values if value.block is not None]
     layouts = [value.layout for value in values if value.layout is not None]
-    return Sample(
+    return ReplicateSample(
         values=np.array([value.value for value in values]),
         blocks=np.array(blocks, dtype=np.int64) if len(blocks) == len(values) else None,
         clusters=np.array(layouts, dtype=np.int64) if len(layouts) == len(values) else None,

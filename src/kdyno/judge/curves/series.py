@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from kdyno.base.errors import UserError
 from kdyno.base.text import format_list
-from kdyno.judge.curves.model import Series, Tax, Value, Work
+from kdyno.judge.curves.model import ScalingSeries, ScalingValue, Tax, Work
 from kdyno.judge.curves.names import split_count
-from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.observations import Observations, ReplicateSample
 from kdyno.judge.stats.scaling.both_laws import scaling
-from kdyno.judge.stats.scaling.levels import Level, ratio_of
+from kdyno.judge.stats.scaling.levels import ProcessLevel, ratio_of
 
 
 class NoCurve(UserError):
@@ -40,7 +40,7 @@ class OtherWorkload(UserError):
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredSeries:
     """The values of one workload, variant and n, as they were measured."""
 
     workload: str
@@ -48,14 +48,14 @@ class Measured:
     work: Work | None
     n: int
     of: Observations
-    sample: Sample
+    sample: ReplicateSample
 
 
 Key = tuple[str, str, Work | None]
 """Workload, variant, work."""
 
 
-def select_by_names(observations: Iterable[Observations]) -> list[Measured]:
+def select_by_names(observations: Iterable[Observations]) -> list[MeasuredSeries]:
     """Return the measurements named NAME.pN, NAME.jN or NAME.tN: of benchmarks, else of variants. All others are left
     out.
     """
@@ -68,13 +68,13 @@ def select_by_names(observations: Iterable[Observations]) -> list[Measured]:
             if sample is None or parts is None:
                 continue
             names = (parts.stem, variant) if benchmark else (observed.benchmark, parts.stem)
-            measured.append(Measured(*names, parts.work, parts.n, observed, sample))
+            measured.append(MeasuredSeries(*names, parts.work, parts.n, observed, sample))
     return measured
 
 
 def series_of(
-    measured: Sequence[Measured], *, work: Work | None, only: str | None, largest: int | None
-) -> tuple[list[Series], list[str]]:
+    measured: Sequence[MeasuredSeries], *, work: Work | None, only: str | None, largest: int | None
+) -> tuple[list[ScalingSeries], list[str]]:
     """Fit every series that has several n, and return notes on the others. `work` overrides the names.
 
     Raise OtherWorkload, NoDirection, NoWork, NoThroughputKnown and the errors of the judge.
@@ -82,7 +82,7 @@ def series_of(
     known = list(dict.fromkeys(value.workload for value in measured))
     if only is not None and only not in known:
         raise OtherWorkload(name=only, known=format_list(known, 20))
-    levels: dict[Key, dict[int, Measured]] = {}
+    levels: dict[Key, dict[int, MeasuredSeries]] = {}
     for value in measured:
         if only in (None, value.workload):
             key = (value.workload, value.variant, work or value.work)
@@ -101,15 +101,15 @@ def series_of(
     return series, notes
 
 
-def _series(key: Key, by_n: Mapping[int, Measured], largest: int | None) -> Series:
-    levels = [Level(n, throughput(by_n[n], key[2])) for n in sorted(by_n)]
-    return Series(
+def _series(key: Key, by_n: Mapping[int, MeasuredSeries], largest: int | None) -> ScalingSeries:
+    levels = [ProcessLevel(n, throughput(by_n[n], key[2])) for n in sorted(by_n)]
+    return ScalingSeries(
         workload=key[0],
         variant=key[1],
         work=key[2],
         unit=unit_of(by_n[levels[0].n].of),
         values=tuple(
-            Value(n=level.n, block=block, throughput=throughput)
+            ScalingValue(n=level.n, block=block, throughput=throughput)
             for level in levels
             for block, throughput in zip(
                 [None] * len(level.sample.values) if level.sample.blocks is None else level.sample.blocks.tolist(),
@@ -121,7 +121,7 @@ def _series(key: Key, by_n: Mapping[int, Measured], largest: int | None) -> Seri
     )
 
 
-def throughput(measured: Measured, work: Work | None) -> Sample:
+def throughput(measured: MeasuredSeries, work: Work | None) -> ReplicateSample:
     """Return work per time: a rate unchanged, which must be that of all processes together; for a time, work / time,
     where work is n if each process does the whole of it, and 1 if they share it.
 
@@ -144,10 +144,10 @@ def unit_of(observed: Observations) -> str:
     return observed.unit if observed.direction == "higher" else f"1/{observed.unit or 'time'}"
 
 
-def taxes_of(measured: Sequence[Measured], series: Sequence[Series], baseline: str) -> list[Tax]:
+def taxes_of(measured: Sequence[MeasuredSeries], series: Sequence[ScalingSeries], baseline: str) -> list[Tax]:
     """Return the cost of each variant for a single process, for workloads whose baseline was also measured at n = 1."""
     single = {
-        (one.workload, one.variant, one.work): Level(1, throughput(value, one.work))
+        (one.workload, one.variant, one.work): ProcessLevel(1, throughput(value, one.work))
         for one in series
         for value in measured
         if (value.workload, value.variant, value.n) == (one.workload, one.variant, 1)

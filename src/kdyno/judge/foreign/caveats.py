@@ -16,7 +16,7 @@ from kdyno.judge.stats.compare import FEW, Comparison
 from kdyno.judge.stats.diagnostics.tables import Analysis
 from kdyno.judge.stats.estimate import exp
 from kdyno.judge.stats.logratio import MOST_VARIATION
-from kdyno.judge.stats.observations import Observations, Sample, Summary
+from kdyno.judge.stats.observations import Observations, ReplicateSample, Summary
 
 COLD_P = 1e-4
 """How rarely a first value among equally distributed normal ones is called cold."""
@@ -118,7 +118,7 @@ def _find_cold(gathered: Gathered) -> list[Cold]:
         (observed, variant, excess)
         for observed in gathered.observations
         for variant, group in observed.groups.items()
-        if isinstance(group, Sample) and (excess := _excess_of_first(group, observed.direction))
+        if isinstance(group, ReplicateSample) and (excess := _excess_of_first(group, observed.direction))
     ]
 
 
@@ -140,7 +140,7 @@ def _cold_note(gathered: Gathered, cold: Sequence[Cold]) -> Iterator[str]:
         )
 
 
-def _excess_of_first(sample: Sample, direction: Direction | None) -> float:
+def _excess_of_first(sample: ReplicateSample, direction: Direction | None) -> float:
     """Return the distance of the first measured value's logarithm from the mean of the others, if it is worse by far
     more than they differ; else 0. By the t-test of one value against a group.
     """
@@ -222,7 +222,7 @@ def _equal(gathered: Gathered) -> Iterator[str]:
         (observed.benchmark, variant, group.values[0])
         for observed in gathered.observations
         for variant, group in observed.groups.items()
-        if observed.step and isinstance(group, Sample) and len(group.values) > 1 and np.ptp(group.values) == 0
+        if observed.step and isinstance(group, ReplicateSample) and len(group.values) > 1 and np.ptp(group.values) == 0
     ]
     if equal:
         benchmark, variant, value = equal[0]

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from kdyno.base.text import format_list
 from kdyno.judge.foreign.gathered import Gathered
 from kdyno.judge.stats.checks.published import (
-    Group,
     Groups,
     Printed,
     PrintedGroup,
+    PublishedGroup,
     check_pair,
     fitting,
     group_of,
     summary_errors,
 )
-from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.observations import Observations, ReplicateSample
 from kdyno.measure.readers import units
 from kdyno.measure.readers.claims import MOST_CLAIMS, Claim, match_name, read
 from kdyno.measure.readers.errors import (
@@ -26,15 +26,15 @@ from kdyno.measure.readers.errors import (
     MaybeWide,
     MixedUnits,
     NoClaim,
-    NotMeasured,
+    NotAMeasurement,
     OnlyStatistics,
     TooLarge,
 )
 from kdyno.measure.readers.formats import summary_table
-from kdyno.measure.readers.readings import Published, SummaryTables
+from kdyno.measure.readers.readings import PublishedValue, SummaryTables
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.sheet import whole_number
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 
 MOST_PAIRS = 2000
 """Variants of all benchmarks up to which they are searched for the pair that a wrong Q belongs to."""
@@ -49,7 +49,7 @@ class _Table:
 
     benchmark: str
     means: dict[str, PrintedGroup] = field(default_factory=dict)
-    values: dict[str, Group] = field(default_factory=dict)
+    values: dict[str, PublishedGroup] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     """Every name of a variant -> its name above."""
     guessed: dict[str, str] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class _Table:
         return {name: self.values[name] for name in self.means}
 
 
-def contradictions(sources: Sequence[Source], gathered: Gathered, request: JudgeRequest) -> tuple[str, ...]:
+def contradictions(sources: Sequence[FileSource], gathered: Gathered, request: JudgeRequest) -> tuple[str, ...]:
     """Return what is wrong with the statistics and means in `sources`, and in the judged files themselves.
 
     Raise NoClaim, the errors of the reader of tables, and those of `check_claims`.
@@ -78,7 +78,7 @@ def contradictions(sources: Sequence[Source], gathered: Gathered, request: Judge
     for source in sources:
         try:
             tables = summary_table.read(source, plain)
-        except (MaybeRows, MaybeWide, NotMeasured):
+        except (MaybeRows, MaybeWide, NotAMeasurement):
             tables = SummaryTables((), {}, ())
         if not tables.claims and not any(row.sd for row in tables.published):
             raise NoClaim(
@@ -103,7 +103,7 @@ def contradictions(sources: Sequence[Source], gathered: Gathered, request: Judge
 
 
 def check_claims(
-    claims: Sequence[Claim], published: Sequence[Published], observations: Sequence[Observations] = ()
+    claims: Sequence[Claim], published: Sequence[PublishedValue], observations: Sequence[Observations] = ()
 ) -> tuple[str, ...]:
     """Return a sentence for each published number that is wrong, and one that says how many were checked.
 
@@ -133,7 +133,7 @@ def check_claims(
     return (*sentences, *_counts(from_means, from_values, list(tables.values())))
 
 
-def _tables(published: Sequence[Published], observations: Sequence[Observations]) -> dict[str, _Table]:
+def _tables(published: Sequence[PublishedValue], observations: Sequence[Observations]) -> dict[str, _Table]:
     tables: dict[str, _Table] = {}
     for row in published:
         if not row.sd:
@@ -146,7 +146,7 @@ def _tables(published: Sequence[Published], observations: Sequence[Observations]
     measured = {
         observed.benchmark: (observed, groups)
         for observed in observations
-        if (groups := {name: group for name, group in observed.groups.items() if isinstance(group, Sample)})
+        if (groups := {name: group for name, group in observed.groups.items() if isinstance(group, ReplicateSample)})
     }
     published_as = _pair_names(list(measured), {name: name for name in tables})
     if len(measured) == len(tables) == 1:

@@ -11,20 +11,20 @@ from kdyno.measure.readers.headings import NOT_MEASURED, meaning
 from kdyno.measure.readers.numerals import is_missing
 from kdyno.measure.readers.roles import FACTORS, NUMBERING, ROLES, VALUES, fold_name
 from kdyno.measure.readers.sheet import Shape, shape_of
-from kdyno.measure.readers.source import STANDARD_INPUT, Source
+from kdyno.measure.readers.source import STANDARD_INPUT, FileSource
 
 VARIANTS = frozenset(ROLES["variant"].split()) - {"name"}
 """Names of columns whose values may be compared with each other."""
 
 
-def with_names(sources: Sequence[Source]) -> str:
+def with_names(sources: Sequence[FileSource]) -> str:
     """Return the command that judges these files against each other, or a lone one against another."""
     names = {source.name for source in sources}
     named = [f"{'before' if len(sources) == 1 else source.name}={_file(source)}" for source in sources]
     return shlex.join(["kdyno", "judge", *named, *(["after=FILE2"] if len(names) == 1 else [])])
 
 
-def with_columns(source: Source, sources: Sequence[Source], other_than: str = "") -> str:
+def with_columns(source: FileSource, sources: Sequence[FileSource], other_than: str = "") -> str:
     """Return the command that judges tables like one of them; empty if that has no column of numbers.
 
     The variant of a lone file is a column that is called like one, but not `other_than`; no other, since benchmarks
@@ -52,7 +52,7 @@ def _is_like_a_variant(column: str) -> bool:
     return fold_name(column) in VARIANTS or not VARIANTS.isdisjoint(fold_name(column).split("_"))
 
 
-def _file(source: Source) -> str:
+def _file(source: FileSource) -> str:
     return "-" if source.shown == str(STANDARD_INPUT) else source.shown
 
 

@@ -22,7 +22,7 @@ TABLE = 1 << 24
 
 
 @dataclass
-class Settled:
+class SettledTable:
     """A table whose remaining columns can't be factors."""
 
     table: Frame
@@ -33,16 +33,16 @@ class Settled:
     """Columns that became part of the benchmark's name."""
 
 
-def settle_factors(table: Frame, roles: Sequence[Roles], *, own: bool = False) -> Settled:
+def settle_factors(table: Frame, roles: Sequence[Roles], *, own: bool = False) -> SettledTable:
     """Make known factors that vary part of the benchmark's name, and drop columns that are not factors.
 
     kdyno's own table has none. Raise UndecidedColumn for a possible factor, and ManyVariants for one with too many
     values.
     """
-    result = Settled(table)
+    result = SettledTable(table)
     unassigned = [column for column in table if column.startswith(LEFT)]
     if own:
-        return Settled(table.drop(columns=unassigned))
+        return SettledTable(table.drop(columns=unassigned))
     further = list(dict.fromkeys(LEFT + column for role in roles for column in role.further if LEFT + column in table))
     for column in further:
         result.table = _extend_benchmark_names(result.table, column)
@@ -63,7 +63,7 @@ def settle_factors(table: Frame, roles: Sequence[Roles], *, own: bool = False) -
     return result
 
 
-def _settle(result: Settled, column: str) -> None:
+def _settle(result: SettledTable, column: str) -> None:
     """Decide about a column whose name is known."""
     table, name = result.table, column.removeprefix(LEFT)
     cells, count = codes_of(table, ["benchmark", "variant"])

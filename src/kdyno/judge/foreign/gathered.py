@@ -9,12 +9,12 @@ import numpy as np
 
 from kdyno.base.measurement import Direction
 from kdyno.base.text import format_list
-from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.observations import Observations, ReplicateSample
 from kdyno.judge.stats.verdict import Scope
 from kdyno.measure.readers import units
-from kdyno.measure.readers.readings import Published
+from kdyno.measure.readers.readings import PublishedValue
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.sheet import Grid
+from kdyno.measure.readers.sheet import SheetGrid
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Gathered:
     columns: Mapping[str, str]
     boots: str
     """The unknown facts about the boots that the values come from; empty if each value is of its own boot."""
-    published: tuple[Published, ...] = ()
+    published: tuple[PublishedValue, ...] = ()
     """The rows of tables of means, as written."""
-    claims: tuple[tuple[Grid, str], ...] = ()
+    claims: tuple[tuple[SheetGrid, str], ...] = ()
     """Tables of published statistics among those, each with its file."""
     days: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     """Benchmark -> variant -> days of measuring."""
@@ -46,7 +46,7 @@ class Gathered:
     def layouts_sampled(self) -> bool:
         """Whether all values come from several link orders of their variant."""
         return all(
-            isinstance(group, Sample) and group.clusters is not None and len(np.unique(group.clusters)) > 1
+            isinstance(group, ReplicateSample) and group.clusters is not None and len(np.unique(group.clusters)) > 1
             for observed in self.observations
             for group in observed.groups.values()
         )

@@ -9,23 +9,25 @@ import numpy as np
 
 from kdyno.base.text import format_list
 from kdyno.judge.foreign.gathered import Directions, Gathered
-from kdyno.judge.stats.observations import Observations, Sample, Summary
+from kdyno.judge.stats.observations import Observations, ReplicateSample, Summary
 from kdyno.measure.readers import units
 from kdyno.measure.readers.errors import MixedUnits, NoSize, NothingThere
-from kdyno.measure.readers.readings import ONE_PROCESS, ProgramOutput, Series
+from kdyno.measure.readers.readings import ONE_PROCESS, FileSeries, ProgramOutput
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.sheet import whole_number
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 
 MOST_NOTES = 50
 MOST_REASONS = 3
 """Notes that an error carries."""
 
-ByVariant = dict[str, list[tuple[int, Series]]]
+ByVariant = dict[str, list[tuple[int, FileSeries]]]
 """Variant -> (number of the file, series) in the order of the files."""
 
 
-def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest, title: str, excerpt: str) -> Gathered:
+def gather(
+    files: Sequence[tuple[FileSource, ProgramOutput]], request: JudgeRequest, title: str, excerpt: str
+) -> Gathered:
     """Join files of one program. Raise NothingThere, NoSize and MixedUnits."""
     empty = [(source, output) for source, output in files if not output.series]
     if empty and len({source.name for source, output in files if output.series}) < 2:
@@ -91,7 +93,7 @@ def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest,
     )
 
 
-def _names(source: Source, series: Series, lone: bool, several: bool) -> tuple[str, str]:
+def _names(source: FileSource, series: FileSeries, lone: bool, several: bool) -> tuple[str, str]:
     """Return (benchmark, variant): commands are the variants of a lone file, and the benchmarks of several files; a
     file's own names of variants are used alone for a lone file, and together with the file's name if one of several has
     several.
@@ -128,12 +130,12 @@ def _one_unit(benchmark: str, by_variant: ByVariant, wanted: str) -> tuple[ByVar
     return converted, unit
 
 
-def _scale_series(series: Series, factor: float, unit: str) -> Series:
+def _scale_series(series: FileSeries, factor: float, unit: str) -> FileSeries:
     values = tuple(value * factor for value in series.values)
     return replace(series, unit=unit, values=values, step=series.step * factor)
 
 
-def _notes(files: Sequence[tuple[Source, ProgramOutput]]) -> list[str]:
+def _notes(files: Sequence[tuple[FileSource, ProgramOutput]]) -> list[str]:
     """Return the readers' notes, each with the files that it is about, or without them if it is about all."""
     files_by_note: dict[str, list[str]] = {}
     for source, output in files:
@@ -155,7 +157,7 @@ def _only_means(by_variant: ByVariant) -> bool:
 
 
 def _summaries(
-    by_variant: ByVariant, request: JudgeRequest, files: Sequence[tuple[Source, ProgramOutput]]
+    by_variant: ByVariant, request: JudgeRequest, files: Sequence[tuple[FileSource, ProgramOutput]]
 ) -> dict[str, Summary]:
     summaries = {}
     for variant, [(number, series)] in by_variant.items():
@@ -171,7 +173,7 @@ def _summaries(
     return summaries
 
 
-def _samples(by_variant: ByVariant, files: int) -> dict[str, Sample]:
+def _samples(by_variant: ByVariant, files: int) -> dict[str, ReplicateSample]:
     """Return one value for each file if every variant has several, and the file as its boot; else all values of the
     file, whose boots are unknown.
     """
@@ -182,7 +184,7 @@ def _samples(by_variant: ByVariant, files: int) -> dict[str, Sample]:
             by_file.setdefault(number, []).extend(series.values)
         if files > 1:
             medians = np.array([float(np.median(values)) for values in by_file.values()])
-            samples[variant] = Sample(values=medians, boots=np.array(list(by_file), np.int64))
+            samples[variant] = ReplicateSample(values=medians, boots=np.array(list(by_file), np.int64))
         else:
-            samples[variant] = Sample(values=np.concatenate([np.array(values) for values in by_file.values()]))
+            samples[variant] = ReplicateSample(values=np.concatenate([np.array(values) for values in by_file.values()]))
     return samples

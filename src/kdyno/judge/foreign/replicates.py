@@ -11,9 +11,9 @@ import numpy as np
 
 from kdyno.base.arrays import Labels
 from kdyno.judge.foreign.factors import codes_of
-from kdyno.judge.stats.observations import Sample
+from kdyno.judge.stats.observations import ReplicateSample
 from kdyno.measure.readers import units
-from kdyno.measure.readers.errors import BlockTwice
+from kdyno.measure.readers.errors import BlockTwiceInFile
 from kdyno.measure.readers.frames import printed_step, unify_units, with_order
 from kdyno.measure.readers.readings import Frame
 
@@ -25,14 +25,14 @@ RowNumbers = Mapping[tuple[str, str], Labels]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredBenchmark:
     """One benchmark of a long table."""
 
     name: str
     unit: str
     direction: str
     """The direction in the table; empty if it has none."""
-    samples: Mapping[str, Sample]
+    samples: Mapping[str, ReplicateSample]
     """Samples by variant, in the order of the file."""
     days: Mapping[str, frozenset[str]]
     """By variant: the days on which it was measured; empty if none are given."""
@@ -40,16 +40,16 @@ class Measured:
     """By variant: the number of boots; empty if no column distinguishes boots."""
     row_ranges: Mapping[str, tuple[int, int]]
     """By variant: its first and its last row."""
-    readings: Mapping[str, Sample] | None
+    readings: Mapping[str, ReplicateSample] | None
     """The samples as they would be without a column for boots; None if that has no meaning."""
     step: float
     """The values were printed as multiples of this; 0 if that is not known."""
 
 
-def sum_up_replicates(table: Frame) -> tuple[list[Measured], tuple[str, ...]]:
+def sum_up_replicates(table: Frame) -> tuple[list[MeasuredBenchmark], tuple[str, ...]]:
     """Sum up to one value for each boot, or block, or row, whichever the table knows, by the median.
 
-    Return the benchmarks in the order of the file, and notes on the summing up. Raise MixedUnits and BlockTwice.
+    Return the benchmarks in the order of the file, and notes on the summing up. Raise MixedUnits and BlockTwiceInFile.
     """
     notes: list[str] = []
     names = _ordered_names(table["benchmark"])
@@ -67,7 +67,7 @@ def sum_up_replicates(table: Frame) -> tuple[list[Measured], tuple[str, ...]]:
         first = table.iloc[next(iter(groups.values()))[0]]
         printed = [numbers_before[name, variant] for variant in groups]
         benchmarks.append(
-            Measured(
+            MeasuredBenchmark(
                 name=name,
                 unit=units.format_unit(str(first["unit"])),
                 direction=str(first["direction"]) if "direction" in table else "",
@@ -87,13 +87,13 @@ def sum_up_replicates(table: Frame) -> tuple[list[Measured], tuple[str, ...]]:
     return benchmarks, tuple(notes)
 
 
-def _samples(table: Frame, row_numbers: RowNumbers) -> dict[tuple[str, str], Sample]:
+def _samples(table: Frame, row_numbers: RowNumbers) -> dict[tuple[str, str], ReplicateSample]:
     """Return the values of each (benchmark, variant)."""
     roles = {"block": "blocks", "order": "order", "layout": "clusters", "boot_label": "boots"}
     labels = {kind: _labels(table[role]) for role, kind in roles.items() if role in table}
     values = table["value"].to_numpy()
     return {
-        names: Sample(values=values[numbers], **{kind: own[numbers] for kind, own in labels.items()})
+        names: ReplicateSample(values=values[numbers], **{kind: own[numbers] for kind, own in labels.items()})
         for names, numbers in row_numbers.items()
     }
 
@@ -182,7 +182,7 @@ def _sum_up(table: Frame, notes: list[str]) -> Frame:
     if "boot" not in within and "iteration" not in table:
         first = table[doubled].iloc[0]
         same = table[(table[[*what, "block"]] == first[[*what, "block"]]).all(axis=1)]
-        raise BlockTwice(
+        raise BlockTwiceInFile(
             variant=first["variant"], benchmark=first["benchmark"], block=str(first["block"]), count=len(same)
         )
     before = len(table)

@@ -12,7 +12,7 @@ import pandas as pd  # type: ignore[import-untyped]
 from kdyno.base.text import format_list
 from kdyno.judge.foreign.factors import settle_factors
 from kdyno.judge.foreign.gathered import Directions, Gathered, missing_note
-from kdyno.judge.foreign.replicates import Measured, sum_up_replicates
+from kdyno.judge.foreign.replicates import MeasuredBenchmark, sum_up_replicates
 from kdyno.judge.stats.compare import FEW
 from kdyno.judge.stats.observations import Observations
 from kdyno.measure.readers import units
@@ -66,7 +66,7 @@ def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
     )
 
 
-def _make_observations(benchmark: Measured, column: str, directions: Directions, own: bool) -> Observations:
+def _make_observations(benchmark: MeasuredBenchmark, column: str, directions: Directions, own: bool) -> Observations:
     """Return one benchmark for the judge. Numbers of things are exact, and so are kdyno's `own` values."""
     direction = directions.direction_of(benchmark.name, benchmark.unit, benchmark.direction, column)
     quantity = units.quantity(benchmark.unit, f"{benchmark.name} {column}", direction)
@@ -119,7 +119,7 @@ def _note_unused_columns(columns: Iterable[str], own: bool) -> tuple[str, ...]:
     return (f"columns that weren't used: {format_list(list(columns), 20)}",) if columns and not own else ()
 
 
-def _boots(benchmarks: Sequence[Measured], frame: Frame) -> str:
+def _boots(benchmarks: Sequence[MeasuredBenchmark], frame: Frame) -> str:
     """Return the unknown facts about the boots."""
     if "boot" in frame:
         lone = [variant for benchmark in benchmarks for variant, count in benchmark.boots.items() if count == 1]

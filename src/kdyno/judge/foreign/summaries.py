@@ -11,16 +11,18 @@ import numpy as np
 
 from kdyno.judge.foreign.gathered import Directions, Gathered, missing_note
 from kdyno.judge.stats.checks.published import Printed
-from kdyno.judge.stats.observations import Observations, Sample, Summary
+from kdyno.judge.stats.observations import Observations, ReplicateSample, Summary
 from kdyno.measure.readers import units
 from kdyno.measure.readers.errors import MixedUnits, NothingThere, SummaryColumn, SummaryTwice
-from kdyno.measure.readers.readings import Published, SummaryTables
+from kdyno.measure.readers.readings import PublishedValue, SummaryTables
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.roles import FACTORS, PLACES, difference, fold_name, may_be_a_factor, with_level
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 
 
-def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest, title: str, excerpt: str) -> Gathered:
+def gather(
+    files: Sequence[tuple[FileSource, SummaryTables]], request: JudgeRequest, title: str, excerpt: str
+) -> Gathered:
     """Join the tables of all files. Raise NothingThere, MixedUnits and SummaryTwice."""
     rows = [_interpret_command(row, source, len(files)) for source, tables in files for row in tables.published]
     published, notes, confounded = _settle_factors(rows)
@@ -34,7 +36,7 @@ def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest,
     if len(files) > 1 and any(row.command for _, tables in files for row in tables.published):
         columns["benchmark"] = columns.pop("variant")
     directions = Directions(request)
-    benchmarks: dict[str, list[Published]] = {}
+    benchmarks: dict[str, list[PublishedValue]] = {}
     for row in published:
         benchmarks.setdefault(row.benchmark, []).append(row)
     observations = tuple(_make_observations(benchmark, rows, directions) for benchmark, rows in benchmarks.items())
@@ -50,7 +52,7 @@ def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest,
     )
 
 
-def _interpret_command(row: Published, source: Source, files: int) -> Published:
+def _interpret_command(row: PublishedValue, source: FileSource, files: int) -> PublishedValue:
     """Return a row with the meaning of its command: the variant of a lone file, the benchmark of several."""
     if files == 1 or not row.command:
         return row
@@ -58,7 +60,7 @@ def _interpret_command(row: Published, source: Source, files: int) -> Published:
     return replace(row, benchmark=benchmark, variant=source.name, command="")
 
 
-def _settle_factors(rows: Sequence[Published]) -> tuple[list[Published], tuple[str, ...], tuple[str, ...]]:
+def _settle_factors(rows: Sequence[PublishedValue]) -> tuple[list[PublishedValue], tuple[str, ...], tuple[str, ...]]:
     """Make known factors that vary within a variant and benchmark part of the benchmark's name.
 
     Return the rows, notes on those factors, and sentences on columns that differ with the variant. Raise SummaryColumn
@@ -89,9 +91,9 @@ def _settle_factors(rows: Sequence[Published]) -> tuple[list[Published], tuple[s
     return rows, tuple(notes), tuple(confounded)
 
 
-def _require_single(rows: Sequence[Published]) -> None:
+def _require_single(rows: Sequence[PublishedValue]) -> None:
     """Raise SummaryColumn if rows of one variant and benchmark differ in a column that may distinguish them."""
-    cells: dict[tuple[str, str], list[Published]] = {}
+    cells: dict[tuple[str, str], list[PublishedValue]] = {}
     for row in rows:
         cells.setdefault((row.benchmark, row.variant), []).append(row)
     for (benchmark, variant), own in cells.items():
@@ -101,9 +103,9 @@ def _require_single(rows: Sequence[Published]) -> None:
                 raise SummaryColumn(benchmark=benchmark, variant=variant, column=column, columns=shlex.quote(named))
 
 
-def _make_observations(benchmark: str, rows: Sequence[Published], directions: Directions) -> Observations:
+def _make_observations(benchmark: str, rows: Sequence[PublishedValue], directions: Directions) -> Observations:
     unit, step = rows[0].unit, 0.0
-    by_variant: dict[str, list[tuple[float, Published]]] = {}
+    by_variant: dict[str, list[tuple[float, PublishedValue]]] = {}
     for row in rows:
         factor = units.factor(row.unit, unit)
         if factor is None:
@@ -124,15 +126,15 @@ def _make_observations(benchmark: str, rows: Sequence[Published], directions: Di
     )
 
 
-def _samples(by_variant: Mapping[str, Sequence[tuple[float, Published]]]) -> dict[str, Sample]:
+def _samples(by_variant: Mapping[str, Sequence[tuple[float, PublishedValue]]]) -> dict[str, ReplicateSample]:
     """Return figures without a deviation as values."""
     return {
-        variant: Sample(values=np.array([float(row.mean) * factor for factor, row in rows]))
+        variant: ReplicateSample(values=np.array([float(row.mean) * factor for factor, row in rows]))
         for variant, rows in by_variant.items()
     }
 
 
-def _summaries(benchmark: str, by_variant: Mapping[str, Sequence[tuple[float, Published]]]) -> dict[str, Summary]:
+def _summaries(benchmark: str, by_variant: Mapping[str, Sequence[tuple[float, PublishedValue]]]) -> dict[str, Summary]:
     """Return one mean for each variant. Raise SummaryTwice."""
     summaries = {}
     for variant, rows in by_variant.items():

@@ -10,9 +10,9 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.measurement import Correction, Direction, Quantity
 from kdyno.base.text import percent
 from kdyno.judge.stats import absence, skewness
-from kdyno.judge.stats.contrast import Contrast, Paired, Published, contrast_of, estimate_contrast, middle
+from kdyno.judge.stats.contrast import Contrast, Paired, PublishedSummaries, contrast_of, estimate_contrast, middle
 from kdyno.judge.stats.detectable import detectable
-from kdyno.judge.stats.estimate import CONFIDENCE, Estimate, Limits
+from kdyno.judge.stats.estimate import CONFIDENCE, Estimate, EstimateLimits
 from kdyno.judge.stats.logratio import MOST_VARIATION
 from kdyno.judge.stats.multiplicity import adjust
 from kdyno.judge.stats.observations import Observations, require_usable
@@ -90,7 +90,7 @@ class Judgement(Frozen):
 class _Rule:
     """The common settings of all verdicts of a run."""
 
-    limits: Limits
+    limits: EstimateLimits
     correction: Correction
     scope: Scope
     nouns: Nouns
@@ -118,7 +118,7 @@ def judge(
     """
     for observed in observations:
         require_usable(observed)
-    rule = _Rule(Limits(margin, alpha, confidence), correction, scope, nouns, why)
+    rule = _Rule(EstimateLimits(margin, alpha, confidence), correction, scope, nouns, why)
     judgement = _judge_all(observations, variants, baseline, rule)
     by_reading = [_reading_observations(observed) for observed in observations if observed.readings is not None]
     if not by_reading:
@@ -223,7 +223,7 @@ def _count_unshared_blocks(observed: Observations, names: tuple[str, str]) -> in
 
 def _distrust_reason(contrast: Contrast) -> str:
     """Return why a contrast can't be judged whatever its numbers are; empty if it can."""
-    if not isinstance(contrast, Published):
+    if not isinstance(contrast, PublishedSummaries):
         return ""
     widest = max(summary.sd / summary.mean for summary in (contrast.variant, contrast.baseline))
     if widest <= MOST_VARIATION:

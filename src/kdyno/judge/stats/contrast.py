@@ -8,9 +8,9 @@ import numpy as np
 
 from kdyno.base.arrays import Labels, Values
 from kdyno.judge.stats import bootstrap, logratio
-from kdyno.judge.stats.estimate import Estimate, Limits, Method, estimate_ratio, exp
+from kdyno.judge.stats.estimate import Estimate, EstimateLimits, Method, estimate_ratio, exp
 from kdyno.judge.stats.logratio import LogRatio
-from kdyno.judge.stats.observations import Observations, Sample, Summary
+from kdyno.judge.stats.observations import Observations, ReplicateSample, Summary
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Unpaired:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedSummaries:
     """Two summaries."""
 
     variant: Summary
@@ -50,7 +50,7 @@ class Published:
     rounding: float = 0.0
 
 
-Contrast = Paired | Unpaired | Published
+Contrast = Paired | Unpaired | PublishedSummaries
 
 
 def contrast_of(observed: Observations, variant: str, baseline: str) -> Contrast | None:
@@ -62,7 +62,7 @@ def contrast_of(observed: Observations, variant: str, baseline: str) -> Contrast
     if our_summary is None or their_summary is None:
         return None
     rounding = sum(_hidden(summary.mean, summary.sd, observed.step) for summary in (our_summary, their_summary))
-    return Published(our_summary, their_summary, rounding)
+    return PublishedSummaries(our_summary, their_summary, rounding)
 
 
 def log_ratio(contrast: Contrast) -> LogRatio:
@@ -71,7 +71,7 @@ def log_ratio(contrast: Contrast) -> LogRatio:
 
 
 def _moments(contrast: Contrast) -> LogRatio:
-    if isinstance(contrast, Published):
+    if isinstance(contrast, PublishedSummaries):
         return logratio.log_ratio_of_summaries(contrast.variant, contrast.baseline)
     if isinstance(contrast, Unpaired):
         return logratio.log_ratio_of_groups(contrast.variant, contrast.baseline)
@@ -81,10 +81,10 @@ def _moments(contrast: Contrast) -> LogRatio:
     return logratio.log_ratio_of_layouts(differences, contrast.layouts)
 
 
-def estimate_contrast(contrast: Contrast, limits: Limits) -> Estimate:
+def estimate_contrast(contrast: Contrast, limits: EstimateLimits) -> Estimate:
     """Estimate the ratio of a contrast."""
     ratio = log_ratio(contrast)
-    if isinstance(contrast, Published):
+    if isinstance(contrast, PublishedSummaries):
         return estimate_ratio(ratio, "welch", limits)
     if isinstance(contrast, Unpaired):
         ends = bootstrap.group_interval(contrast.variant, contrast.baseline, limits.confidence) if ratio.error else None
@@ -99,12 +99,12 @@ def middle(contrast: Contrast) -> tuple[float, float]:
     """Return the typical values of the baseline and of the variant, in the benchmark's unit: geometric means, or the
     published means.
     """
-    if isinstance(contrast, Published):
+    if isinstance(contrast, PublishedSummaries):
         return contrast.baseline.mean, contrast.variant.mean
     return exp(float(np.mean(contrast.baseline))), exp(float(np.mean(contrast.variant)))
 
 
-def _sample_contrast(ours: Sample, theirs: Sample, step: float) -> Paired | Unpaired | None:
+def _sample_contrast(ours: ReplicateSample, theirs: ReplicateSample, step: float) -> Paired | Unpaired | None:
     if ours.blocks is None or theirs.blocks is None:
         return _unpaired_contrast(ours, theirs, step)
     blocks, our_index, their_index = _common(ours.blocks, theirs.blocks)
@@ -126,7 +126,7 @@ def _sample_contrast(ours: Sample, theirs: Sample, step: float) -> Paired | Unpa
     )
 
 
-def _unpaired_contrast(ours: Sample, theirs: Sample, step: float) -> Unpaired:
+def _unpaired_contrast(ours: ReplicateSample, theirs: ReplicateSample, step: float) -> Unpaired:
     (our_logs, our_labels), (their_logs, their_labels) = _independent(ours), _independent(theirs)
     known = our_labels is not None and their_labels is not None
     return Unpaired(
@@ -145,7 +145,7 @@ def _common(ours: Labels, theirs: Labels) -> tuple[Labels, slice | Labels, slice
     return blocks, our_index, their_index
 
 
-def _independent(sample: Sample) -> tuple[Values, Labels | None]:
+def _independent(sample: ReplicateSample) -> tuple[Values, Labels | None]:
     """Return the logarithms of independent values, and the label of those that each was measured together with."""
     logs: Values = np.log(sample.values)
     if sample.clusters is None:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from kdyno.base.arrays import Values
-from kdyno.judge.stats.estimate import POWER, Limits, exp
+from kdyno.judge.stats.estimate import POWER, EstimateLimits, exp
 
 QUANTILES = 32
 """Quantiles of the distribution of a spread, over which chances are averaged."""
@@ -21,7 +21,7 @@ STEPS = 30
 
 
 def detectable(
-    error: float, df: float, limits: Limits, *, family: int = 1, rounding: float = 0.0, aim: float = POWER
+    error: float, df: float, limits: EstimateLimits, *, family: int = 1, rounding: float = 0.0, aim: float = POWER
 ) -> float:
     """Return the smallest effect, a fraction, that is called different with probability `aim`."""
     rule = _rule(error, df, limits, family, rounding)
@@ -32,7 +32,9 @@ def detectable(
     return exp(high * error) - 1
 
 
-def chances(effects: Sequence[float], error: float, df: float, limits: Limits, *, family: int = 1) -> list[float]:
+def chances(
+    effects: Sequence[float], error: float, df: float, limits: EstimateLimits, *, family: int = 1
+) -> list[float]:
     """Return the probability with which effects, fractions, are called different."""
     rule = _rule(error, df, limits, family, 0.0)
     return [rule.chance(math.log1p(effect) / error) for effect in effects]
@@ -57,7 +59,7 @@ class _Rule:
         return float(special.ndtr(effect * self.ours - self.needed).mean())
 
 
-def _rule(error: float, df: float, limits: Limits, family: int, rounding: float) -> _Rule:
+def _rule(error: float, df: float, limits: EstimateLimits, family: int, rounding: float) -> _Rule:
     """Return the rule; `error` is the standard error of the log-ratio, estimated with `df` degrees of freedom. A
     verdict of difference needs a p that is below alpha after adjustment and an interval that is not within the margin.
     The p is adjusted as for the only effect among `family` comparisons: both Holm and Benjamini-Hochberg then ask for p

@@ -27,7 +27,7 @@ LARGEST = 700.0
 
 
 @dataclass(frozen=True)
-class Limits:
+class EstimateLimits:
     """The limits for an estimate; all are fractions."""
 
     margin: float
@@ -78,7 +78,7 @@ class Estimate(Frozen):
 def estimate_ratio(
     log_ratio: LogRatio,
     method: Method,
-    limits: Limits,
+    limits: EstimateLimits,
     blocks: int = 0,
     bootstrap: tuple[float, float] | None = None,
 ) -> Estimate:

@@ -29,7 +29,7 @@ class BlockTwice(UserError):
 
 
 @dataclass(frozen=True)
-class Sample:
+class ReplicateSample:
     """One variant's values of one benchmark, one for each unit of replication; all arrays have shape (n,)."""
 
     values: Values
@@ -66,20 +66,20 @@ class Observations:
     """The better direction; None if unknown: then a verdict is `higher` or `lower`."""
     description: str
     """The name of the measured quantity, for sentences: `pipe latency`."""
-    groups: Mapping[str, Sample] | Mapping[str, Summary]
+    groups: Mapping[str, ReplicateSample] | Mapping[str, Summary]
     """Samples by variant; variants without values are left out."""
     quantity: Quantity = "speed"
     step: float = 0.0
     """Values were rounded to multiples of this, in the benchmark's unit; 0 if they are exact, or if it is unknown."""
-    readings: Mapping[str, Sample] | None = None
+    readings: Mapping[str, ReplicateSample] | None = None
     """All single readings, if `groups` has one value for each boot and there are few boots: they allow statements on
     these boots, as if nothing were known of boots.
     """
 
-    def sample(self, variant: str) -> Sample | None:
+    def sample(self, variant: str) -> ReplicateSample | None:
         """Return the variant's values; None if it has none, or only a summary."""
         group = self.groups.get(variant)
-        return group if isinstance(group, Sample) and len(group.values) else None
+        return group if isinstance(group, ReplicateSample) and len(group.values) else None
 
     def summary(self, variant: str) -> Summary | None:
         """Return the variant's summary; None if it has none, or values."""
@@ -103,7 +103,7 @@ def require_usable(observations: Observations) -> None:
             _require_single(observations.benchmark, variant, group)
 
 
-def _require_positive(benchmark: str, variant: str, sample: Sample) -> None:
+def _require_positive(benchmark: str, variant: str, sample: ReplicateSample) -> None:
     if not len(sample.values) or (sample.values.min() > 0 and sample.values.max() < np.inf):
         return
     for first in np.flatnonzero(~((sample.values > 0) & (sample.values < np.inf)))[:1]:
@@ -111,7 +111,7 @@ def _require_positive(benchmark: str, variant: str, sample: Sample) -> None:
         raise UnusableSample(benchmark=benchmark, variant=variant, where=place, reading=f"{sample.values[first]:g}")
 
 
-def _require_single(benchmark: str, variant: str, sample: Sample) -> None:
+def _require_single(benchmark: str, variant: str, sample: ReplicateSample) -> None:
     if sample.blocks is None or (np.diff(sample.blocks) > 0).all():
         return
     labels, counts = np.unique(sample.blocks, return_counts=True)

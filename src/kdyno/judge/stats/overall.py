@@ -15,7 +15,7 @@ import numpy as np
 from kdyno.base.arrays import Labels, Values
 from kdyno.base.measurement import Quantity
 from kdyno.judge.stats.contrast import Contrast, Paired, Unpaired, estimate_contrast, log_ratio
-from kdyno.judge.stats.estimate import Estimate, Limits, estimate_ratio
+from kdyno.judge.stats.estimate import Estimate, EstimateLimits, estimate_ratio
 from kdyno.judge.stats.logratio import LogRatio, cluster_means
 from kdyno.judge.stats.observations import Observations
 
@@ -38,7 +38,7 @@ class Overall:
     """Why there is no estimate, or no interval."""
 
 
-def overall(compared: Sequence[Compared], limits: Limits) -> Overall:
+def overall(compared: Sequence[Compared], limits: EstimateLimits) -> Overall:
     """Make one comparison from those of several benchmarks.
 
     Counts are left out if there are speeds, and so are benchmarks without a direction.
@@ -61,7 +61,7 @@ def overall(compared: Sequence[Compared], limits: Limits) -> Overall:
     return Overall(_names(usable), quantity, estimate, NOT_TOGETHER if units > 1 else "")
 
 
-def _only_benchmark(compared: Compared, quantity: Quantity, limits: Limits) -> Overall:
+def _only_benchmark(compared: Compared, quantity: Quantity, limits: EstimateLimits) -> Overall:
     """Return the only benchmark, as a speed."""
     observed, contrast = compared
     if _sign(observed) == 1:
@@ -76,7 +76,9 @@ def _exchange_sides(contrast: Contrast) -> Contrast:
     return replace(contrast, variant=contrast.baseline, baseline=contrast.variant)  # type: ignore[arg-type]
 
 
-def _average_blocks(paired: Sequence[tuple[Observations, Paired]], quantity: Quantity, limits: Limits) -> Overall:
+def _average_blocks(
+    paired: Sequence[tuple[Observations, Paired]], quantity: Quantity, limits: EstimateLimits
+) -> Overall:
     """Return the mean over benchmarks block by block, of those that have every block."""
     blocks = _union_labels([contrast.blocks for _, contrast in paired])
     full = [(observed, contrast) for observed, contrast in paired if len(contrast.blocks) == len(blocks)]
@@ -96,7 +98,9 @@ def _average_blocks(paired: Sequence[tuple[Observations, Paired]], quantity: Qua
     return Overall(_names(full), quantity, estimate_contrast(mean, limits))
 
 
-def _average_boots(unpaired: Sequence[tuple[Observations, Unpaired]], quantity: Quantity, limits: Limits) -> Overall:
+def _average_boots(
+    unpaired: Sequence[tuple[Observations, Unpaired]], quantity: Quantity, limits: EstimateLimits
+) -> Overall:
     """Return the mean over benchmarks boot by boot, of those that were measured in every boot; then Welch."""
     by_boot = {
         observed.benchmark: (

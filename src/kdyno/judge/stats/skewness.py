@@ -15,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from kdyno.base.arrays import Values
-from kdyno.judge.stats.contrast import Contrast, Paired, Published
+from kdyno.judge.stats.contrast import Contrast, Paired, PublishedSummaries
 from kdyno.judge.stats.logratio import cluster_means
 
 LEVEL = 0.01
@@ -49,7 +49,7 @@ def contrast_skew(contrast: Contrast) -> Skew | None:
     """Look at the values that the interval of a contrast rests on: differences, means of layouts, or two groups. Return
     None if they are even enough, or if it is unknown: for summaries, and for fewer than eight values.
     """
-    if isinstance(contrast, Published):
+    if isinstance(contrast, PublishedSummaries):
         return None
     if not isinstance(contrast, Paired):
         return group_skew(contrast.variant, contrast.baseline)

@@ -23,7 +23,7 @@ from kdyno.judge.verdicts.checks import KernelCheck, checks_of, withheld
 from kdyno.judge.verdicts.contamination import contamination
 from kdyno.judge.verdicts.lane import lane_line
 from kdyno.judge.verdicts.looks import Look, look_of
-from kdyno.judge.verdicts.model import ConsoleText, RunReport, Value
+from kdyno.judge.verdicts.model import BootValue, ConsoleText, RunReport
 from kdyno.judge.verdicts.selftest import SelfTests, selftests_of
 from kdyno.judge.verdicts.values import observations
 from kdyno.store.artefacts import Artefacts
@@ -179,7 +179,7 @@ def with_unlisted(listed: Sequence[Benchmark], boots: Sequence[BootRecord]) -> l
     ]
 
 
-def _values(observed: Sequence[Observations]) -> Iterator[Value]:
+def _values(observed: Sequence[Observations]) -> Iterator[BootValue]:
     for measured in observed:
         for variant in measured.groups:
             if (sample := measured.sample(variant)) is None:
@@ -187,7 +187,7 @@ def _values(observed: Sequence[Observations]) -> Iterator[Value]:
             labels = (sample.blocks, sample.order, sample.clusters)
             blocks, order, layouts = ([None] * len(sample.values) if one is None else one.tolist() for one in labels)
             for block, place, layout, value in zip(blocks, order, layouts, sample.values.tolist(), strict=True):
-                yield Value(
+                yield BootValue(
                     variant=variant, benchmark=measured.benchmark, block=block, order=place, layout=layout, value=value
                 )
 

@@ -37,7 +37,7 @@ class Flag(Frozen):
 
 
 @dataclass(frozen=True)
-class Rule:
+class ContaminationRule:
     """The rule by which a condition is flagged. `limit` gets the values of all boots of the run."""
 
     what: str
@@ -75,57 +75,57 @@ def _off_median(step: float, sign: int) -> Callable[[Sequence[float]], float | N
 
 
 RULES = (
-    Rule(
+    ContaminationRule(
         "steal_percent",
         "steal time",
         _constant_limit(STEAL_LIMIT),
         "the hypervisor took {value:.1f} % of the CPU time that was wanted (limit {limit:g} %)",
     ),
-    Rule(
+    ContaminationRule(
         "other_load",
         "other load",
         _constant_limit(OTHER_LOAD_LIMIT),
         "other programs kept {value:.2f} CPUs busy (limit {limit:g})",
     ),
-    Rule(
+    ContaminationRule(
         "throttled",
         "thermal throttling",
         _constant_limit(0),
         "the CPU was slowed down for its heat, {value:.0f} times",
     ),
-    Rule(
+    ContaminationRule(
         "quota_stops",
         "the CPU limit",
         _constant_limit(0),
         "a control group's limit of CPU time stopped it {value:.0f} times",
     ),
-    Rule(
+    ContaminationRule(
         "swapped_pages",
         "swapping",
         _constant_limit(256),
         "the host swapped {value:.0f} pages (limit {limit:g})",
     ),
-    Rule(
+    ContaminationRule(
         "mhz",
         "frequency",
         _share_of_median(0.95),
         "the CPU ran at {value:.0f} MHz, more than 5 % below the run's median (limit {limit:.0f} MHz)",
         below=True,
     ),
-    Rule(
+    ContaminationRule(
         "mhz_low",
         "a dip in frequency",
         _off_median(100, -1),
         "the CPU's frequency fell to {value:.0f} MHz, which other boots' did not (limit {limit:.0f} MHz)",
         below=True,
     ),
-    Rule(
+    ContaminationRule(
         "celsius",
         "heat",
         _off_median(10, +1),
         "the CPU reached {value:.0f} °C, hotter than in other boots (limit {limit:.0f} °C)",
     ),
-    Rule(
+    ContaminationRule(
         "celsius",
         "cold",
         _off_median(10, -1),
@@ -160,7 +160,7 @@ def notice(flags: Sequence[Flag], boots: Sequence[BootRecord]) -> str | None:
     return f"the host disturbed {len(disturbed)} of {ok} boots ({counts}); they are flagged, but still counted"
 
 
-def _flag(boot: BootRecord, rule: Rule, value: float, limit: float) -> Flag:
+def _flag(boot: BootRecord, rule: ContaminationRule, value: float, limit: float) -> Flag:
     return Flag(
         variant=boot.variant,
         block=boot.block,
@@ -171,5 +171,5 @@ def _flag(boot: BootRecord, rule: Rule, value: float, limit: float) -> Flag:
     )
 
 
-def _is_of(flag: Flag, rule: Rule) -> bool:
+def _is_of(flag: Flag, rule: ContaminationRule) -> bool:
     return flag.what == rule.what and rule.is_violated(flag.value, flag.limit)

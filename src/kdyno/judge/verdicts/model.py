@@ -16,7 +16,7 @@ from kdyno.measure.cycles.budget import Budgets
 from kdyno.store.records import BootRecord, RunRecord
 
 
-class Value(Frozen):
+class BootValue(Frozen):
     """The value of a benchmark in one boot: the median over its iterations, in the benchmark's unit."""
 
     variant: str
@@ -58,7 +58,7 @@ class Report(Frozen):
     benchmarks: tuple[AnyBenchmark, ...]
     comparisons: tuple[Comparison, ...]
     geometric_means: tuple[GeometricMean, ...]
-    values: tuple[Value, ...]
+    values: tuple[BootValue, ...]
     analyses: tuple[Analysis, ...]
     """By benchmark: analysis of variance, all pairs, assumptions, power."""
 

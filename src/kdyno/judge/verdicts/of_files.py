@@ -15,16 +15,16 @@ from kdyno.judge.foreign import examples, programs, summaries
 from kdyno.judge.foreign.caveats import caveats
 from kdyno.judge.foreign.check import contradictions
 from kdyno.judge.foreign.gathered import Gathered
-from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.observations import Observations, ReplicateSample
 from kdyno.measure.readers import layout
 from kdyno.measure.readers.errors import ManyVariants, MixedFormats, NoColumn, OneVariant, OnlyStatistics, TooLarge
 from kdyno.measure.readers.formats.registry import BY_NAME, Reader, is_claims, recognise
 from kdyno.measure.readers.readings import LongTable, ProgramOutput, Reading, SummaryTables
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.source import Source, read, read_all
+from kdyno.measure.readers.source import FileSource, read, read_all
 
 if TYPE_CHECKING:
-    from kdyno.judge.verdicts.model import FileReport, Value
+    from kdyno.judge.verdicts.model import BootValue, FileReport
 
 MOST_VARIANTS = 200
 MOST_BENCHMARKS = 2000
@@ -60,7 +60,7 @@ def judge_files(
     return _report(gathered, request, (*sources, *statistics), reader, how, wrong)
 
 
-def _reader(sources: Sequence[Source], request: JudgeRequest) -> tuple[Reader, str]:
+def _reader(sources: Sequence[FileSource], request: JudgeRequest) -> tuple[Reader, str]:
     """Return the reader of all files, and how it was chosen."""
     if request.format:
         reader = BY_NAME[request.format]
@@ -73,7 +73,7 @@ def _reader(sources: Sequence[Source], request: JudgeRequest) -> tuple[Reader, s
     return readers[0], f"{readers[0].title} (recognised; else --format)"
 
 
-def gather(sources: Sequence[Source], reader: Reader, request: JudgeRequest) -> Gathered:
+def gather(sources: Sequence[FileSource], reader: Reader, request: JudgeRequest) -> Gathered:
     """Read files of one format and join them. Raise the errors of reading and of joining."""
     files = [(source, _reading(source, reader, request, sources)) for source in sources]
     if outputs := [(source, output) for source, output in files if isinstance(output, ProgramOutput)]:
@@ -85,7 +85,7 @@ def gather(sources: Sequence[Source], reader: Reader, request: JudgeRequest) -> 
     return rows.gather([table for _, table in files if isinstance(table, LongTable)], request)
 
 
-def _reading(source: Source, reader: Reader, request: JudgeRequest, sources: Sequence[Source]) -> Reading:
+def _reading(source: FileSource, reader: Reader, request: JudgeRequest, sources: Sequence[FileSource]) -> Reading:
     try:
         return reader.read(source, request)
     except (NoColumn, ManyVariants) as error:
@@ -95,7 +95,7 @@ def _reading(source: Source, reader: Reader, request: JudgeRequest, sources: Seq
         raise error.with_example(example) from None
 
 
-def _require_two(gathered: Gathered, sources: Sequence[Source], reader: Reader) -> None:
+def _require_two(gathered: Gathered, sources: Sequence[FileSource], reader: Reader) -> None:
     """Raise OneVariant, with the ways to have two in its hint."""
     if len(gathered.variants) < 2:
         error = OneVariant(name=gathered.variants[0], advice=reader.lone_variant + "name one file for each variant")
@@ -107,7 +107,7 @@ def _require_two(gathered: Gathered, sources: Sequence[Source], reader: Reader) 
         raise error.with_example(in_one if "--variant" in in_one else examples.with_names(sources))
 
 
-def _require_small(gathered: Gathered, sources: Sequence[Source]) -> None:
+def _require_small(gathered: Gathered, sources: Sequence[FileSource]) -> None:
     """Raise TooLarge for more than anybody compares."""
     file = format_list([source.shown for source in sources])
     if len(gathered.variants) > MOST_VARIANTS:
@@ -125,7 +125,7 @@ def _require_small(gathered: Gathered, sources: Sequence[Source]) -> None:
 def _report(
     gathered: Gathered,
     request: JudgeRequest,
-    sources: Sequence[Source],
+    sources: Sequence[FileSource],
     reader: Reader,
     how: str,
     contradictions: Sequence[str],
@@ -199,15 +199,15 @@ def _better(observations: Sequence[Observations]) -> str:
     return f"the better direction of {format_list(unknown)} isn't known{known}"
 
 
-def _values(observations: Sequence[Observations]) -> tuple[tuple[Value, ...], tuple[str, ...]]:
+def _values(observations: Sequence[Observations]) -> tuple[tuple[BootValue, ...], tuple[str, ...]]:
     """Return the single values, for plots: thinned evenly if there are too many. The second part says so."""
-    from kdyno.judge.verdicts.model import Value
+    from kdyno.judge.verdicts.model import BootValue
 
     groups = [
         (observed.benchmark, variant, group)
         for observed in observations
         for variant, group in observed.groups.items()
-        if isinstance(group, Sample)
+        if isinstance(group, ReplicateSample)
     ]
     total = sum(len(group.values) for _, _, group in groups)
     most = max(50, MOST_VALUES // len(groups)) if groups and total > MOST_VALUES else total
@@ -216,7 +216,7 @@ def _values(observations: Sequence[Observations]) -> tuple[tuple[Value, ...], tu
         n = len(group.values)
         shown = range(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64).tolist()
         values += [
-            Value(
+            BootValue(
                 variant=variant,
                 benchmark=benchmark,
                 block=None if group.blocks is None else int(group.blocks[index]),

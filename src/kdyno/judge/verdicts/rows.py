@@ -30,7 +30,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Row:
+class VerdictRow:
     """One line of a table; all texts are clean. `span` is None if no spread is known."""
 
     name: str
@@ -59,7 +59,7 @@ class Row:
     """Whether it is the row of all benchmarks together."""
 
 
-def rows_of(report: Report, variant: str) -> list[Row]:
+def rows_of(report: Report, variant: str) -> list[VerdictRow]:
     """Return one row for each benchmark of a variant, in the order of the report."""
     units = {benchmark.name: benchmark.unit for benchmark in report.benchmarks}
     mark = scope_mark(judged_of_variant(report, variant))
@@ -78,7 +78,7 @@ def rows_of(report: Report, variant: str) -> list[Row]:
     ]
 
 
-def mean_row(report: Report, variant: str) -> Row | None:
+def mean_row(report: Report, variant: str) -> VerdictRow | None:
     """Return the row of the whole workload; None for one benchmark, which has no mean. Its effect is one of speed."""
     mean = mean_of(report, variant)
     if mean is None:
@@ -94,7 +94,7 @@ def mean_of(report: Report, variant: str) -> GeometricMean | None:
     return None if mean.benchmarks == 1 or len(report.benchmarks) == 1 else mean
 
 
-def table_rows(report: Report, variant: str) -> list[Row]:
+def table_rows(report: Report, variant: str) -> list[VerdictRow]:
     """Return the rows of a variant's table, the geometric mean last."""
     mean = mean_row(report, variant)
     return [*rows_of(report, variant), *([mean] if mean else [])]
@@ -113,7 +113,7 @@ def scope_mark(judged: Iterable[Judged]) -> str:
     return mark_of(scopes.pop()) if len(scopes) == 1 else ""
 
 
-def largest(rows: Sequence[Row]) -> list[Row]:
+def largest(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
     """Return the rows that were judged different, the largest effects first; without the geometric mean."""
     differing = [(abs(row.span.mid), row) for row in rows if row.verdict in DIFFERENT and not row.is_mean and row.span]
     return [row for _, row in sorted(differing, key=lambda size_and_row: -size_and_row[0])]
@@ -128,10 +128,10 @@ def _row(
     unit: str,
     values: tuple[float | None, float | None],
     dropped: int,
-) -> Row:
+) -> VerdictRow:
     estimate = judged.estimate
     baseline, variant = ("" if value is None else number(value) for value in values)
-    return Row(
+    return VerdictRow(
         name=clean(name),
         unit=unit,
         baseline=baseline,
@@ -152,7 +152,7 @@ def _row(
     )
 
 
-def group_sentences(rows: Sequence[Row], text_of: Callable[[Row], str]) -> list[tuple[str, str]]:
+def group_sentences(rows: Sequence[VerdictRow], text_of: Callable[[VerdictRow], str]) -> list[tuple[str, str]]:
     """Return the sentences on rows, once for all rows with the same one: their names, and the sentence."""
     names_by_sentence: dict[str, list[str]] = {}
     for row in rows:

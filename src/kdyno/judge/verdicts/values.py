@@ -55,10 +55,10 @@ def observations(
     """
     boots, benchmarks = list(boots), list(benchmarks)
     of_boot = {(boot.variant, boot.block): boot for boot in boots if boot.status == "ok"}
-    groups: dict[str, dict[str, observed.Sample]] = defaultdict(dict)
+    groups: dict[str, dict[str, observed.ReplicateSample]] = defaultdict(dict)
     for (variant, benchmark), by_block in table(boots, benchmarks).items():
         blocks = sorted(by_block)
-        groups[benchmark][variant] = observed.Sample(
+        groups[benchmark][variant] = observed.ReplicateSample(
             values=np.array([by_block[block] for block in blocks]),
             blocks=np.array(blocks, dtype=np.int64),
             order=np.array([of_boot[variant, block].position for block in blocks], dtype=np.int64),

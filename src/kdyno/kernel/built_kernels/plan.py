@@ -11,9 +11,9 @@ from kdyno.kernel.built_kernels.adopt import adopted
 from kdyno.kernel.image import ImageRecord, SourceIdentity
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.kconfig_check import is_met, read_config
-from kdyno.kernel.knobs import Context
+from kdyno.kernel.knobs import KnobContext
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from kdyno.kernel.source_trees import Say
 from kdyno.kernel.toolchain import Toolchain
 
@@ -66,8 +66,8 @@ def plan_given(recipe: Recipe, state: State, say: Say) -> GivenPlan:
     assert recipe.image is not None
     image = adopted(recipe.image, state, say)
     base = kconfig.Base(spec="its own", kind="config", text=image.config.read_bytes().decode(errors="replace"))
-    context = Context(
-        source=Source(identity=image.record.source, tree=image.directory),
+    context = KnobContext(
+        source=KernelSource(identity=image.record.source, tree=image.directory),
         toolchain=Toolchain(identity=image.record.toolchain, command="", make=()),
         cpu=read_cpu,
         state=state,

@@ -13,7 +13,7 @@ from pathlib import Path
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.installed import find_program
 from kdyno.kernel.delegation.records import FILE, ObjectRecord, Records, read_records
-from kdyno.kernel.delegation.resolved import Choice, Resolved
+from kdyno.kernel.delegation.resolved import Resolved, ResolvedChoice
 from kdyno.kernel.lkd import BINARY
 
 COMPILER_WORD = "CC=ccd"
@@ -96,7 +96,7 @@ def check(objects: Path, plan: Resolved, *, strict: bool) -> Records:
     return made
 
 
-def _agrees(record: ObjectRecord, choice: Choice, plan: Resolved) -> bool:
+def _agrees(record: ObjectRecord, choice: ResolvedChoice, plan: Resolved) -> bool:
     if record.answer == "fallback":
         return plan.fallback
     same_way = record.by_assembler == choice.by_assembler or bool(record.notes)

@@ -57,7 +57,7 @@ class CyclicExtends(UserError):
     hint = "make it extend a plan that doesn't lead back to it"
 
 
-class Rule(Frozen):
+class DelegationRule(Frozen):
     """A choice for some files. The first rule that matches a file decides."""
 
     files: tuple[Annotated[str, Field(min_length=1, max_length=1000)], ...] = ()
@@ -112,7 +112,7 @@ class DelegationPlan(Frozen):
     """Whether foo.c.S is kept next to the object; for looking at a build by hand, as kdyno keeps no objects."""
     lint: bool = False
     """Whether each object of the running kernel is checked for its compiler's mistakes; findings are on record."""
-    rule: tuple[Rule, ...] = ()
+    rule: tuple[DelegationRule, ...] = ()
 
     @field_validator("programs")
     @classmethod
@@ -176,7 +176,7 @@ def read(path: Path) -> DelegationPlan:
         raise BadPlan(path=path, problems="\n".join(problems(error, DelegationPlan, written))) from None
 
 
-def read_table(path: Path) -> list[Rule]:
+def read_table(path: Path) -> list[DelegationRule]:
     """Return a measured table: one rule for each row, with the file that it names."""
     rows = csv.DictReader(io.StringIO(_text(path)), strict=True)
     rules = []
@@ -191,11 +191,11 @@ def read_table(path: Path) -> list[Rule]:
                 "add": tuple(wanted["add"].split()),
                 "remove": tuple(wanted["remove"].split()),
             }
-            rules.append(Rule.model_validate(rule))
+            rules.append(DelegationRule.model_validate(rule))
     except csv.Error as error:
         raise BadPlan(path=path, problems=f"not CSV: line {rows.line_num}: {error}") from error
     except ValidationError as error:
-        why = "; ".join(problems(error, Rule, rule))
+        why = "; ".join(problems(error, DelegationRule, rule))
         raise BadPlan(path=path, problems=f"line {rows.line_num}: {why}") from None
     return rules
 

@@ -20,7 +20,7 @@ from kdyno.base.packages import way_to_install
 from kdyno.base.state import State
 from kdyno.kernel import inputs, toolchain
 from kdyno.kernel.delegation import globs
-from kdyno.kernel.delegation.plan_file import BUILT_IN, DelegationPlan, Rule, read_table
+from kdyno.kernel.delegation.plan_file import BUILT_IN, DelegationPlan, DelegationRule, read_table
 from kdyno.kernel.delegation.resolved import INPUT, Compiler, ProfileUse, Resolved, ResolvedRule
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.toolchain import Toolchain
@@ -33,7 +33,7 @@ class RuleWithoutFiles(UserError):
     hint = "globs start at the top of the tree, and * stays within a directory: kernel/sched/*.c, mm/**{near}"
 
 
-class FileTwice(UserError):
+class FileGivenTwice(UserError):
     message = "the delegation plan has two choices for {file}: {first} and {second}"
     hint = "name a file in one rule, and in one row of one table"
 
@@ -81,8 +81,8 @@ def resolve(
 ) -> Resolution:
     """Check a plan against this host and a kernel tree. `source` names the tree in messages.
 
-    Raise CompilerMissing, ZigMissing, AssemblerMissing, RuleWithoutFiles, FileTwice, PassUnknown, ProgramUnfit, and
-    the errors of reading tables.
+    Raise CompilerMissing, ZigMissing, AssemblerMissing, RuleWithoutFiles, FileGivenTwice, PassUnknown, ProgramUnfit,
+    and the errors of reading tables.
     """
     rules = [named for number, rule in enumerate(written.rule, start=1) for named in _rules(rule, number, written)]
     reference_name = reference.identity.name
@@ -137,7 +137,7 @@ def _asked_with_as(rules: Iterable[ResolvedRule]) -> list[str]:
     return sorted(f"{name} by way of assembler only" for name, ways in rules_of.items() if all(ways))
 
 
-def _rules(rule: Rule, number: int, plan: DelegationPlan) -> list[tuple[str, Rule]]:
+def _rules(rule: DelegationRule, number: int, plan: DelegationPlan) -> list[tuple[str, DelegationRule]]:
     """Return the rule with its name and its passes; a table becomes one rule for each choice that it holds."""
     name = f"rule {number}"
     passes = plan.passes if rule.passes is None else rule.passes
@@ -150,7 +150,7 @@ def _rules(rule: Rule, number: int, plan: DelegationPlan) -> list[tuple[str, Rul
     return [
         (
             f"{name} ({' '.join((compiler or 'reference', *add))})",
-            Rule(
+            DelegationRule(
                 files=tuple(sorted(files)), compiler=compiler or None, add=tuple(add), remove=tuple(remove)
             ).model_copy(update=update),
         )
@@ -158,9 +158,9 @@ def _rules(rule: Rule, number: int, plan: DelegationPlan) -> list[tuple[str, Rul
     ]
 
 
-def _check_files(rules: Iterable[tuple[str, Rule]], tree: Path, source: str) -> None:
+def _check_files(rules: Iterable[tuple[str, DelegationRule]], tree: Path, source: str) -> None:
     """Check that every glob matches a file of the tree, and that no file has two different choices."""
-    named: dict[str, tuple[str, Rule]] = {}
+    named: dict[str, tuple[str, DelegationRule]] = {}
     paths = source_files(tree)
     known = frozenset(paths)
     for name, rule in rules:
@@ -171,10 +171,10 @@ def _check_files(rules: Iterable[tuple[str, Rule]], tree: Path, source: str) -> 
                 continue
             before = named.setdefault(glob, (name, rule))
             if before[1] is not rule or rule.files.count(glob) > 1:
-                raise FileTwice(file=glob, first=_choice(*before), second=_choice(name, rule))
+                raise FileGivenTwice(file=glob, first=_choice(*before), second=_choice(name, rule))
 
 
-def _choice(name: str, rule: Rule) -> str:
+def _choice(name: str, rule: DelegationRule) -> str:
     """Return the choice that a rule makes for a file, for a message."""
     return f"{' '.join((rule.compiler or 'the reference', *rule.add))} ({name.partition(' (')[0]})"
 

@@ -24,7 +24,7 @@ class Compiler(Frozen):
     command: tuple[str, ...]
 
 
-class Choice(Frozen):
+class ResolvedChoice(Frozen):
     """The choice for a file."""
 
     compiler: str
@@ -34,7 +34,7 @@ class Choice(Frozen):
     passes: tuple[str, ...] = ()
 
 
-class ResolvedRule(Choice):
+class ResolvedRule(ResolvedChoice):
     """A choice, and the files that it applies to."""
 
     name: str
@@ -83,12 +83,12 @@ class Resolved(Frozen):
         """Return the rule that decides for a source file, relative to its tree."""
         return next((rule for rule in self.rules if any(globs.matches(glob, source) for glob in rule.files)), None)
 
-    def choice_of(self, source: str) -> Choice:
+    def choice_of(self, source: str) -> ResolvedChoice:
         """Return the choice for a source file of the running kernel."""
         rule = self.rule_of(source)
         if rule is None:
-            return Choice(compiler=self.reference)
-        return Choice(**rule.model_dump(exclude={"name", "files"}))
+            return ResolvedChoice(compiler=self.reference)
+        return ResolvedChoice(**rule.model_dump(exclude={"name", "files"}))
 
     def content_digest(self, programs: dict[str, str]) -> str:
         """Return the SHA-256 of everything that decides an object: for programs their content (SHA-256 by name), not

@@ -12,7 +12,7 @@ from kdyno.kernel.delegation.records import FILE, ObjectRecord, Records, read_re
 from kdyno.kernel.delegation.resolve import resolve, source_files
 from kdyno.kernel.delegation.resolved import Resolved, ResolvedRule
 from kdyno.kernel.image import Image
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from kdyno.kernel.toolchain import Toolchain
 
 FILES_SHOWN = 20
@@ -34,7 +34,7 @@ class ImageView(Frozen):
     records: Records
 
 
-def plan_view(written: DelegationPlan, source: Source, reference: Toolchain, state: State) -> PlanView:
+def plan_view(written: DelegationPlan, source: KernelSource, reference: Toolchain, state: State) -> PlanView:
     """Resolve a plan for a source. Raise the errors of `resolve`."""
     plan = resolve(written, source.tree, source.identity.spec, reference, state).plan
     files: dict[str, list[str]] = {rule.name: [] for rule in plan.rules}

@@ -27,17 +27,17 @@ from kdyno.kernel.knobs import (
     sysctl,
     toolchain,
 )
-from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob, combined
+from kdyno.kernel.knobs.base import Contribution, Host, KconfigRequest, Knob, KnobContext, combined
 from kdyno.kernel.recipe import Recipe, RecipeSpec
 
 __all__ = [
     "KNOBS",
     "MATRIX_KNOBS",
-    "Context",
     "ContradictoryAsks",
     "Contribution",
     "Host",
     "KconfigRequest",
+    "KnobContext",
     "check",
     "combined",
     "contributions",
@@ -90,7 +90,7 @@ def check(recipe: Recipe, host: Host) -> None:
         knob.check(getattr(recipe, knob.field), host)
 
 
-def contributions(recipe: Recipe, context: Context, *, only_runtime: bool = False) -> Contribution:
+def contributions(recipe: Recipe, context: KnobContext, *, only_runtime: bool = False) -> Contribution:
     """Return what the recipe adds to a build, or requests of a kernel that is built; each knob has been checked."""
     chosen = {knob: getattr(recipe, knob.field) for knob in KNOBS if knob.runtime or not only_runtime}
     for knob, value in chosen.items():

@@ -17,7 +17,7 @@ from kdyno.kernel.delegation.resolved import ProfileUse
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.patches import Patch
 from kdyno.kernel.recipe import RUNTIME, Training
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import KernelSource
 from kdyno.kernel.toolchain import Toolchain
 
 
@@ -74,10 +74,10 @@ class Host:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Context(Host):
+class KnobContext(Host):
     """The facts that a knob may use when it contributes."""
 
-    source: Source
+    source: KernelSource
     cpu: Callable[[], Cpu]
     """Reads the CPU of the host that will boot the image."""
     trained: Trained = no_boots
@@ -100,7 +100,7 @@ class Knob:
     """One field of the recipe. The field's type is in recipe.py."""
 
     field: str
-    contribute: Callable[[Any, Context], Contribution]
+    contribute: Callable[[Any, KnobContext], Contribution]
     """Called before anything is built, after `check`; raises UserError if the value can't be had with this source."""
     check: Callable[[Any, Host], None] = every_value
     """Called before a source is unpacked, which may take a minute; raises UserError for what can be refused by then."""

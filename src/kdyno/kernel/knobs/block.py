@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kdyno.base.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
+from kdyno.kernel.knobs.base import Contribution, Host, Knob, KnobContext
 
 
 class BlockNeedsLocal(UserError):
@@ -25,7 +25,7 @@ def check(value: Mapping[str, str | int], host: Host) -> None:  # noqa: ARG001
         raise BlockNeedsLocal(name=name)
 
 
-def contribute(value: Mapping[str, str | int], context: Context) -> Contribution:  # noqa: ARG001
+def contribute(value: Mapping[str, str | int], context: KnobContext) -> Contribution:  # noqa: ARG001
     return Contribution()
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from kdyno.base import process
 from kdyno.base.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
+from kdyno.kernel.knobs.base import Contribution, Host, Knob, KnobContext
 from kdyno.kernel.toolchain import Toolchain
 
 SANE = re.compile(r"-[A-Za-z0-9_=+.,:%-]+")
@@ -55,7 +55,7 @@ def check(value: Iterable[str], host: Host) -> None:
         _ask(word, host.toolchain)
 
 
-def contribute(value: tuple[str, ...], context: Context) -> Contribution:  # noqa: ARG001
+def contribute(value: tuple[str, ...], context: KnobContext) -> Contribution:  # noqa: ARG001
     return Contribution(kcflags=value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kdyno.base.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
+from kdyno.kernel.knobs.base import Contribution, Host, Knob, KnobContext
 
 
 class CmdlineWordUnfit(UserError):
@@ -24,7 +24,7 @@ def check(value: Sequence[str], host: Host) -> None:  # noqa: ARG001
             raise CmdlineWordUnfit(word=word, why="there is a space in it outside of quotes")
 
 
-def contribute(value: Sequence[str], context: Context) -> Contribution:  # noqa: ARG001
+def contribute(value: Sequence[str], context: KnobContext) -> Contribution:  # noqa: ARG001
     return Contribution()
 
 

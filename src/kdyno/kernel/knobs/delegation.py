@@ -10,7 +10,7 @@ from kdyno.kernel.delegation.ccd import COMPILER_WORD
 from kdyno.kernel.delegation.plan_file import DelegationPlan, load, whole
 from kdyno.kernel.delegation.resolve import resolve
 from kdyno.kernel.delegation.resolved import Delegation
-from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob, combined
+from kdyno.kernel.knobs.base import Contribution, Host, Knob, KnobContext, combined
 from kdyno.kernel.lkd import BINARY
 
 
@@ -20,7 +20,7 @@ def check(value: str | DelegationPlan | None, host: Host) -> None:  # noqa: ARG0
         written(value)
 
 
-def contribute(value: str | DelegationPlan | None, context: Context) -> Contribution:  # noqa: ARG001
+def contribute(value: str | DelegationPlan | None, context: KnobContext) -> Contribution:  # noqa: ARG001
     """Return the plan as written; `delegated` checks it against the host and the tree, together with profiles."""
     if value is None:
         return Contribution()
@@ -32,7 +32,7 @@ def written(value: str | DelegationPlan) -> DelegationPlan:
     return load(Path(value)) if isinstance(value, str) else whole(value)
 
 
-def delegated(contribution: Contribution, context: Context) -> tuple[Contribution, Delegation | None]:
+def delegated(contribution: Contribution, context: KnobContext) -> tuple[Contribution, Delegation | None]:
     """Return the whole contribution with ccd's needs for its plan and its profiles, and ccd's input; None if there are
     neither. Rules may differ between images of one object directory; compilers and profiles may not.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kdyno.base.errors import UserError
 from kdyno.base.names import absolute
-from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
+from kdyno.kernel.knobs.base import Contribution, Host, Knob, KnobContext
 
 DEBIAN = "debian:"
 """The prefix of the name of a package."""
@@ -26,7 +26,7 @@ def check(value: str | None, host: Host) -> None:  # noqa: ARG001
         raise NothingToBuild(image=value)
 
 
-def contribute(value: str | None, context: Context) -> Contribution:  # noqa: ARG001
+def contribute(value: str | None, context: KnobContext) -> Contribution:  # noqa: ARG001
     return Contribution()
 
 

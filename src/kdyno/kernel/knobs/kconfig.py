@@ -10,7 +10,7 @@ from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.names import all_absolute
 from kdyno.base.text import clean
-from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
+from kdyno.kernel.knobs.base import Contribution, Host, KconfigRequest, Knob, KnobContext
 from kdyno.kernel.recipe import KconfigValue
 
 SYMBOL = re.compile(r"(?:CONFIG_)?([A-Za-z0-9_]+)")
@@ -65,7 +65,7 @@ def check(value: Mapping[str, KconfigValue], host: Host) -> None:  # noqa: ARG00
     refuse_commands(_all_inline(value))
 
 
-def contribute(value: Mapping[str, KconfigValue], context: Context) -> Contribution:  # noqa: ARG001
+def contribute(value: Mapping[str, KconfigValue], context: KnobContext) -> Contribution:  # noqa: ARG001
     """Symbols written into the recipe itself."""
     return Contribution(asks=_all_inline(value))
 
@@ -75,7 +75,7 @@ def check_fragments(value: Sequence[str], host: Host) -> None:  # noqa: ARG001
     read_fragments(value)
 
 
-def contribute_fragments(value: Sequence[str], context: Context) -> Contribution:  # noqa: ARG001
+def contribute_fragments(value: Sequence[str], context: KnobContext) -> Contribution:  # noqa: ARG001
     """Files of fragments; their content counts, not their names."""
     return Contribution(asks=read_fragments(value))
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from kdyno.kernel import lkd
-from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
+from kdyno.kernel.knobs.base import Contribution, KconfigRequest, Knob, KnobContext
 
 FLAG = "-ffunction-sections"
 FULL_LTO = "LTO_CLANG_FULL"
 """One compile of the whole kernel orders functions itself, before lkd sees them."""
 
 
-def contribute(value: int | None, context: Context) -> Contribution:
+def contribute(value: int | None, context: KnobContext) -> Contribution:
     """Return the contribution; objects are the same whatever the seed is: it is only in the environment, which only lkd
     reads.
     """

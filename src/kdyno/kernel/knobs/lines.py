@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kdyno.kernel.knobs.base import Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Contribution, Knob, KnobContext
 
 FLAGS = {"gcc": ("-g1", "-gdwarf-4"), "clang": ("-gmlt", "-fdebug-info-for-profiling")}
 """The least that llvm-profgen and create_gcov can use. Without clang's second flag calls on one line merge; of the
 DWARF 5 that gcc writes since version 11, AutoFDO 0.19 makes nothing."""
 
 
-def contribute(value: bool, context: Context) -> Contribution:
+def contribute(value: bool, context: KnobContext) -> Contribution:
     """bzImage carries none of it: the kernel's makefiles strip it there."""
     return Contribution(kcflags=FLAGS[context.toolchain.identity.family] if value else ())
 

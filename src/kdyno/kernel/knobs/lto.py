@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdyno.base.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
+from kdyno.kernel.knobs.base import Contribution, Host, KconfigRequest, Knob, KnobContext
 
 SYMBOLS = {"thin": "LTO_CLANG_THIN", "full": "LTO_CLANG_FULL"}
 
@@ -19,7 +19,7 @@ def check(value: str, host: Host) -> None:
         raise LtoNeedsClang(value=value, name=host.toolchain.identity.name)
 
 
-def contribute(value: str, context: Context) -> Contribution:  # noqa: ARG001
+def contribute(value: str, context: KnobContext) -> Contribution:  # noqa: ARG001
     """`none` leaves what the base configuration chose."""
     if value == "none":
         return Contribution()

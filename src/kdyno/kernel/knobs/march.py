@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 
 from kdyno.base.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
+from kdyno.kernel.knobs.base import Contribution, Host, KconfigRequest, Knob, KnobContext
 from kdyno.kernel.march.choose import choose
 from kdyno.kernel.march.compiler import check_cpu, flags, native_facts, used_in_kernel
 from kdyno.kernel.march.kernel_tree import AlreadyPatched
@@ -41,7 +41,7 @@ def check(value: str | None, host: Host) -> None:
         check_cpu("march", cpu, host.toolchain)
 
 
-def contribute(value: str | None, context: Context) -> Contribution:
+def contribute(value: str | None, context: KnobContext) -> Contribution:
     """Return the contribution; the name that the CPU's name stands for here is part of the image's key, and its needs
     of the target are on record.
     """
@@ -58,7 +58,7 @@ def contribute(value: str | None, context: Context) -> Contribution:
     return made.model_copy(update={"facts": facts, "needs": needs, "notes": notes})
 
 
-def _patched(value: str, cpu: str, context: Context) -> Contribution:
+def _patched(value: str, cpu: str, context: KnobContext) -> Contribution:
     """Ask for the symbol; and for the patch, unless the tree has it already."""
     symbol = symbol_in(context.source.tree, cpu)
     if symbol is None:

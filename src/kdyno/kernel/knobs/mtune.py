@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
+from kdyno.kernel.knobs.base import Contribution, Host, Knob, KnobContext
 from kdyno.kernel.march.compiler import check_cpu, native_facts
 
 
@@ -12,7 +12,7 @@ def check(value: str | None, host: Host) -> None:
         check_cpu("mtune", value, host.toolchain)
 
 
-def contribute(value: str | None, context: Context) -> Contribution:
+def contribute(value: str | None, context: KnobContext) -> Contribution:
     """Like march, without its instruction set."""
     if value is None:
         return Contribution()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
+from kdyno.kernel.knobs.base import Contribution, KconfigRequest, Knob, KnobContext
 
 SIZE, PERFORMANCE = "CC_OPTIMIZE_FOR_SIZE", "CC_OPTIMIZE_FOR_PERFORMANCE"
 
 
-def contribute(value: str | None, context: Context) -> Contribution:  # noqa: ARG001
+def contribute(value: str | None, context: KnobContext) -> Contribution:  # noqa: ARG001
     """O1 and O3 ask for PERFORMANCE too, so that the base's choice never shines through."""
     if value is None:
         return Contribution()

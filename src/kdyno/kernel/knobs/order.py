@@ -10,7 +10,7 @@ from kdyno.base.files import read_whole
 from kdyno.base.names import absolute
 from kdyno.kernel import lkd
 from kdyno.kernel.inputs import MOST_BYTES, InputUnreadable, read_input
-from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
+from kdyno.kernel.knobs.base import Contribution, Host, Knob, KnobContext
 from kdyno.kernel.knobs.layout_seed import ordered
 
 NAME = "order"
@@ -31,7 +31,7 @@ def check(value: str | None, host: Host) -> None:  # noqa: ARG001
         check_file(Path(value))
 
 
-def contribute(value: str | None, context: Context) -> Contribution:
+def contribute(value: str | None, context: KnobContext) -> Contribution:
     """Return the contribution; objects are the same whatever the order is: only lkd reads it."""
     if value is None:
         return Contribution()

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from kdyno.base.names import absolute
 from kdyno.kernel import source
-from kdyno.kernel.knobs.base import Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Contribution, Knob, KnobContext
 
 
-def contribute(value: str | None, context: Context) -> Contribution:  # noqa: ARG001
+def contribute(value: str | None, context: KnobContext) -> Contribution:  # noqa: ARG001
     """Nothing more: source and base configuration have places of their own in an image's key."""
     return Contribution()
 

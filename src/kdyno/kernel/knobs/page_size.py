@@ -7,7 +7,7 @@ with our own patch page-block maps as many pages at a fault as make up the size;
 from __future__ import annotations
 
 from kdyno.base.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
+from kdyno.kernel.knobs.base import Contribution, Host, KconfigRequest, Knob, KnobContext
 from kdyno.kernel.own_patches import release_of
 from kdyno.kernel.recipe import PAGE_SIZES, page_size_words
 
@@ -32,7 +32,7 @@ def check(value: str | None, host: Host) -> None:  # noqa: ARG001
         raise UnknownSize(value=value, sizes=", ".join(f'"{size}"' for size in PAGE_SIZES))
 
 
-def contribute(value: str | None, context: Context) -> Contribution:
+def contribute(value: str | None, context: KnobContext) -> Contribution:
     """Return the contribution; the image is the same for all sizes: only the command line differs."""
     if value is None:
         return Contribution()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kdyno.base.names import absolute
-from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
+from kdyno.kernel.knobs.base import Contribution, Host, KconfigRequest, Knob, KnobContext
 from kdyno.kernel.own_patches import file_of, given_files, is_name, own
 from kdyno.kernel.patches import read_patches
 
@@ -20,7 +20,7 @@ def check(value: Sequence[str], host: Host) -> None:  # noqa: ARG001
     read_patches(given_files(value))
 
 
-def contribute(value: Sequence[str], context: Context) -> Contribution:
+def contribute(value: Sequence[str], context: KnobContext) -> Contribution:
     """Return the contribution. The content of patches is checked; only applying them shows whether they apply.
 
     Raise UnknownPatch, and NotForVersion for a patch of kdyno's own that isn't for this source.

@@ -16,7 +16,7 @@ from kdyno.kernel import lkd
 from kdyno.kernel.delegation import resolved
 from kdyno.kernel.inputs import DIRECTORY, Input, read_input
 from kdyno.kernel.knobs import profile_given, profile_pgo
-from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob, combined
+from kdyno.kernel.knobs.base import Contribution, Host, Knob, KnobContext, combined
 from kdyno.kernel.knobs.layout_seed import ordered
 from kdyno.kernel.recipe import USES, Profile, ProfileSettings, ProfileSpec, ProfileUse, Recipe, Training
 from kdyno.kernel.toolchain import Toolchain
@@ -61,7 +61,7 @@ def check(value: Profile | None, host: Host) -> None:
             profile_given.check(use, Path(value.from_), host.toolchain)
 
 
-def contribute(value: Profile | None, context: Context) -> Contribution:
+def contribute(value: Profile | None, context: KnobContext) -> Contribution:
     """Return the contribution of all uses. The inputs that are made from boots are planned here, with all that has to
     come before them.
     """
@@ -77,7 +77,7 @@ def contribute(value: Profile | None, context: Context) -> Contribution:
     return combined([_laid_out(context), *parts])
 
 
-def _laid_out(context: Context) -> Contribution:
+def _laid_out(context: KnobContext) -> Contribution:
     """Each function has a section, which lkd places: by an order, or as the compiler says that it is hot or cold. So a
     kernel without an order has the very objects that an order is made for.
     """
@@ -105,11 +105,11 @@ def _thresholds(value: Profile) -> tuple[str, ...]:
     return (f"-profile-summary-hot-count={value.hot}", f"-profile-summary-cold-count={value.cold}")
 
 
-def _pgo(value: Profile, profile: Input, context: Context) -> Contribution:
+def _pgo(value: Profile, profile: Input, context: KnobContext) -> Contribution:
     return profile_pgo.compiled_by(profile, context.toolchain, _thresholds(value))
 
 
-def _autofdo(value: Profile, profile: Input, _: Context) -> Contribution:
+def _autofdo(value: Profile, profile: Input, _: KnobContext) -> Contribution:
     thresholds = _thresholds(value)
     words = tuple(word for threshold in thresholds for word in ("-mllvm", threshold))
     mapped = (BLOCK_MAP,) if value.trained_for == "propeller" else ()
@@ -123,7 +123,7 @@ def _autofdo(value: Profile, profile: Input, _: Context) -> Contribution:
     return _compiled_by(profile, "-fprofile-sample-use=", (*words, *mapped), linked)
 
 
-def _propeller(_: Profile, profile: Input, __: Context) -> Contribution:
+def _propeller(_: Profile, profile: Input, __: KnobContext) -> Contribution:
     linked = f"--lto-basic-block-sections={profile.placeholder} --lto-unique-basic-block-section-names"
     return _compiled_by(profile, "-fbasic-block-sections=list=", (), linked)
 
@@ -139,11 +139,11 @@ def _compiled_by(profile: Input, option: str, add: tuple[str, ...], linked: str)
     )
 
 
-def _order(_: Profile, functions: Input, __: Context) -> Contribution:
+def _order(_: Profile, functions: Input, __: KnobContext) -> Contribution:
     return Contribution(environment={lkd.ORDER: functions.placeholder}, inputs=(functions,))
 
 
-def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
+def _input(value: Profile, use: ProfileUse, context: KnobContext) -> Input:
     if value.from_ is not None:
         path = Path(value.from_)
         if use == "autofdo":
@@ -160,7 +160,7 @@ def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
     return context.trained(use, training, _exporter(use, context))
 
 
-def _exporter(use: ProfileUse, context: Context) -> str:
+def _exporter(use: ProfileUse, context: KnobContext) -> str:
     """Return the name of what makes it, in runs/exporters.py: compilers count each in their own way."""
     if use != "pgo":
         return use

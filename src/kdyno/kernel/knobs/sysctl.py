@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kdyno.base.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
+from kdyno.kernel.knobs.base import Contribution, Host, KconfigRequest, Knob, KnobContext
 
 
 class SysctlUnfit(UserError):
@@ -27,7 +27,7 @@ def check(value: Mapping[str, str | int], host: Host) -> None:  # noqa: ARG001
             raise SysctlUnfit(name=name, value=text)
 
 
-def contribute(value: Mapping[str, str | int], context: Context) -> Contribution:  # noqa: ARG001
+def contribute(value: Mapping[str, str | int], context: KnobContext) -> Contribution:  # noqa: ARG001
     asks = (KconfigRequest(symbol="PROC_SYSCTL", value="y", by="sysctl"),) if value else ()
     return Contribution(asks=asks)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kdyno.kernel.knobs.base import Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Contribution, Knob, KnobContext
 
 
-def contribute(value: str, context: Context) -> Contribution:
+def contribute(value: str, context: KnobContext) -> Contribution:
     """Return no contribution: the toolchain itself was found before; a recipe that names another one is a bug."""
     assert value == context.toolchain.identity.name
     return Contribution(make=context.toolchain.make)

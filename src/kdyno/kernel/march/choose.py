@@ -15,14 +15,14 @@ KERNEL_LEVEL = 3
 
 
 @dataclass(frozen=True)
-class Choice:
+class MarchChoice:
     """A name for -march, and how it came to it."""
 
     march: str
     why: str
 
 
-def choose(cpu: Cpu, toolchain: Toolchain) -> Choice:
+def choose(cpu: Cpu, toolchain: Toolchain) -> MarchChoice:
     """Return the CPU's family if the compiler knows it and the CPU really has what it would use; else the next best.
 
     That is an older family all of whose instructions this one has, or in the end an ISA level that the CPU has.
@@ -36,8 +36,8 @@ def choose(cpu: Cpu, toolchain: Toolchain) -> Choice:
             by = "the hypervisor hides" if cpu.is_guest else "this CPU doesn't show"
             reasons.append(f"{by} {', '.join(lacking)} of {candidate.name}")
         else:
-            return Choice(candidate.name, "; ".join(reasons))
-    return Choice("x86-64", "; ".join(reasons))
+            return MarchChoice(candidate.name, "; ".join(reasons))
+    return MarchChoice("x86-64", "; ".join(reasons))
 
 
 def _candidates(family: March | None, level: int) -> Iterator[March]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdyno.base.cpu import Cpu, Identity, find_by_number, identify, level_of
+from kdyno.base.cpu import Cpu, CpuIdentity, find_by_number, identify, level_of
 from kdyno.base.cpu_families import March, level_name, levels
 from kdyno.base.errors import KdynoError
 from kdyno.base.frozen import Frozen
@@ -52,7 +52,7 @@ class MarchReport(Frozen):
 def look(cpu: Cpu, state: State, *, is_host: bool) -> MarchReport:
     """Ask every compiler that is installed and complete."""
     if not cpu.runs_64_bit_kernels:
-        identity, level, compilers = Identity(None, _without_long_mode(cpu)), 0, []
+        identity, level, compilers = CpuIdentity(None, _without_long_mode(cpu)), 0, []
     else:
         identity, level, compilers = identify(cpu), level_of(cpu.flags), _installed(state)
     family = identity.family

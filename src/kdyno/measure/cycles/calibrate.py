@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from kdyno.base.frozen import Frozen
-from kdyno.measure.cycles.evaluate import Judged, Quality, quality
+from kdyno.measure.cycles.evaluate import EvaluatedProgram, Quality, quality
 from kdyno.measure.cycles.family import Family, FamilyFile, Model
 from kdyno.measure.cycles.fit import find_fixed_events, fit
-from kdyno.measure.cycles.measure import Measured
+from kdyno.measure.cycles.measure import FitInput
 from kdyno.measure.cycles.predict import weigh
 
 
@@ -26,7 +26,7 @@ class Calibration:
     weights: dict[str, float]
     kept: tuple[str, ...]
     """Weighed events that no program shows: their weights are unchanged."""
-    judged: tuple[Judged, ...]
+    judged: tuple[EvaluatedProgram, ...]
     """Every program, in the probe's order."""
     held_out: Quality
     fitted: Quality
@@ -42,7 +42,7 @@ class CalibrationReport(Frozen):
     family: str
     weights: dict[str, float]
     kept: tuple[str, ...]
-    judged: tuple[Judged, ...]
+    judged: tuple[EvaluatedProgram, ...]
     held_out: Quality
     fitted: Quality
     before: Quality
@@ -53,7 +53,7 @@ class CalibrationReport(Frozen):
         return cls(**{**vars(calibration), "family": calibration.family.name})
 
 
-def calibrate(measured: Measured, family: Family) -> Calibration:
+def calibrate(measured: FitInput, family: Family) -> Calibration:
     """Fit to the programs for fitting, and judge by the others."""
     is_fit = np.array([program.role == "fit" for program in measured.programs])
     counts, names = measured.counts, measured.names
@@ -74,11 +74,11 @@ def calibrate(measured: Measured, family: Family) -> Calibration:
     )
 
 
-def _judge_programs(measured: Measured, weights: Mapping[str, float]) -> tuple[Judged, ...]:
+def _judge_programs(measured: FitInput, weights: Mapping[str, float]) -> tuple[EvaluatedProgram, ...]:
     modelled = weigh(measured.counts, measured.names, weights)
     instructions = measured.counts[:, measured.names.index("instructions")]
     rows = zip(measured.programs, measured.native.tolist(), modelled.tolist(), instructions.tolist(), strict=True)
-    return tuple(Judged(program.name, program.kind, program.role, *cycles) for program, *cycles in rows)
+    return tuple(EvaluatedProgram(program.name, program.kind, program.role, *cycles) for program, *cycles in rows)
 
 
 def calibrated_family(calibration: Calibration, name: str, cpu: str, date: str | None) -> FamilyFile:

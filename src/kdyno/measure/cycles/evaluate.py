@@ -12,7 +12,7 @@ Role = Literal["fit", "held-out"]
 
 
 @dataclass(frozen=True)
-class Judged:
+class EvaluatedProgram:
     """A program with its modelled and native cycles."""
 
     program: str
@@ -51,7 +51,7 @@ class Quality:
     """The limit that 90 % of the programs don't exceed."""
 
 
-def quality(judged: Sequence[Judged]) -> Quality:
+def quality(judged: Sequence[EvaluatedProgram]) -> Quality:
     """Return how well these programs were predicted; there must be at least two."""
     from scipy.stats import spearmanr
 
@@ -69,12 +69,12 @@ def quality(judged: Sequence[Judged]) -> Quality:
     )
 
 
-def worst(judged: Sequence[Judged], count: int = 5) -> list[Judged]:
+def worst(judged: Sequence[EvaluatedProgram], count: int = 5) -> list[EvaluatedProgram]:
     """Return the programs that the model is furthest off."""
     return sorted(judged, key=lambda program: -program.error_factor)[:count]
 
 
-def errors_by_kind(judged: Sequence[Judged]) -> dict[str, float]:
+def errors_by_kind(judged: Sequence[EvaluatedProgram]) -> dict[str, float]:
     """Return the median of |error| for each kind, the worst kind first."""
     errors: dict[str, list[float]] = {}
     for program in judged:

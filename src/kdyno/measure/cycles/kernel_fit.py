@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdyno.base.frozen import Frozen
-from kdyno.measure.cycles.evaluate import Judged, Quality, quality
+from kdyno.measure.cycles.evaluate import EvaluatedProgram, Quality, quality
 from kdyno.measure.cycles.events import UNSEEN
 from kdyno.measure.cycles.family import Family, FamilyFile
 from kdyno.measure.cycles.fit import Array, fit
@@ -38,7 +38,7 @@ class KernelCalibration:
     pull: float
     """How strongly they were tied to the weights before; chosen among the benchmarks for fitting alone."""
     weights: dict[str, float]
-    judged: tuple[Judged, ...]
+    judged: tuple[EvaluatedProgram, ...]
     held_out: Quality
     on_fitted: Quality
     before: Quality
@@ -52,7 +52,7 @@ class KernelCalibrationReport(Frozen):
     fitted: tuple[str, ...]
     pull: float
     weights: dict[str, float]
-    judged: tuple[Judged, ...]
+    judged: tuple[EvaluatedProgram, ...]
     held_out: Quality
     on_fitted: Quality
     before: Quality

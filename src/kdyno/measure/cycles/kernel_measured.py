@@ -17,7 +17,7 @@ from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen, digest
 from kdyno.base.mistakes import first_fault
-from kdyno.measure.cycles.evaluate import Judged, Quality, Role, quality
+from kdyno.measure.cycles.evaluate import EvaluatedProgram, Quality, Role, quality
 from kdyno.measure.cycles.family import Family, FamilyFile
 from kdyno.measure.cycles.predict import weigh
 
@@ -82,7 +82,7 @@ def what_is_done(status: str) -> str:
     return first.removeprefix("Mitigation:").strip() if first.startswith("Mitigation:") else ""
 
 
-class Kernels(Frozen):
+class KernelPair(Frozen):
     """The running kernel, and the one that was built to stand for it."""
 
     running: str
@@ -113,7 +113,7 @@ class KernelMeasurement(Frozen):
     cpu: str
     ghz: tuple[Positive, ...]
     """Clock of the core during each pass, median over the tests."""
-    kernels: Kernels
+    kernels: KernelPair
     events: tuple[str, ...]
     benchmarks: Annotated[tuple[KernelBenchmark, ...], Field(min_length=2)]
     left_out: dict[str, str]
@@ -141,13 +141,13 @@ class KernelMeasurement(Frozen):
         if geometry_of(family) != self.geometry:
             raise OtherGeometry(path=path, family=family.name)
 
-    def judge(self, weights: Mapping[str, float]) -> tuple[Judged, ...]:
+    def judge(self, weights: Mapping[str, float]) -> tuple[EvaluatedProgram, ...]:
         """Return every benchmark with the cycles that these weights give for its counts."""
         modelled = weigh(self.counts, self.events, weights).tolist()
         instructions = weigh(self.counts, self.events, {"instructions": 1.0, "user_instructions": 1.0}).tolist()
         rows = zip(self.benchmarks, modelled, instructions, strict=True)
         return tuple(
-            Judged(benchmark.name, benchmark.kind, benchmark.role, benchmark.native, *figures)
+            EvaluatedProgram(benchmark.name, benchmark.kind, benchmark.role, benchmark.native, *figures)
             for benchmark, *figures in rows
         )
 
@@ -158,7 +158,7 @@ class Validation(Frozen):
     model: str
     """The model's caption: its name and its errors known before."""
     measured: KernelMeasurement
-    judged: tuple[Judged, ...]
+    judged: tuple[EvaluatedProgram, ...]
     quality: Quality
     """The quality on all benchmarks."""
     held_out: Quality
@@ -176,7 +176,7 @@ class Validation(Frozen):
         )
 
 
-def select_role(judged: Sequence[Judged], role: Role) -> list[Judged]:
+def select_role(judged: Sequence[EvaluatedProgram], role: Role) -> list[EvaluatedProgram]:
     return [benchmark for benchmark in judged if benchmark.role == role]
 
 

@@ -42,7 +42,7 @@ class ProbeBroken(InfrastructureError):
 
 
 @dataclass(frozen=True)
-class Program:
+class FittedProgram:
     """A program of the probe; its index in the list is its benchmark's in the PMU record."""
 
     name: str
@@ -51,10 +51,10 @@ class Program:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class FitInput:
     """The data that a fit starts from: P programs, E events."""
 
-    programs: tuple[Program, ...]
+    programs: tuple[FittedProgram, ...]
     names: tuple[str, ...]
     """Names of the events."""
     counts: NDArray[np.uint64]
@@ -78,7 +78,7 @@ def find_probe() -> Path:
     return find_program("kdyno-probe", "a calibration")
 
 
-def measure(family: Family, *, times: int, passes: int, talk: Talk) -> Measured:
+def measure(family: Family, *, times: int, passes: int, talk: Talk) -> FitInput:
     """Count every program under the family's hardware, and time it natively, `times` times in each of `passes`."""
     probe, plugin = find_probe(), find_plugin()
     find_program(QEMU_USER, "a calibration", way_to_install("qemu-user"))
@@ -87,19 +87,19 @@ def measure(family: Family, *, times: int, passes: int, talk: Talk) -> Measured:
         record = _count_programs(probe, plugin, programs, family, Path(directory) / "pmu.kpmu", advance)
     with talk.working("timing on this CPU") as advance:
         rounds = [_time_programs(probe, programs, times, number, passes, advance) for number in range(passes)]
-    return Measured(programs, record.names, last_iterations(record, programs), np.array(rounds, np.float64))
+    return FitInput(programs, record.names, last_iterations(record, programs), np.array(rounds, np.float64))
 
 
-def _programs(probe: Path) -> tuple[Program, ...]:
+def _programs(probe: Path) -> tuple[FittedProgram, ...]:
     try:
         listed = ProgramList.model_validate_json(output([probe, "list", "--json"]))
     except ValidationError as error:
         raise ProbeBroken(why=f"its list has no programs ({first_fault(error)})") from None
-    return tuple(Program(entry.program, entry.kind, entry.role) for entry in listed.programs)
+    return tuple(FittedProgram(entry.program, entry.kind, entry.role) for entry in listed.programs)
 
 
 def _time_programs(
-    probe: Path, programs: Sequence[Program], times: int, number: int, passes: int, advance: Advance
+    probe: Path, programs: Sequence[FittedProgram], times: int, number: int, passes: int, advance: Advance
 ) -> list[float]:
     """Return native cycles of each program, in one pass."""
     cycles = {}
@@ -113,7 +113,7 @@ def _time_programs(
 
 
 def _count_programs(
-    probe: Path, plugin: Path, programs: Sequence[Program], family: Family, out: Path, advance: Advance
+    probe: Path, plugin: Path, programs: Sequence[FittedProgram], family: Family, out: Path, advance: Advance
 ) -> PmuRecord:
     options = (plugin, f"out={out}", "scope=user", "events=all", f"geometry={family.path}")
     # In QEMU's options a comma begins the next one, and two commas are one.
@@ -145,7 +145,7 @@ def _rows(command: Sequence[str | Path], row: type[Row]) -> Iterator[Row]:
             raise failure(command, status, errors.read().decode(errors="replace"))
 
 
-def last_iterations(record: PmuRecord, programs: Sequence[Program]) -> NDArray[np.uint64]:
+def last_iterations(record: PmuRecord, programs: Sequence[FittedProgram]) -> NDArray[np.uint64]:
     """Return counts[P, E] of each program's last iteration, which the earlier ones warmed up. Pure."""
     rows = []
     for index, program in enumerate(programs):

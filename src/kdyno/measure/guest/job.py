@@ -75,7 +75,7 @@ Words = Annotated[tuple[Annotated[str, Field(pattern=r"^[^\x00]*$")], ...], Fiel
 """A program and its arguments."""
 
 
-class Measured(Frozen):
+class CommandBenchmark(Frozen):
     """A benchmark whose samples are runs of a command. Each run is a region of the emulated PMU, like a test's loop."""
 
     benchmark: Annotated[str, Field(pattern=r"^[a-z0-9_-]+\.[a-z0-9_]+$", max_length=80)]
@@ -102,7 +102,7 @@ class Program(Frozen):
     """The number of runs of the command."""
     seconds: Annotated[int, Field(ge=1)] | None = None
     """The most seconds of a step."""
-    measured: Measured | None = None
+    measured: CommandBenchmark | None = None
     """The benchmark of a run of the command, if it is one: its time, and all kernel code that is executed meanwhile."""
 
     @property

@@ -16,7 +16,7 @@ from kdyno.measure.guest.pmu_parts import (
     CONTEXTS,
     TRACE_BLOCK,
     Array,
-    Context,
+    ContextCounts,
     Function,
     Region,
     StackNode,
@@ -26,7 +26,7 @@ from kdyno.measure.guest.pmu_values import Counts, Unsound, Values, unzigzag
 
 
 @dataclass(frozen=True, eq=False)
-class Body:
+class PmuBody:
     """The content of a body."""
 
     functions: tuple[Function, ...]
@@ -34,7 +34,7 @@ class Body:
     unmeasured: Array | None
 
 
-def read_body(numbers: bytes, events: int, *, is_traced: bool, has_unmeasured: bool) -> Body:
+def read_body(numbers: bytes, events: int, *, is_traced: bool, has_unmeasured: bool) -> PmuBody:
     """Read an inflated body whose vectors have so many events. Raise Unsound."""
     values, room = Values(numbers), Room()
     functions = _functions(values, room)
@@ -48,7 +48,7 @@ def read_body(numbers: bytes, events: int, *, is_traced: bool, has_unmeasured: b
         regions[latest] = region
     unmeasured = _blocks(values, room) if has_unmeasured else None
     values.expect_end()
-    return Body(functions, regions, unmeasured)
+    return PmuBody(functions, regions, unmeasured)
 
 
 def _functions(values: Values, room: Room) -> tuple[Function, ...]:
@@ -104,7 +104,7 @@ def _blocks(values: Values, room: Room) -> Array:
     return blocks
 
 
-def _context(values: Values, room: Room, events: int, functions: int) -> Context:
+def _context(values: Values, room: Room, events: int, functions: int) -> ContextCounts:
     blocks = _blocks(values, room)
     rows = _table(values, room, "executed_branches", 4)
     branches = np.empty(len(rows), BRANCH)
@@ -117,7 +117,7 @@ def _context(values: Values, room: Room, events: int, functions: int) -> Context
     _check_range(functions, indices, "function")
     if np.any(rows[1:, 0] == 0):
         raise Unsound("a function comes twice")
-    return Context(blocks, branches, {int(index): row[1:] for index, row in zip(indices, rows, strict=True)})
+    return ContextCounts(blocks, branches, {int(index): row[1:] for index, row in zip(indices, rows, strict=True)})
 
 
 def _stacks(rows: Counts, functions: int) -> tuple[StackNode, ...]:

@@ -42,7 +42,7 @@ class Function:
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
+class ContextCounts:
     """The counts of one context in one region, summed over its iterations."""
 
     blocks: Array
@@ -82,7 +82,7 @@ class Region:
     benchmark: int
     iterations: dict[int, Counts]
     """Iteration -> events[3, E], by context."""
-    contexts: tuple[Context, Context, Context]
+    contexts: tuple[ContextCounts, ContextCounts, ContextCounts]
     stacks: tuple[StackNode, ...]
     trace: Trace | None = None
     """The trace of the last iteration, if the plugin was asked for one."""

@@ -21,7 +21,7 @@ from kdyno.base.files import read_whole, write_whole
 from kdyno.base.frozen import Frozen
 from kdyno.base.mistakes import first_fault
 from kdyno.base.profile_files import refuse_other_tools
-from kdyno.measure.guest.pmu_body import Body, read_body
+from kdyno.measure.guest.pmu_body import PmuBody, read_body
 from kdyno.measure.guest.pmu_limits import MOST, limit_name
 from kdyno.measure.guest.pmu_parts import Array, Function, Region
 from kdyno.measure.guest.pmu_values import Unsound
@@ -211,7 +211,7 @@ def _split(data: bytes, path: Path) -> tuple[_Header, bytes]:
     return header, data[end + 1 :]
 
 
-def _record(header: _Header, body: Body) -> PmuRecord:
+def _record(header: _Header, body: PmuBody) -> PmuRecord:
     return PmuRecord(
         plugin=header.plugin,
         scope=header.scope,

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from kdyno.base.files import write_whole
-from kdyno.measure.guest.pmu_parts import Array, Context, Function, Region
+from kdyno.measure.guest.pmu_parts import Array, ContextCounts, Function, Region
 from kdyno.measure.guest.pmu_record import MAGIC, VERSION, PmuRecord
 from kdyno.measure.guest.pmu_values import Counts, encode_varints, zigzag
 
@@ -81,7 +81,7 @@ def _blocks(blocks: Array) -> bytes:
     return _columns((zigzag(_differences(blocks["start"].astype(np.uint64))), *columns))
 
 
-def _context(context: Context, events: int) -> list[bytes]:
+def _context(context: ContextCounts, events: int) -> list[bytes]:
     branches = context.branches
     sources = branches["source"].astype(np.uint64)
     of_branches = (

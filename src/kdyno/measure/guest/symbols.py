@@ -49,7 +49,7 @@ class VmlinuxUnfit(UserError):
     hint = "use the vmlinux of an x86-64 kernel with its symbols, not a stripped one"
 
 
-class NameTooLong(UserError):
+class SymbolNameTooLong(UserError):
     message = "{vmlinux} has a function with a name of {length:,} bytes: {name}..."
     hint = f"rename it: the emulated PMU takes up to {LONGEST_NAME:,}; the kernel's own tables allow at most 512"
 
@@ -69,14 +69,14 @@ def symbols_file(vmlinux: Path, system_map: Path | None = None) -> str:
 
     `system_map` gives the functions of a vmlinux that has no symbols; without sizes each reaches to the next.
 
-    Raise VmlinuxUnfit if it is not the vmlinux of an x86-64 kernel, NameTooLong, and ToolFailed if it is not an ELF
-    file.
+    Raise VmlinuxUnfit if it is not the vmlinux of an x86-64 kernel, SymbolNameTooLong, and ToolFailed if it is not an
+    ELF file.
     """
     listing = read_whole(system_map, MOST_BYTES).decode("ascii", "replace") if system_map else None
     symbols = functions(listing or elf_listing.symbols(vmlinux), vmlinux)
     for symbol in symbols:
         if (length := len(symbol.name.encode())) > LONGEST_NAME:
-            raise NameTooLong(vmlinux=vmlinux, length=length, name=symbol.name[:40])
+            raise SymbolNameTooLong(vmlinux=vmlinux, length=length, name=symbol.name[:40])
     roles = [role_of(symbol.name) for symbol in symbols]
     for role, name in NEEDED.items():
         if role not in roles:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from kdyno.measure.readers.errors import NoClaim, TooLarge
 from kdyno.measure.readers.roles import fold_name
-from kdyno.measure.readers.sheet import Grid, is_printed_number
+from kdyno.measure.readers.sheet import SheetGrid, is_printed_number
 
 _COLUMNS = {
     "benchmark": ("benchmark", "machine", "test", "metric", "workload", "host"),
@@ -45,7 +45,7 @@ def looks_like(header: Sequence[str]) -> bool:
     return "q" in columns and ("pair" in columns or {"first", "second"} <= columns.keys())
 
 
-def read(grid: Grid, file: str) -> list[Claim]:
+def read(grid: SheetGrid, file: str) -> list[Claim]:
     """Return the claims in a table of published statistics. Raise NoClaim and TooLarge."""
     if len(grid.rows) > MOST_CLAIMS:
         raise TooLarge(file=file, most=MOST_CLAIMS, what="published statistics")

@@ -31,7 +31,7 @@ class Unreadable(FileError):
     hint = "name an existing file that you may read"
 
 
-class FileTwice(FileError):
+class FileReadTwice(FileError):
     message = "{file} and {first} are one file: its values would count twice"
     hint = "name each file once; for several files of one variant give them one name: before=run1.csv before=run2.csv"
 
@@ -170,7 +170,7 @@ class MixedFormats(FileError):
     hint = "judge files of one format at a time; give it with --format if it was recognised wrongly"
 
 
-class BlockTwice(FileError):
+class BlockTwiceInFile(FileError):
     message = "variant {variant!r}, benchmark {benchmark!r}: {count} rows for block {block!r}"
     hint = "name the column that distinguishes them: --iteration (readings of one boot) or --boot"
 
@@ -213,7 +213,7 @@ class MaybeRows(FileError):
     )
 
 
-class NotMeasured(FileError):
+class NotAMeasurement(FileError):
     message = "{file}, line {line}: no measurement in it: {columns} are made of other numbers, or count"
     hint = "name a column that was measured with --value: ratios, changes, minima, maxima and ranks aren't judged"
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from kdyno.base.text import format_list
 from kdyno.measure.readers.cells import Cell, cell_of, numerals
-from kdyno.measure.readers.errors import MaybeRows, MaybeWide, NotMeasured, TwoMarks
+from kdyno.measure.readers.errors import MaybeRows, MaybeWide, NotAMeasurement, TwoMarks
 from kdyno.measure.readers.headings import MEANS, NOT_MEASURED, SDS, SIZES, Meaning, looks_like_a_variant, meaning
 from kdyno.measure.readers.numerals import Decimal, decimal_of, is_missing
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.roles import FACTORS, LAST_VARIANTS, ROLES, find_column, find_columns, fold_name
-from kdyno.measure.readers.sheet import Grid, Row, shape_of, whole_number
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.sheet import SheetGrid, SheetRow, shape_of, whole_number
+from kdyno.measure.readers.source import FileSource
 
 _PLAIN_VARIANTS = frozenset(ROLES["variant"].split()) - {"name"}
 _PLAIN_BENCHMARKS = frozenset(ROLES["benchmark"].split()) - {"name", "command", "cmd"}
@@ -49,7 +49,7 @@ class Layout:
 class _Columns:
     """A table by columns."""
 
-    grid: Grid
+    grid: SheetGrid
     decimal: Decimal
     cells: Mapping[str, Sequence[Cell | None]]
     """The cells of each column in the rows that aren't missing."""
@@ -74,10 +74,10 @@ class _Columns:
         return any(cell and cell.sd for cell in self.cells[column])
 
 
-def layout_of(grid: Grid, request: JudgeRequest, file: str) -> Layout | None:
+def layout_of(grid: SheetGrid, request: JudgeRequest, file: str) -> Layout | None:
     """Decide on the meaning of the columns; return None for a table without numbers.
 
-    Raise NoSuchColumn, TwoMarks, and MaybeWide, MaybeRows and NotMeasured if only the user can decide.
+    Raise NoSuchColumn, TwoMarks, and MaybeWide, MaybeRows and NotAMeasurement if only the user can decide.
     """
     table = _columns(grid, request, file)
     roles, further, pooled = _assign_named_columns(grid.header, request, file)
@@ -119,12 +119,12 @@ def layout_of(grid: Grid, request: JudgeRequest, file: str) -> Layout | None:
     return _long_layout(table, values, texts, roles, further, ignored)
 
 
-def require_clear(source: Source, request: JudgeRequest) -> None:
-    """Raise the question about a lone table that only the user can decide: MaybeWide, MaybeRows or NotMeasured."""
+def require_clear(source: FileSource, request: JudgeRequest) -> None:
+    """Raise the question about a lone table that only the user can decide: MaybeWide, MaybeRows or NotAMeasurement."""
     shape = shape_of(source)
-    rows = tuple(Row(number, cells) for number, cells in enumerate(shape.first, shape.above + 2))
+    rows = tuple(SheetRow(number, cells) for number, cells in enumerate(shape.first, shape.above + 2))
     if all(len(row.cells) == len(shape.header) for row in rows):
-        layout_of(Grid(shape.header, rows, shape.above + 1, shape.decimal.mark), request, source.shown)
+        layout_of(SheetGrid(shape.header, rows, shape.above + 1, shape.decimal.mark), request, source.shown)
 
 
 def _decide_columns(
@@ -142,7 +142,7 @@ def _decide_columns(
         if not meanings:
             return None
         columns = format_list([name for name in meanings if meanings[name] in NOT_MEASURED] or list(meanings))
-        raise NotMeasured(file=file, line=line, columns=columns)
+        raise NotAMeasurement(file=file, line=line, columns=columns)
     measured = [name for name in candidates if meanings[name] in ("measured", "mean")]
     others = [name for name in candidates if name not in measured]
     if request.wide:
@@ -163,7 +163,7 @@ def _decide_columns(
     return tuple(candidates), False
 
 
-def _columns(grid: Grid, request: JudgeRequest, file: str) -> _Columns:
+def _columns(grid: SheetGrid, request: JudgeRequest, file: str) -> _Columns:
     numbers = [number for row in grid.rows for index in _measuring(grid) for number in numerals(row.cells[index])]
     decimal = Decimal(request.decimal) if request.decimal else decimal_of(numbers, grid.decimal)
     if decimal is None:
@@ -175,7 +175,7 @@ def _columns(grid: Grid, request: JudgeRequest, file: str) -> _Columns:
     return _Columns(grid, decimal, cells)
 
 
-def _measuring(grid: Grid) -> list[int]:
+def _measuring(grid: SheetGrid) -> list[int]:
     """Return the columns whose numbers aren't names, such as versions of kernels."""
     names = _PLAIN_VARIANTS | _PLAIN_BENCHMARKS
     return [index for index, name in enumerate(grid.header) if fold_name(name) not in names]

@@ -8,7 +8,7 @@ from typing import Any
 
 from kdyno.base.measurement import Direction
 from kdyno.measure.readers.roles import Roles
-from kdyno.measure.readers.sheet import LARGEST, LEAST, LIMITS, Grid, last_place
+from kdyno.measure.readers.sheet import LARGEST, LEAST, LIMITS, SheetGrid, last_place
 
 Frame = Any
 """A pandas.DataFrame with the columns `value`, `variant`, `benchmark`, `unit` and those of the other roles found; all
@@ -18,7 +18,7 @@ LEFT = "left: "
 
 
 @dataclass(frozen=True)
-class Series:
+class FileSeries:
     """The values of one benchmark in one file, in the order of measuring."""
 
     benchmark: str
@@ -53,7 +53,7 @@ ONE_PROCESS = (
 class ProgramOutput:
     """The output of a benchmark program."""
 
-    series: tuple[Series, ...]
+    series: tuple[FileSeries, ...]
     notes: tuple[str, ...] = ()
     """The report's notes on the file; a note that several files share is printed once."""
 
@@ -72,7 +72,7 @@ class LongTable:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedValue:
     """The published figures of one variant and benchmark; numbers as they were written, since their last digits
     matter.
     """
@@ -99,10 +99,10 @@ class Published:
 class SummaryTables:
     """Tables of means and standard deviations, and the published statistics that come with them."""
 
-    published: tuple[Published, ...]
+    published: tuple[PublishedValue, ...]
     columns: Mapping[str, str]
     """Role -> the column that was taken for it."""
-    claims: tuple[Grid, ...]
+    claims: tuple[SheetGrid, ...]
     """Tables of published statistics."""
     notes: tuple[str, ...] = ()
     """The report's notes on the parts that weren't read."""
@@ -113,14 +113,14 @@ class SummaryTables:
 Reading = ProgramOutput | LongTable | SummaryTables
 
 
-def printed_series(benchmark: str, unit: str, texts: Sequence[str], direction: Direction | None = None) -> Series:
+def printed_series(benchmark: str, unit: str, texts: Sequence[str], direction: Direction | None = None) -> FileSeries:
     """Return the series of one or more numbers that a program printed, rounded to the last place that one of them
     has.
     """
-    return Series(benchmark, unit, tuple(map(float, texts)), direction=direction, step=max(map(last_place, texts)))
+    return FileSeries(benchmark, unit, tuple(map(float, texts)), direction=direction, step=max(map(last_place, texts)))
 
 
-def positive(all_series: list[Series]) -> tuple[tuple[Series, ...], tuple[str, ...]]:
+def positive(all_series: list[FileSeries]) -> tuple[tuple[FileSeries, ...], tuple[str, ...]]:
     """Return the series whose values are all positive, since only those can be compared, and notes on the others."""
     good = tuple(series for series in all_series if series.values and all(map(_is_positive, series.values)))
     first_bad: dict[str, float] = {}

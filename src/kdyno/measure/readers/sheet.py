@@ -22,7 +22,7 @@ from kdyno.measure.readers.errors import (
     TooLarge,
 )
 from kdyno.measure.readers.numerals import Decimal, Mark, decimal_of_columns
-from kdyno.measure.readers.source import LOOKED_AT, Source
+from kdyno.measure.readers.source import LOOKED_AT, FileSource
 
 DELIMITERS = ",;\t|"
 LONGEST_FIELD = 1000
@@ -47,17 +47,17 @@ _MARKS = re.compile(r"\*\*|__|`")
 
 
 @dataclass(frozen=True)
-class Row:
+class SheetRow:
     line: int
     cells: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Grid:
+class SheetGrid:
     """One table, small enough to be held as text."""
 
     header: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[SheetRow, ...]
     line: int = 1
     """The line of the header."""
     decimal: Mark = "."
@@ -117,7 +117,7 @@ def is_number(text: str) -> bool:
     return True
 
 
-def shape_of(source: Source) -> Shape:
+def shape_of(source: FileSource) -> Shape:
     """Find out delimiter and header.
 
     Raise NothingButComments, HugeField, TooLarge, ColumnTwice, NoHeader, and the errors of Source.require_text.
@@ -144,7 +144,7 @@ def shape_of(source: Source) -> Shape:
     return Shape(delimiter, header, above, decimal_of_columns(columns, "." if delimiter == "," else ","), first)
 
 
-def has_columns(source: Source) -> bool:
+def has_columns(source: FileSource) -> bool:
     """Return whether a text is divided into columns, judging by its beginning: most lines have as many fields as the
     first; or it is one column of numbers under a name.
     """
@@ -173,7 +173,7 @@ def last_place(text: str) -> float:
     return float(f"1e{int(exponent or 0) - len(fraction)}")
 
 
-def rows(source: Source, shape: Shape) -> Iterator[Row]:
+def rows(source: FileSource, shape: Shape) -> Iterator[SheetRow]:
     """Yield all rows below the header, with the number of the line that each ends in. Raise HugeField and RaggedRow."""
     text = io.TextIOWrapper(io.BytesIO(source.data), encoding="utf-8-sig", newline="")
     reader = csv.reader(text, delimiter=shape.delimiter)
@@ -194,13 +194,13 @@ def rows(source: Source, shape: Shape) -> Iterator[Row]:
                     columns=len(shape.header),
                     delimiter=repr(shape.delimiter),
                 )
-            yield Row(reader.line_num, tuple(cell.strip() for cell in cells))
+            yield SheetRow(reader.line_num, tuple(cell.strip() for cell in cells))
     except csv.Error as error:
         size = csv.field_size_limit()
         raise HugeField(file=source.shown, line=reader.line_num, size=f"more than {size}") from error
 
 
-def grids(source: Source) -> list[Grid]:
+def grids(source: FileSource) -> list[SheetGrid]:
     """Return all tables of a file: pipe tables if it has any, else the whole file as one.
 
     Raise NoRows, TooLarge, HugeField, RaggedRow and ColumnTwice.
@@ -225,7 +225,7 @@ def _is_rule(line: str) -> bool:
     return all(_DASHES.fullmatch(cell.strip()) for cell in line.strip().strip("|+").replace("+", "|").split("|"))
 
 
-def _require_small(source: Source, line: int, cells: Sequence[str]) -> None:
+def _require_small(source: FileSource, line: int, cells: Sequence[str]) -> None:
     if len(cells) > MOST_COLUMNS:
         raise TooLarge(file=source.shown, most=MOST_COLUMNS, what="columns")
     longest = max(map(len, cells), default=0)
@@ -233,7 +233,7 @@ def _require_small(source: Source, line: int, cells: Sequence[str]) -> None:
         raise HugeField(file=source.shown, line=line, size=longest)
 
 
-def _require_different(source: Source, line: int, header: Sequence[str]) -> None:
+def _require_different(source: FileSource, line: int, header: Sequence[str]) -> None:
     """Raise ColumnTwice if two columns have one name, which would name both."""
     first: dict[str, int] = {}
     for number, column in enumerate(header, 1):
@@ -247,15 +247,15 @@ def _fill_header(header: Sequence[str]) -> tuple[str, ...]:
     return tuple(column or f"column {number}" for number, column in enumerate(header, 1))
 
 
-def _whole(source: Source) -> Grid:
+def _whole(source: FileSource) -> SheetGrid:
     shape = shape_of(source)
     table = tuple(islice(rows(source, shape), MOST_ROWS + 1))
     if len(table) > MOST_ROWS:
         raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows for a table of means")
-    return Grid(shape.header, table, shape.above + 1, "." if shape.delimiter == "," else ",")
+    return SheetGrid(shape.header, table, shape.above + 1, "." if shape.delimiter == "," else ",")
 
 
-def _pipe_tables(source: Source) -> Iterator[Grid]:
+def _pipe_tables(source: FileSource) -> Iterator[SheetGrid]:
     lines = source.text.splitlines()
     index = count = 0
     while index + 1 < len(lines):
@@ -276,12 +276,12 @@ def _pipe_tables(source: Source) -> Iterator[Grid]:
                     file=source.shown, line=index + 1, fields=len(cells), columns=len(header), delimiter="a bar"
                 )
             _require_small(source, index + 1, cells)
-            body.append(Row(index + 1, cells))
+            body.append(SheetRow(index + 1, cells))
             index += 1
             count += 1
             if count > MOST_ROWS:
                 raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows for tables of means")
-        yield Grid(header, tuple(body), start)
+        yield SheetGrid(header, tuple(body), start)
 
 
 def _cells(line: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kdyno.base.names import printable
-from kdyno.measure.readers.errors import Broken, EmptyFile, FileTwice, NotText, TooLarge, Unreadable, WrongEncoding
+from kdyno.measure.readers.errors import Broken, EmptyFile, FileReadTwice, NotText, TooLarge, Unreadable, WrongEncoding
 from kdyno.measure.readers.json_values import not_json, require_moderate
 
 LOOKED_AT = 65536
@@ -45,7 +45,7 @@ _IN_A_LIST = '[{"]-0123456789tfnNI'
 
 
 @dataclass(frozen=True)
-class Source:
+class FileSource:
     """The content of one file."""
 
     shown: str
@@ -109,8 +109,8 @@ class Source:
         return True
 
 
-def read_all(named: Sequence[str]) -> list[Source]:
-    """Read several files, each FILE or NAME=FILE. Raise FileTwice, Unreadable and TooLarge.
+def read_all(named: Sequence[str]) -> list[FileSource]:
+    """Read several files, each FILE or NAME=FILE. Raise FileReadTwice, Unreadable and TooLarge.
 
     Files without a NAME are different variants, with as much of their paths as makes the names differ.
     """
@@ -119,13 +119,13 @@ def read_all(named: Sequence[str]) -> list[Source]:
     for (_, path), name in zip(named_paths, named, strict=True):
         real = Path(os.path.realpath(path))
         if real in first:
-            raise FileTwice(file=printable(name), first=printable(first[real]))
+            raise FileReadTwice(file=printable(name), first=printable(first[real]))
         first[real] = name
     own = iter(_own_names([path for name, path in named_paths if not name], {name for name, _ in named_paths if name}))
     return [_read(path, name or next(own)) for name, path in named_paths]
 
 
-def read(named: str) -> Source:
+def read(named: str) -> FileSource:
     """Read FILE or NAME=FILE; a file whose own name has a `=` in it needs no NAME, and `-` is standard input.
 
     Raise Unreadable and TooLarge.
@@ -173,14 +173,14 @@ def _drop_extension(name: str) -> str:
     return name.removesuffix(extension) if extension.lower() in EXTENSIONS else name
 
 
-def _read(path: Path, name: str) -> Source:
+def _read(path: Path, name: str) -> FileSource:
     try:
         content = _content(path)
     except OSError as error:
         raise Unreadable(file=printable(path), why=error.strerror) from error
     if len(content) > MOST_BYTES:
         raise TooLarge(file=printable(path), most=MOST_BYTES, what="bytes")
-    return Source(shown=printable(path), name=printable(name), data=content)
+    return FileSource(shown=printable(path), name=printable(name), data=content)
 
 
 def _content(path: Path) -> bytes:

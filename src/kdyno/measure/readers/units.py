@@ -115,7 +115,7 @@ _TIME_NAMES = {"time", "elapsed", "duration", "latency", "wall", "real", "user",
 
 
 @dataclass(frozen=True)
-class Unit:
+class QuantityUnit:
     """One way to write a quantity."""
 
     shown: str
@@ -139,14 +139,14 @@ def _registry() -> pint.UnitRegistry[float]:
     return registry
 
 
-def find(text: str) -> Unit | None:
+def find(text: str) -> QuantityUnit | None:
     """Return the unit of this spelling; None if it is not a unit, or not a certain one."""
     text = text.strip()
     return _find(" ".join(text.split())) if 0 < len(text) <= LONGEST else None
 
 
 @lru_cache(4096)
-def _find(text: str) -> Unit | None:
+def _find(text: str) -> QuantityUnit | None:
     above, *below = _PER.split(text)
     if not below and above.lower().endswith("flops"):
         above = above.upper()  # 1 MFLOPS is so many per second, and so is `Mflops`
@@ -158,21 +158,21 @@ def _find(text: str) -> Unit | None:
     bottom = _unit_of_word(below[0], many=False)
     if bottom is None:
         other = below[0].lower()
-        return Unit(f"{top.shown}/{other}", top.of, other, {**top.dimensions, "something": -1})
+        return QuantityUnit(f"{top.shown}/{other}", top.of, other, {**top.dimensions, "something": -1})
     if "time" in top.dimensions and "time" in bottom.dimensions:
         return None
     dimensions = {**top.dimensions, **{name: -power for name, power in bottom.dimensions.items()}}
     pint_unit = None if top.of is None or bottom.of is None else top.of / bottom.of
-    return Unit(f"{top.shown}/{bottom.shown}", pint_unit, "", dimensions)
+    return QuantityUnit(f"{top.shown}/{bottom.shown}", pint_unit, "", dimensions)
 
 
-def _unit_of_word(text: str, *, many: bool) -> Unit | None:
+def _unit_of_word(text: str, *, many: bool) -> QuantityUnit | None:
     """Return the unit that one word is, exactly as written, or else in another case if it is unambiguous."""
     word = re.sub("[ -]", "_", text)
     lower = word.lower()
     if (exact := _parse_unit(word)) is None and _SLIP.fullmatch(word):
         power = {"time": -1} if lower.endswith("ps") else {}
-        return Unit(text, None, "", {"information": 1, **power})
+        return QuantityUnit(text, None, "", {"information": 1, **power})
     candidates = (exact, *(_parse_unit(other) for other in (lower, lower.capitalize(), word.upper())))
     name = next((candidate for candidate in candidates if candidate is not None), None)
     if name is None:
@@ -187,7 +187,7 @@ def _unit_of_word(text: str, *, many: bool) -> Unit | None:
     ending = ("ies" if base.endswith("y") else "s") if plural else ""
     stem = symbol[:-1] if ending == "ies" else symbol
     shown_prefix = registry.get_symbol(prefix + base).removesuffix(symbol) if prefix else ""
-    return Unit(f"{shown_prefix}{stem}{ending}".replace("_", " "), pint_unit, "", dimensions)
+    return QuantityUnit(f"{shown_prefix}{stem}{ending}".replace("_", " "), pint_unit, "", dimensions)
 
 
 def _parse_unit(word: str) -> tuple[str, str] | None:
@@ -238,7 +238,7 @@ def direction(unit: str, benchmark: str) -> Direction | None:
     return "higher" if higher else "lower"
 
 
-def _direction_of(unit: Unit) -> Direction | None:
+def _direction_of(unit: QuantityUnit) -> Direction | None:
     above = {name for name, power in unit.dimensions.items() if power > 0}
     below = {name for name, power in unit.dimensions.items() if power < 0}
     if below == {"time"}:

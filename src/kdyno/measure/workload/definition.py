@@ -19,7 +19,7 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.mistakes import problems, unfit
 from kdyno.base.regex import BadPattern, compile_pattern
-from kdyno.measure.guest.job import Measured, Program
+from kdyno.measure.guest.job import CommandBenchmark, Program
 from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName
 from kdyno.measure.workload.needs import Needs
 
@@ -159,14 +159,14 @@ class Definition(Needs):
             measured=self._measured_benchmark(chosen),
         )
 
-    def _measured_benchmark(self, values: Mapping[str, Value]) -> Measured | None:
+    def _measured_benchmark(self, values: Mapping[str, Value]) -> CommandBenchmark | None:
         if self.operation is None:
             return None
         numbers = [(name, values.get(name, name) if isinstance(name, str) else name) for name in self.operation.count]
         for name, value in numbers:
             if not isinstance(value, int) or value < 1:
                 raise NotACount(workload=self.name, name=name, value=value)
-        return Measured(
+        return CommandBenchmark(
             benchmark=self.benchmark(self.operation.name),
             description=f"{self.description}: one {self.operation.name}",
             operations=math.prod(int(value) for _, value in numbers),

@@ -190,12 +190,12 @@ class SeriesMetric(_Measured):
         from kdyno.measure.readers.formats.registry import BY_NAME
         from kdyno.measure.readers.readings import ProgramOutput
         from kdyno.measure.readers.request import JudgeRequest
-        from kdyno.measure.readers.source import Source
+        from kdyno.measure.readers.source import FileSource
 
         reader = BY_NAME.get(self.format)
         if reader is None:
             raise NotRead(f"unknown format {self.format}: {', '.join(BY_NAME)}")
-        source = Source("the output", "output", output.step.stdout)
+        source = FileSource("the output", "output", output.step.stdout)
         try:
             reading = reader.read(source, JudgeRequest())
         except UserError as error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kdyno.measure.guest.steps import MOST_STDOUT, StepReport
 from kdyno.measure.readers.formats.registry import Reader
-from kdyno.measure.readers.readings import ProgramOutput, Series, positive
+from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive
 from kdyno.measure.readers.sheet import last_place
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 from kdyno.measure.workload.base import NotRead
 from kdyno.measure.workload.definition import Definition
 from kdyno.measure.workload.metrics import ColumnMetric, JsonMetric, Metric, Output, SeriesMetric
@@ -26,7 +26,7 @@ def reader_of(definition: Definition) -> Reader:
     )
 
 
-def _read(source: Source, definition: Definition) -> ProgramOutput:
+def _read(source: FileSource, definition: Definition) -> ProgramOutput:
     """Read a benchmark from every printed metric, with one value; notes name the missing ones. Raise EmptyFile, NotText
     and WrongEncoding.
     """
@@ -48,7 +48,7 @@ def _read(source: Source, definition: Definition) -> ProgramOutput:
             continue
         step_size = last_place(repr(value))
         series.append(
-            Series(definition.benchmark(name), metric.unit, (value,), direction=metric.direction, step=step_size)
+            FileSeries(definition.benchmark(name), metric.unit, (value,), direction=metric.direction, step=step_size)
         )
     usable, unusable = positive(series)
     return ProgramOutput(usable, (*notes, *unusable))

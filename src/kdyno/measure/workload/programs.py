@@ -27,7 +27,7 @@ RUN_SECONDS = 10.0
 """Seconds, a guess: in the model lane, with the emulated PMU, one run of kdyno's own workloads took 5 to 15 s."""
 
 
-class OtherLane(UserError):
+class WorkloadOfOtherLane(UserError):
     message = "the workload {name} has no meaning in the lane {lane}: it is for {lanes}"
     hint = 'set lane = "{first}" in [machine], or leave the workload out'
 
@@ -82,11 +82,11 @@ class ProgramsWorkload(WorkloadSettings):
         return max((workload.cpus for workload in self.definitions), default=1)
 
     def part(self, lane: LaneName) -> JobPart:
-        """Raises OtherLane, NoSuchParameter and UnknownTest."""
+        """Raises WorkloadOfOtherLane, NoSuchParameter and UnknownTest."""
         for workload in self.definitions:
             if lane not in workload.lanes:
                 lanes = " and ".join(workload.lanes)
-                raise OtherLane(name=workload.name, lane=lane, lanes=lanes, first=workload.lanes[0])
+                raise WorkloadOfOtherLane(name=workload.name, lane=lane, lanes=lanes, first=workload.lanes[0])
         programs = tuple(
             workload.program(self.parameters.get(workload.name, {}), lane, self.runs) for workload in self.definitions
         )

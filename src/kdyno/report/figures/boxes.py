@@ -8,7 +8,7 @@ import numpy as np
 
 from kdyno.base.measurement import AnyBenchmark
 from kdyno.base.text import clean
-from kdyno.judge.verdicts.model import Report, Value
+from kdyno.judge.verdicts.model import BootValue, Report
 from kdyno.report.figures.style import SYMBOLS, Figure, Part, colours, figure, legend_above, text, thin
 
 COLUMNS = 4
@@ -20,7 +20,7 @@ WHISKER = 1.5
 MOST_BENCHMARKS = 60
 """Benchmarks in the grid; the others have their own plot farther down the page."""
 
-Values = dict[tuple[str, str], list[Value]]
+Values = dict[tuple[str, str], list[BootValue]]
 """(benchmark, variant) -> values."""
 
 
@@ -149,7 +149,7 @@ def _box(report: Report, benchmark: str, place: int, values: Values) -> list[Par
     ]
 
 
-def hover(value: Value) -> str:
+def hover(value: BootValue) -> str:
     """Return the description of a point: `gcc-12, block 3, layout 1: 481.2`."""
     parts = [text(value.variant)]
     parts += [f"block {value.block}"] if value.block is not None else []
@@ -164,7 +164,7 @@ def _legend(report: Report, place: int) -> Part:
     return {"type": "scatter", "name": text(name), "mode": "markers", "x": [None], "y": [None], "marker": marker}
 
 
-def _symbols(points: Sequence[Value]) -> Part:
+def _symbols(points: Sequence[BootValue]) -> Part:
     """Return dots; where layout was sampled, a symbol for each layout, large enough to be distinguished."""
     if all(value.layout is None for value in points):
         return {"size": 4, "symbol": SYMBOLS[0]}

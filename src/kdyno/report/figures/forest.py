@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from kdyno.judge.verdicts.model import Report
-from kdyno.judge.verdicts.rows import Row, Span
+from kdyno.judge.verdicts.rows import Span, VerdictRow
 from kdyno.report import view
 from kdyno.report.figures.style import BAND, COLOURS, INK, Figure, Part, figure, legend_above, text
 
@@ -38,7 +38,7 @@ def forest(report: Report, variant: str, axis: view.Axis) -> Figure:
     )
 
 
-def rows_axis(rows: list[Row]) -> Part:
+def rows_axis(rows: list[VerdictRow]) -> Part:
     """Return the vertical axis of a plot with one line for each row, the first on top."""
     return {
         "categoryorder": "array",
@@ -49,7 +49,7 @@ def rows_axis(rows: list[Row]) -> Part:
     }
 
 
-def _trace(verdict: str, colour: str, shown: list[tuple[Row, Span]]) -> Part:
+def _trace(verdict: str, colour: str, shown: list[tuple[VerdictRow, Span]]) -> Part:
     """Return the rows of one verdict."""
     means = [row.is_mean for row, _ in shown]
     return {

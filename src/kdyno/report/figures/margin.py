@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from kdyno.judge.verdicts.model import Report
-from kdyno.judge.verdicts.rows import Row, Span
+from kdyno.judge.verdicts.rows import Span, VerdictRow
 from kdyno.report import view
 from kdyno.report.figures.forest import ROW_PIXELS, rows_axis
 from kdyno.report.figures.style import BAND, COLOURS, INK, Figure, Part, figure, legend_above, text
@@ -59,7 +59,7 @@ def place(gain: float, unit: float) -> float:
     return math.asinh(gain / unit)
 
 
-def _detectable_band(rows: list[Row], unit: float) -> Part:
+def _detectable_band(rows: list[VerdictRow], unit: float) -> Part:
     """Return the smallest effects that could have been seen, to both sides of nothing, as one line broken between
     rows.
     """
@@ -75,7 +75,7 @@ def _detectable_band(rows: list[Row], unit: float) -> Part:
     }
 
 
-def _trace(verdict: str, colour: str, shown: list[tuple[Row, Span]], unit: float) -> Part:
+def _trace(verdict: str, colour: str, shown: list[tuple[VerdictRow, Span]], unit: float) -> Part:
     """Return the rows of one verdict."""
     mid = [place(span.mid, unit) for _, span in shown]
     return {

@@ -9,7 +9,7 @@ from statistics import fmean, median
 
 import numpy as np
 
-from kdyno.judge.verdicts.model import Report, Value
+from kdyno.judge.verdicts.model import BootValue, Report
 from kdyno.report.figures.style import INK, Figure, Part, colours, figure, legend_above, text, thin
 
 FLAGGED = {"symbol": "circle-open", "size": 13, "color": "#c0362c", "line": {"width": 1.6}}
@@ -21,25 +21,25 @@ Flags = Mapping[tuple[str, int | None], str]
 
 
 @dataclass(frozen=True)
-class Point:
+class OrderPoint:
     """One value as its distance from its variant's mean, in %."""
 
     order: int
     residual: float
-    value: Value
+    value: BootValue
 
 
-def points(values: Sequence[Value]) -> list[Point]:
+def points(values: Sequence[BootValue]) -> list[OrderPoint]:
     """Return the residuals of one benchmark: ln(value) minus its variant's mean, in %; values without an order are left
     out.
     """
-    by_variant: dict[str, list[Value]] = {}
+    by_variant: dict[str, list[BootValue]] = {}
     for value in values:
         if value.value > 0:
             by_variant.setdefault(value.variant, []).append(value)
     return sorted(
         (
-            Point(value.order, 100 * (math.log(value.value) - mean), value)
+            OrderPoint(value.order, 100 * (math.log(value.value) - mean), value)
             for own in by_variant.values()
             for mean in [fmean(math.log(other.value) for other in own)]
             for value in own
@@ -49,7 +49,7 @@ def points(values: Sequence[Value]) -> list[Point]:
     )
 
 
-def order(report: Report, shown: Sequence[Point], flags: Flags, *, legend: bool = False) -> Figure | None:
+def order(report: Report, shown: Sequence[OrderPoint], flags: Flags, *, legend: bool = False) -> Figure | None:
     """Return the residuals against the order of measuring, with the best-fitting line; None if the order wasn't
     recorded.
     """
@@ -75,22 +75,22 @@ def order(report: Report, shown: Sequence[Point], flags: Flags, *, legend: bool 
     )
 
 
-def median_residuals(report: Report) -> list[Point]:
+def median_residuals(report: Report) -> list[OrderPoint]:
     """Return for each boot the median of its residuals over all benchmarks: the disturbances that all of them share."""
-    by_place: dict[tuple[str, int], list[Point]] = {}
-    by_name: dict[str, list[Value]] = {}
+    by_place: dict[tuple[str, int], list[OrderPoint]] = {}
+    by_name: dict[str, list[BootValue]] = {}
     for value in report.values:
         by_name.setdefault(value.benchmark, []).append(value)
     for own in by_name.values():
         for point in points(own):
             by_place.setdefault((point.value.variant, point.order), []).append(point)
     medians = [
-        Point(place, median(point.residual for point in own), own[0].value) for (_, place), own in by_place.items()
+        OrderPoint(place, median(point.residual for point in own), own[0].value) for (_, place), own in by_place.items()
     ]
     return sorted(medians, key=lambda point: point.order)
 
 
-def _variant(report: Report, name: str, shown: Sequence[Point]) -> Part:
+def _variant(report: Report, name: str, shown: Sequence[OrderPoint]) -> Part:
     own = thin([point for point in shown if point.value.variant == name])
     return {
         "type": "scatter",
@@ -104,7 +104,7 @@ def _variant(report: Report, name: str, shown: Sequence[Point]) -> Part:
     }
 
 
-def _flagged_trace(marked: Sequence[Point], flags: Flags) -> Part:
+def _flagged_trace(marked: Sequence[OrderPoint], flags: Flags) -> Part:
     return {
         "type": "scatter",
         "name": "disturbed",
@@ -117,7 +117,7 @@ def _flagged_trace(marked: Sequence[Point], flags: Flags) -> Part:
     }
 
 
-def _line(shown: Sequence[Point]) -> tuple[Part, float]:
+def _line(shown: Sequence[OrderPoint]) -> tuple[Part, float]:
     """Return the least-squares line through all residuals, and its slope."""
     order, residuals = (
         np.array([point.order for point in shown], dtype=float),
@@ -138,7 +138,7 @@ def _line(shown: Sequence[Point]) -> tuple[Part, float]:
     return line, slope
 
 
-def _hover(point: Point) -> str:
+def _hover(point: OrderPoint) -> str:
     parts = [text(point.value.variant)]
     parts += [f"block {point.value.block}"] if point.value.block is not None else []
     parts += [f"layout {point.value.layout}"] if point.value.layout is not None else []

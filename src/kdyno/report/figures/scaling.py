@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kdyno.base.text import number
-from kdyno.judge.curves.model import Series
-from kdyno.judge.stats.scaling.laws import TITLES, Fit, Law, Prediction
+from kdyno.judge.curves.model import ScalingSeries
+from kdyno.judge.stats.scaling.laws import TITLES, Law, LawFit, Prediction
 from kdyno.report.figures.style import INK, Figure, Part, figure, legend_above, text, thin
 
 COLOURS: dict[Law, str] = {"amdahl": "#d9822b", "usl": "#3b6ea8"}
 SHADES: dict[Law, str] = {"amdahl": "rgba(217,130,43,0.13)", "usl": "rgba(59,110,168,0.16)"}
 
 
-def curves(series: Series) -> Figure:
+def curves(series: ScalingSeries) -> Figure:
     """Return the measurements and the fits of one series; a line is dashed where nothing was measured."""
     traces = [part for fit in series.scaling.fits for part in _law(fit)]
     ends = [point.n for fit in series.scaling.fits for point in fit.curve]
@@ -30,7 +30,7 @@ def curves(series: Series) -> Figure:
     )
 
 
-def _law(fit: Fit) -> list[Part]:
+def _law(fit: LawFit) -> list[Part]:
     """Return the band of a law's interval, its line, and its line beyond what was measured."""
     inside = [point for point in fit.curve if not point.extrapolated]
     beyond = [inside[-1], *(point for point in fit.curve if point.extrapolated)]
@@ -55,7 +55,7 @@ def _law(fit: Fit) -> list[Part]:
     return parts
 
 
-def _line(fit: Fit, points: Sequence[Prediction], dash: str, *, shown: bool) -> Part:
+def _line(fit: LawFit, points: Sequence[Prediction], dash: str, *, shown: bool) -> Part:
     marked = "" if shown else ", extrapolated"
     return {
         "type": "scatter",
@@ -71,7 +71,7 @@ def _line(fit: Fit, points: Sequence[Prediction], dash: str, *, shown: bool) -> 
     }
 
 
-def _perfect(series: Series, largest: int) -> list[Part]:
+def _perfect(series: ScalingSeries, largest: int) -> list[Part]:
     """Return n times the throughput of one process, as far as the plot is high."""
     first, top = series.scaling.points[0], max(value.throughput for value in series.values)
     if first.n != 1:
@@ -90,7 +90,7 @@ def _perfect(series: Series, largest: int) -> list[Part]:
     ]
 
 
-def _values(series: Series) -> Part:
+def _values(series: ScalingSeries) -> Part:
     drawn = thin(series.values)
     return {
         "type": "scatter",
@@ -107,7 +107,7 @@ def _values(series: Series) -> Part:
     }
 
 
-def _means(series: Series) -> Part:
+def _means(series: ScalingSeries) -> Part:
     points = series.scaling.points
     return {
         "type": "scatter",

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from kdyno.judge.verdicts.model import Report
 from kdyno.report.sections import boots, budget, failed_boots, files, provenance, scaling, selftest, why
-from kdyno.report.sections.base import Line, Section, Shown
+from kdyno.report.sections.base import Line, ReportSection, ShownSection
 from kdyno.store.artefacts import Artefacts
 
-SECTIONS: tuple[Section, ...] = (
+SECTIONS: tuple[ReportSection, ...] = (
     scaling.SECTION,
     why.SECTION,
     budget.SECTION,
@@ -24,10 +24,10 @@ SECTIONS: tuple[Section, ...] = (
 )
 
 
-def shown_sections(report: Report, artefacts: Artefacts | None) -> list[Shown]:
+def shown_sections(report: Report, artefacts: Artefacts | None) -> list[ShownSection]:
     """Return the sections of a page that have something to show."""
     by_section = ((section, section.data(report, artefacts)) for section in SECTIONS)
-    return [Shown(section.place, section.template, data) for section, data in by_section if data is not None]
+    return [ShownSection(section.place, section.template, data) for section, data in by_section if data is not None]
 
 
 def section_lines(report: Report) -> Iterator[Line]:

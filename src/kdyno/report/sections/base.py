@@ -20,7 +20,7 @@ def _no_lines(_report: Report) -> Iterable[Line]:
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """A part of a report that stands on its own. It is left out where it has nothing to show."""
 
     name: str
@@ -38,7 +38,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownSection:
     """A section with its data, as the template of the page takes it."""
 
     place: Place

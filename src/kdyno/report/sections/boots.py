@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kdyno.judge.verdicts.model import Report, RunReport
-from kdyno.report.sections.base import Section
+from kdyno.report.sections.base import ReportSection
 from kdyno.store.artefacts import Artefacts
 
 if TYPE_CHECKING:
@@ -25,4 +25,4 @@ def _data(report: Report, _artefacts: Artefacts | None) -> Flags | None:
     return disturbances(report) if isinstance(report, RunReport) else None
 
 
-SECTION = Section("boots", "benchmarks", _data)
+SECTION = ReportSection("boots", "benchmarks", _data)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kdyno.base.text import clean
 from kdyno.judge.verdicts.model import ConsoleText, Report, RunReport
-from kdyno.report.sections.base import Line, Section
+from kdyno.report.sections.base import Line, ReportSection
 from kdyno.store.artefacts import Artefacts
 
 STYLES = {"failed": "red", "lost": "yellow"}
@@ -29,4 +29,4 @@ def _lines(report: Report) -> Iterator[Line]:
             yield f"  block {boot.block} {clean(boot.variant)}: {clean(boot.reason)}", style
 
 
-SECTION = Section("failed_boots", "benchmarks", _data, _lines)
+SECTION = ReportSection("failed_boots", "benchmarks", _data, _lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdyno.judge.verdicts.model import FileReport, Report
-from kdyno.report.sections.base import Section
+from kdyno.report.sections.base import ReportSection
 from kdyno.store.artefacts import Artefacts
 
 
@@ -12,4 +12,4 @@ def _data(report: Report, _artefacts: Artefacts | None) -> list[tuple[str, str]]
     return list(zip(report.files, report.sha256, strict=True)) if isinstance(report, FileReport) else None
 
 
-SECTION = Section("files", "benchmarks", _data)
+SECTION = ReportSection("files", "benchmarks", _data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kdyno.judge.verdicts.model import Report, RunReport
-from kdyno.report.sections.base import Section
+from kdyno.report.sections.base import ReportSection
 from kdyno.store.artefacts import Artefacts
 
 
@@ -20,4 +20,4 @@ def _data(report: Report, _artefacts: Artefacts | None) -> dict[str, Any] | None
     }
 
 
-SECTION = Section("provenance", "benchmarks", _data)
+SECTION = ReportSection("provenance", "benchmarks", _data)

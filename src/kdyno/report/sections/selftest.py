@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdyno.judge.verdicts.model import Report, RunReport
-from kdyno.report.sections.base import Section
+from kdyno.report.sections.base import ReportSection
 from kdyno.store.artefacts import Artefacts
 
 
@@ -12,4 +12,4 @@ def _data(report: Report, _artefacts: Artefacts | None) -> RunReport | None:
     return report if has_one and isinstance(report, RunReport) else None
 
 
-SECTION = Section("selftest", "benchmarks", _data)
+SECTION = ReportSection("selftest", "benchmarks", _data)

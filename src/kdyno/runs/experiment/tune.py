@@ -15,7 +15,7 @@ MOST_CHOICES = 20
 ChoiceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=80)]
 
 
-class Choice(Frozen):
+class CompilerChoice(Frozen):
     """A compiler and flags that a file of the kernel may be given to: a rule of a delegation plan."""
 
     compiler: CompilerName
@@ -29,7 +29,7 @@ class Choice(Frozen):
 class TuneConfig(Frozen):
     """What is searched, and how hard."""
 
-    choices: Annotated[dict[ChoiceName, Choice], Field(min_length=1, max_length=MOST_CHOICES)]
+    choices: Annotated[dict[ChoiceName, CompilerChoice], Field(min_length=1, max_length=MOST_CHOICES)]
     """By name, what each hot file may be given to; the baseline's own compiler and flags are always among them."""
     held_out: LmbenchWorkload
     """Tests that nothing is chosen by: the result must hold there too."""

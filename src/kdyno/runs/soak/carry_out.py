@@ -19,7 +19,7 @@ from kdyno.base.state import State, translate_disk_full
 from kdyno.base.stop_signals import stops_set
 from kdyno.base.talk import Advance, Talk
 from kdyno.base.text import clean, format_list
-from kdyno.boot.base import BootEnd, BootOrder, Description, Limits, Machine
+from kdyno.boot.base import BootEnd, BootLimits, BootOrder, Description, MachineBackend
 from kdyno.boot.console import TAIL_BYTES, findings, read_console
 from kdyno.boot.ktap import read_ktap, rest_of
 from kdyno.boot.registry import default_machine, open_machine
@@ -162,7 +162,7 @@ def carry_out(order: SoakOrder, state: State, talk: Talk) -> tuple[SoakRecord, P
         return record, _keep(record, end.console, state)
 
 
-def _opened(order: SoakOrder, state: State, talk: Talk) -> tuple[Machine, Description]:
+def _opened(order: SoakOrder, state: State, talk: Talk) -> tuple[MachineBackend, Description]:
     """The machine, with the root file system of the loads, if the kernel is fit for both."""
     record, need = order.image.record, needs(order.loads)
     config = read_config(read_whole(order.image.config, MOST_BYTES).decode(errors="replace"))
@@ -172,7 +172,7 @@ def _opened(order: SoakOrder, state: State, talk: Talk) -> tuple[Machine, Descri
     if lacking:
         talk.warn(f"note: the kernel lacks {format_list(lacking, 10)}, which a load asks for: it may fail")
     total = BOOT_SECONDS + order.seconds + TEAR_DOWN_SECONDS
-    limits = Limits(
+    limits = BootLimits(
         boot=BOOT_SECONDS,
         silence=max(300.0, 10.0 * order.every),
         total=total,

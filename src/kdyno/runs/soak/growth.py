@@ -42,7 +42,7 @@ SECONDS_PER_HOUR = 3600
 Growth = Literal["grows", "given back", "no growth", "undecided", "not judged"]
 
 
-class Block(Frozen):
+class GrowthWindow(Frozen):
     """Medians over a part of a soak, in MB; of fields that the kernel has."""
 
     hours: float
@@ -76,7 +76,7 @@ class Slope(Frozen):
                 return f"undecided: {self.estimate:+.2f} MB/h {interval}"
 
 
-def blocks_of(looks: Sequence[MemoryLook], seconds: float) -> tuple[Block, ...]:
+def blocks_of(looks: Sequence[MemoryLook], seconds: float) -> tuple[GrowthWindow, ...]:
     """The looks under load of the first `seconds`, in at most BLOCKS blocks; those without a look are left out."""
     under_load = [look for look in looks if not look.at_rest and look.elapsed <= seconds]
     length = seconds / BLOCKS
@@ -84,12 +84,12 @@ def blocks_of(looks: Sequence[MemoryLook], seconds: float) -> tuple[Block, ...]:
     for look in under_load:
         parts.setdefault(min(int(look.elapsed / length), BLOCKS - 1), []).append(look)
     return tuple(
-        Block(hours=round((number + 0.5) * length / SECONDS_PER_HOUR, 4), mb=_medians(parts[number]))
+        GrowthWindow(hours=round((number + 0.5) * length / SECONDS_PER_HOUR, 4), mb=_medians(parts[number]))
         for number in sorted(parts)
     )
 
 
-def slopes(blocks: Sequence[Block], kept: Mapping[MemoryField, float] | None = None) -> tuple[Slope, ...]:
+def slopes(blocks: Sequence[GrowthWindow], kept: Mapping[MemoryField, float] | None = None) -> tuple[Slope, ...]:
     """One for each of WATCHED that the kernel has; `kept` is how many MB more it holds at rest than before the soak."""
     end = blocks[-1].hours if blocks else 0.0
     begin = max(WARM_UP * end, WARM_UP_HOURS)

@@ -12,7 +12,7 @@ from kdyno.measure.guest.job import Program
 from kdyno.measure.workload.definition import Definition, Value, definition
 from kdyno.measure.workload.named import assigned
 from kdyno.measure.workload.needs import Needs
-from kdyno.measure.workload.programs import OtherLane
+from kdyno.measure.workload.programs import WorkloadOfOtherLane
 
 LANE = TIMED_LANE.name
 DEFAULT_LOADS = (
@@ -62,7 +62,9 @@ class SoakLoad:
 
 
 def loads_of(named: Sequence[str]) -> tuple[SoakLoad, ...]:
-    """The loads that are named. Raises LoadUnclear, LoadTwice, OtherLane, NotAnAssignment and what reading raises."""
+    """The loads that are named. Raises LoadUnclear, LoadTwice, WorkloadOfOtherLane, NotAnAssignment and what reading
+    raises.
+    """
     loads = tuple(_load(words) for words in named or DEFAULT_LOADS)
     names = [load.name for load in loads]
     for name in names:
@@ -83,7 +85,9 @@ def _load(words: str) -> SoakLoad:
     workload = definition(name)
     values = assigned(assignments, workload)
     if LANE not in workload.lanes:
-        raise OtherLane(name=workload.name, lane=LANE, lanes=" and ".join(workload.lanes), first=workload.lanes[0])
+        raise WorkloadOfOtherLane(
+            name=workload.name, lane=LANE, lanes=" and ".join(workload.lanes), first=workload.lanes[0]
+        )
     load = SoakLoad(" ".join([workload.name, *assignments]), workload, values)
     load.program()
     return load

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from kdyno.base.frozen import Frozen
 from kdyno.boot.ktap import FailedTest
 from kdyno.measure.guest.soak import MemoryField, Progress
-from kdyno.runs.soak.growth import Block, Slope
+from kdyno.runs.soak.growth import GrowthWindow, Slope
 
 SoakVerdict = Literal["passed", "failed", "unfinished"]
 
@@ -88,7 +88,7 @@ class SoakMemory(Frozen):
     """Before the first load was set up."""
     after: Rest | None
     """After the last one was torn down."""
-    blocks: tuple[Block, ...]
+    blocks: tuple[GrowthWindow, ...]
     """Under load."""
     slopes: tuple[Slope, ...]
 

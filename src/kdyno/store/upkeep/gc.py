@@ -26,13 +26,13 @@ BOOTS = "boots in the store"
 DAY = 86_400.0
 
 
-class InUse(InfrastructureError):
+class StateInUse(InfrastructureError):
     message = "nothing was removed: another kdyno is at work in {state} ({locks})"
     hint = "wait for it to end, or end it, and run the same command again"
 
 
 @dataclass(frozen=True)
-class Look:
+class GcView:
     """Everything that there is at one moment, and the part of it that may be removed."""
 
     runs: int
@@ -42,7 +42,7 @@ class Look:
     """When each key was started."""
 
 
-def look(state: State, store: Store, others: Sequence[Store], older_than: float) -> Look:
+def look(state: State, store: Store, others: Sequence[Store], older_than: float) -> GcView:
     """Look at a state directory and a store. Everything that runs of `others` need is kept, too.
 
     Boots that no run has, and that are younger than so many days, keep their artefacts.
@@ -55,7 +55,7 @@ def look(state: State, store: Store, others: Sequence[Store], older_than: float)
     unneeded = {key: started for key, started in keys.items() if key not in kept}
     going = {key for key, started in unneeded.items() if started.timestamp() <= _cutoff_time(older_than)}
     needed_artefacts = store.artefacts(but=going).union(*(other.artefacts() for other in others))
-    return Look(len(runs), tuple(items(state, refs, needed_artefacts)), len(keys), unneeded)
+    return GcView(len(runs), tuple(items(state, refs, needed_artefacts)), len(keys), unneeded)
 
 
 def _cutoff_time(older_than: float) -> float:
@@ -63,7 +63,7 @@ def _cutoff_time(older_than: float) -> float:
     return time.time() - older_than * DAY
 
 
-def use_of(inventory: Look, state: State, stores: Iterable[Store], older_than: float, *, removed: bool) -> StoreUse:
+def use_of(inventory: GcView, state: State, stores: Iterable[Store], older_than: float, *, removed: bool) -> StoreUse:
     """Return the look in numbers; things younger than so many days stay."""
     before = _cutoff_time(older_than)
     sizes = Sizes()
@@ -104,14 +104,14 @@ def _use(part: str, sized: Sequence[tuple[Item, int]], before: float) -> PartUse
     )
 
 
-def collect(agreed: Look, state: State, store: Store, others: Sequence[Store], older_than: float) -> None:
-    """Remove everything that could be removed at the look, and still can. Raise InUse if another kdyno is at work; then
-    nothing was removed.
+def collect(agreed: GcView, state: State, store: Store, others: Sequence[Store], older_than: float) -> None:
+    """Remove everything that could be removed at the look, and still can. Raise StateInUse if another kdyno is at work;
+    then nothing was removed.
     """
     before = _cutoff_time(older_than)
     with state.hold_alone() as is_alone:
         if not is_alone:
-            raise InUse(state=state.root, locks=", ".join(state.held_names()) or "it begins just now")
+            raise StateInUse(state=state.root, locks=", ".join(state.held_names()) or "it begins just now")
         now = look(state, store, others, older_than)
         keys = agreed.unneeded_boots.keys() & now.unneeded_boots.keys()
         store.remove_boots(key for key in keys if now.unneeded_boots[key].timestamp() <= before)

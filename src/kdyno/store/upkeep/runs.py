@@ -16,7 +16,7 @@ from kdyno.store.artefacts import Artefacts
 from kdyno.store.errors import RunThere
 from kdyno.store.run_file import NoRunFile, RunFileUnfit, read_run, write_run
 from kdyno.store.store import Store
-from kdyno.store.upkeep.gc import InUse, take_away
+from kdyno.store.upkeep.gc import StateInUse, take_away
 from kdyno.store.whole import WholeRun
 
 
@@ -41,14 +41,14 @@ def remove_run(run_id: str, state: State, store: Store, others: Sequence[Store])
     """Take a run off the record, and remove the artefacts that no boot has any more; return the number of its boots
     that were removed.
 
-    Raise RunUnderWay and InUse; then nothing was removed.
+    Raise RunUnderWay and StateInUse; then nothing was removed.
     """
     with state.hold_alone() as is_alone:
         if not is_alone:
             locks = state.held_names()
             if f"run-{run_id}" in locks:
                 raise RunUnderWay(run=run_id)
-            raise InUse(state=state.root, locks=", ".join(locks) or "it begins just now")
+            raise StateInUse(state=state.root, locks=", ".join(locks) or "it begins just now")
         removed = store.remove_run(run_id)
         needed = {digest for other in others for digest in other.artefacts()}
         directory = state.artefacts

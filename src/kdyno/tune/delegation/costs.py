@@ -14,11 +14,11 @@ from kdyno.measure.cycles.family import Family
 from kdyno.measure.cycles.predict import cycles
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.sources import NOWHERE, Sources
-from kdyno.tune.delegation.trial import Trial
-from kdyno.understand.explain.measured import Measured
+from kdyno.tune.delegation.trial import CostTrial
+from kdyno.understand.explain.measured import MeasuredRegion
 
 
-class NothingMeasured(InfrastructureError):
+class NoCostMeasured(InfrastructureError):
     message = "the reference kernel left no modelled cycles to tune by"
     hint = '`kdyno run` the experiment with clock = "cycles" first: its report says what went wrong'
 
@@ -42,7 +42,7 @@ def boot_costs(
         name = benchmarks[index] if index < len(benchmarks) else ""
         if not (done := sum(work.get(name, ()))):
             continue
-        measured = Measured(record, region, done)
+        measured = MeasuredRegion(record, region, done)
         by_file: dict[str, float] = defaultdict(float)
         for context in measured.contexts:
             for function, events in context.functions.items():
@@ -52,7 +52,7 @@ def boot_costs(
     return costs
 
 
-def trial_of(boots: Sequence[Mapping[str, BootCost]], reference: Mapping[str, float]) -> Trial | None:
+def trial_of(boots: Sequence[Mapping[str, BootCost]], reference: Mapping[str, float]) -> CostTrial | None:
     """The cost of a kernel, of its boots in the order of the replicates; None if a benchmark is missing in one.
 
     `reference` is what the reference takes, by benchmark. A cost is the mean over benchmarks of what it is there.
@@ -60,7 +60,7 @@ def trial_of(boots: Sequence[Mapping[str, BootCost]], reference: Mapping[str, fl
     if any(name not in boot for boot in boots for name in reference):
         return None
     files = sorted({file for boot in boots for name in reference for file in boot[name].by_file})
-    return Trial(
+    return CostTrial(
         total=np.array([_mean({n: boot[n].cycles for n in reference}, reference) for boot in boots]),
         by_file={
             file: np.array([_mean({n: boot[n].by_file.get(file, 0.0) for n in reference}, reference) for boot in boots])
@@ -70,10 +70,10 @@ def trial_of(boots: Sequence[Mapping[str, BootCost]], reference: Mapping[str, fl
 
 
 def reference_cycles(boots: Sequence[Mapping[str, BootCost]]) -> dict[str, float]:
-    """What each benchmark that all boots of the reference have takes there. Raises NothingMeasured."""
+    """What each benchmark that all boots of the reference have takes there. Raises NoCostMeasured."""
     names = [name for name in boots[0] if all(name in boot and boot[name].cycles > 0 for boot in boots)]
     if not names:
-        raise NothingMeasured()
+        raise NoCostMeasured()
     return {name: math.fsum(boot[name].cycles for boot in boots) / len(boots) for name in names}
 
 

@@ -8,16 +8,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from kdyno.kernel.delegation.globs import escaped
-from kdyno.kernel.delegation.plan_file import DelegationPlan, Rule
+from kdyno.kernel.delegation.plan_file import DelegationPlan, DelegationRule
 from kdyno.kernel.recipe import Recipe
-from kdyno.runs.experiment.tune import Choice
+from kdyno.runs.experiment.tune import CompilerChoice
 from kdyno.tune.delegation.trial import Assignment
 
 COLUMNS = ("file", "compiler", "add", "remove", "choice", "cost_reference", "cost_choice")
 EVERY_FILE = "**/*.c"
 
 
-def plan_of(assignment: Assignment, choices: Mapping[str, Choice], compilers: Iterable[str] = ()) -> DelegationPlan:
+def plan_of(
+    assignment: Assignment, choices: Mapping[str, CompilerChoice], compilers: Iterable[str] = ()
+) -> DelegationPlan:
     """The plan; `compilers` are those that the configuration must suit, whether a rule names them or not."""
     files: dict[str, list[str]] = defaultdict(list)
     for file, choice in sorted(assignment.items()):
@@ -27,14 +29,14 @@ def plan_of(assignment: Assignment, choices: Mapping[str, Choice], compilers: It
     )
 
 
-def whole_kernel(recipe: Recipe, choice: Choice) -> Recipe:
+def whole_kernel(recipe: Recipe, choice: CompilerChoice) -> Recipe:
     """The kernel that is made by one choice alone, configured for its compiler.
 
     zig is no toolchain of a recipe: it compiles all that a rule may choose, and the recipe's compiler the rest.
     """
     if choice.compiler == "zig":
         return recipe.model_copy(update={"delegation": DelegationPlan(rule=(_rule(choice, [EVERY_FILE]),))})
-    rule = Rule(files=(EVERY_FILE,), add=choice.add, remove=choice.remove)
+    rule = DelegationRule(files=(EVERY_FILE,), add=choice.add, remove=choice.remove)
     delegation = DelegationPlan(rule=(rule,)) if choice.add or choice.remove else None
     return recipe.model_copy(update={"toolchain": choice.compiler, "delegation": delegation})
 
@@ -45,7 +47,9 @@ def plan_text(table: str, remarks: Iterable[str]) -> str:
     return f'{comments}\n[[rule]]\ntable = "{table}"\n'
 
 
-def table_text(assignment: Assignment, choices: Mapping[str, Choice], costs: Mapping[str, tuple[float, float]]) -> str:
+def table_text(
+    assignment: Assignment, choices: Mapping[str, CompilerChoice], costs: Mapping[str, tuple[float, float]]
+) -> str:
     """The measured table as CSV, the largest saving first.
 
     `costs` are a file's at the reference and at its choice, as parts of the reference's modelled cycles.
@@ -69,5 +73,5 @@ def table_text(assignment: Assignment, choices: Mapping[str, Choice], costs: Map
     return text.getvalue()
 
 
-def _rule(choice: Choice, files: Iterable[str]) -> Rule:
-    return Rule(files=tuple(files), compiler=choice.compiler, add=choice.add, remove=choice.remove)
+def _rule(choice: CompilerChoice, files: Iterable[str]) -> DelegationRule:
+    return DelegationRule(files=tuple(files), compiler=choice.compiler, add=choice.add, remove=choice.remove)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from kdyno.base.frozen import Frozen
 from kdyno.base.text import format_count
-from kdyno.tune.delegation.group_testing import Search
-from kdyno.tune.delegation.kernels import Kernels
-from kdyno.tune.delegation.trial import Trial, gain
+from kdyno.tune.delegation.group_testing import GroupTesting
+from kdyno.tune.delegation.kernels import AssignmentKernels
+from kdyno.tune.delegation.trial import CostTrial, gain
 
 
 class TunedFile(Frozen):
@@ -47,7 +47,7 @@ class Found(Frozen):
         return {tuned.file: tuned.choice for tuned in self.files}
 
 
-def outcome_of(search: Search, kernels: Kernels) -> Found:
+def outcome_of(search: GroupTesting, kernels: AssignmentKernels) -> Found:
     """Read it from a search that has ended, whose reference ran."""
     reference, best = search.reference, search.best
     assert reference is not None and best is not None
@@ -64,7 +64,7 @@ def outcome_of(search: Search, kernels: Kernels) -> Found:
     )
 
 
-def _file(file: str, choice: str, reference: Trial, best: Trial) -> TunedFile:
+def _file(file: str, choice: str, reference: CostTrial, best: CostTrial) -> TunedFile:
     return TunedFile(
         file=file,
         choice=choice,

@@ -15,12 +15,12 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kdyno.tune.delegation.noise import error, noise
-from kdyno.tune.delegation.trial import Assignment, Trial, gain
+from kdyno.tune.delegation.trial import Assignment, CostTrial, gain
 
 REFERENCE = ""
 """The choice that leaves a file to the reference's compiler."""
 
-Trials = Generator[Assignment, Trial | None, None]
+Trials = Generator[Assignment, CostTrial | None, None]
 """Asks for a trial of each assignment that it yields; None if that kernel can't be built or doesn't run."""
 
 
@@ -35,7 +35,7 @@ class Promise:
 
 
 @dataclass
-class Search:
+class GroupTesting:
     """The state of a search; `run` carries it out, and leaves here what it found."""
 
     choices: Sequence[str]
@@ -53,13 +53,13 @@ class Search:
     """Files of which a choice delivered what it promised."""
     dropped: dict[str, list[str]] = field(default_factory=dict)
     """By file, the choices that promised to gain and didn't deliver."""
-    attributed: dict[tuple[str, str], Trial] = field(default_factory=dict)
+    attributed: dict[tuple[str, str], CostTrial] = field(default_factory=dict)
     """By choice and file, the trial that says what the choice makes of the file's own cycles."""
     unfit: dict[str, list[str]] = field(default_factory=dict)
     """By choice, the files that it was not tried for, because kernels with them can't be built or don't run."""
     kernels: int = 0
     """How many were asked for."""
-    tried: dict[frozenset[tuple[str, str]], Trial | None] = field(default_factory=dict)
+    tried: dict[frozenset[tuple[str, str]], CostTrial | None] = field(default_factory=dict)
 
     def run(self, tunable: Iterable[str] | None = None) -> Trials:
         """The whole search; `tunable` are the files that may be given to a choice (None: all that cost anything)."""
@@ -74,11 +74,11 @@ class Search:
             yield from self._improve(whole)
 
     @property
-    def reference(self) -> Trial | None:
+    def reference(self) -> CostTrial | None:
         return self.tried.get(frozenset())
 
     @property
-    def best(self) -> Trial | None:
+    def best(self) -> CostTrial | None:
         """The trial of what was chosen."""
         return self.tried.get(frozenset(self.chosen.items()))
 
@@ -92,10 +92,10 @@ class Search:
         attributed = 1 + len(self.choices)
         return attributed + 1 - self.kernels if self.kernels < attributed else 0
 
-    def _measured(self) -> list[Trial]:
+    def _measured(self) -> list[CostTrial]:
         return [trial for trial in self.tried.values() if trial is not None]
 
-    def _try(self, assignment: Assignment) -> Generator[Assignment, Trial | None, Trial | None]:
+    def _try(self, assignment: Assignment) -> Generator[Assignment, CostTrial | None, CostTrial | None]:
         """Ask for a trial, unless it was made before."""
         key = frozenset(assignment.items())
         if key not in self.tried:
@@ -106,7 +106,7 @@ class Search:
     def _all_at(self, choice: str) -> dict[str, str]:
         return {} if choice == REFERENCE else dict.fromkeys(self.hot, choice)
 
-    def _attribute(self, choice: str, files: list[str], most: int) -> Generator[Assignment, Trial | None, int]:
+    def _attribute(self, choice: str, files: list[str], most: int) -> Generator[Assignment, CostTrial | None, int]:
         """Try the choice for these files together, in halves where such a kernel doesn't run; return how many of `most`
         kernels are left that may fail. A choice that uses them up isn't tried for what is left of the files."""
         trial = (yield from self._try(dict.fromkeys(files, choice))) if most and files else None
@@ -122,7 +122,7 @@ class Search:
                 most = yield from self._attribute(choice, half, most)
         return most
 
-    def _wholes(self) -> dict[str, Trial]:
+    def _wholes(self) -> dict[str, CostTrial]:
         """By choice, the kernel with all hot files at it; those that run."""
         tried = {choice: self.tried.get(frozenset(self._all_at(choice).items())) for choice in self.choices}
         return {choice: trial for choice, trial in tried.items() if trial is not None}
@@ -181,12 +181,12 @@ class Search:
             for half in halves(group, shortfalls(before, trial, group)):
                 yield from self._confirm(half)
 
-    def _delivers(self, before: Trial, after: Trial, group: Sequence[Promise]) -> bool:
+    def _delivers(self, before: CostTrial, after: CostTrial, group: Sequence[Promise]) -> bool:
         promised = math.fsum(promise.gain for promise in group)
         return gain(before.total, after.total) >= promised - self.noise
 
 
-def hot_files(reference: Trial, share: float, tunable: Iterable[str] | None = None) -> tuple[str, ...]:
+def hot_files(reference: CostTrial, share: float, tunable: Iterable[str] | None = None) -> tuple[str, ...]:
     """The fewest files that together hold this share of what all files cost, the most expensive first."""
     costs = {file: float(values.mean()) for file, values in reference.by_file.items() if values.mean() > 0}
     wanted = share * math.fsum(costs.values())
@@ -201,7 +201,7 @@ def hot_files(reference: Trial, share: float, tunable: Iterable[str] | None = No
     return tuple(hot)
 
 
-def shortfalls(before: Trial, trial: Trial | None, group: Sequence[Promise]) -> Mapping[str, float]:
+def shortfalls(before: CostTrial, trial: CostTrial | None, group: Sequence[Promise]) -> Mapping[str, float]:
     """By file, how much less than promised it saved of its own cycles in this trial; 0 for all if it didn't run."""
     if trial is None:
         return {promise.file: 0.0 for promise in group}

@@ -11,7 +11,7 @@ from kdyno.judge.verdicts.model import RunReport
 from kdyno.kernel.recipe import Recipe
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.runs.experiment.models import Experiment
-from kdyno.runs.experiment.tune import Choice
+from kdyno.runs.experiment.tune import CompilerChoice
 from kdyno.tune.delegation.delegation import whole_kernel
 
 MIXED = "mixed"
@@ -34,7 +34,7 @@ class Against(Frozen):
         return self.verdict in BETTER
 
 
-class Judged(Frozen):
+class JudgedRun(Frozen):
     """One run."""
 
     workload: str
@@ -51,7 +51,7 @@ class Judged(Frozen):
 
 
 def experiment_of(
-    experiment: Experiment, mixed: Recipe, choices: Mapping[str, Choice], workload: WorkloadSettings, seed: int
+    experiment: Experiment, mixed: Recipe, choices: Mapping[str, CompilerChoice], workload: WorkloadSettings, seed: int
 ) -> Experiment:
     """The run of one workload: the reference, each choice as a whole kernel, the mixed kernel; link orders sampled.
 
@@ -75,9 +75,9 @@ def experiment_of(
     )
 
 
-def judged(workload: str, reports: Sequence[RunReport], unjudged: Mapping[str, str]) -> Judged:
+def judged(workload: str, reports: Sequence[RunReport], unjudged: Mapping[str, str]) -> JudgedRun:
     """What the reports of one run say, one for each baseline that the mixed kernel is compared with."""
-    return Judged(
+    return JudgedRun(
         workload=workload,
         run=reports[0].run.id,
         against=tuple(_against(report) for report in reports if report.baseline not in unjudged),
@@ -91,7 +91,7 @@ def _against(report: RunReport) -> Against:
     return Against(variant=report.baseline, gain=gain, verdict=mean.verdict, sentence=mean.sentence or mean.reason)
 
 
-def claim(judgements: Sequence[Judged]) -> str:
+def claim(judgements: Sequence[JudgedRun]) -> str:
     """The sentence that the command ends with. It claims something only if every comparison of every run allows it."""
     if judgements and all(judgement.is_won for judgement in judgements):
         closest = [

@@ -11,11 +11,11 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.measure.cycles.family import Family
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.profile.sources import read_sources
-from kdyno.runs.experiment.tune import Choice
+from kdyno.runs.experiment.tune import CompilerChoice
 from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost, PmuRun
 from kdyno.tune.delegation.costs import BootCost, boot_costs, reference_cycles, trial_of
 from kdyno.tune.delegation.delegation import plan_of
-from kdyno.tune.delegation.trial import Assignment, Trial
+from kdyno.tune.delegation.trial import Assignment, CostTrial
 
 Build = Callable[[Sequence[Recipe]], list[Image]]
 """Builds what isn't built yet. Raises BuildFailed."""
@@ -32,12 +32,12 @@ class Replicate:
 
 
 @dataclass
-class Kernels:
+class AssignmentKernels:
     """Measures assignments; the first one has to be empty: all costs are parts of the reference's."""
 
     recipe: Recipe
     """The reference's."""
-    choices: Mapping[str, Choice]
+    choices: Mapping[str, CompilerChoice]
     replicates: Sequence[Replicate]
     family: Family
     build: Build
@@ -47,7 +47,7 @@ class Kernels:
     failures: list[tuple[Assignment, str]] = field(default_factory=list)
     """Kernels that couldn't be built or didn't run, and why."""
 
-    def measure(self, assignment: Assignment) -> Trial | None:
+    def measure(self, assignment: Assignment) -> CostTrial | None:
         """The cost of the kernel; None, with the reason in `failures`, if it can't be built or doesn't run.
 
         What goes wrong with the reference, and whatever isn't the kernel's fault, is raised.

@@ -14,8 +14,8 @@ from kdyno.kernel.build import BuildPlan
 from kdyno.runs.forecast import forecast_builds
 from kdyno.runs.outlook import span
 from kdyno.store.store import Store
-from kdyno.tune.delegation.group_testing import Search
-from kdyno.tune.delegation.trial import Assignment, Trial
+from kdyno.tune.delegation.group_testing import GroupTesting
+from kdyno.tune.delegation.trial import Assignment, CostTrial
 
 
 def search_ahead(first: Sequence[BuildPlan], choices: int, state: State, store: Store) -> list[str]:
@@ -34,10 +34,10 @@ def search_ahead(first: Sequence[BuildPlan], choices: int, state: State, store: 
     ]
 
 
-class Progress:
+class TuneProgress:
     """Says of each kernel what it is, what it came to, and how long those that are sure to follow will take."""
 
-    def __init__(self, search: Search, talk: Talk) -> None:
+    def __init__(self, search: GroupTesting, talk: Talk) -> None:
         self._search, self._talk = search, talk
         self._began = 0.0
         self._seconds: list[float] = []
@@ -46,7 +46,7 @@ class Progress:
         self._began = time.monotonic()
         self._talk.say(f"kernel {self._search.kernels}: {_described(assignment)}")
 
-    def end(self, trial: Trial | None, failures: Sequence[tuple[Assignment, str]]) -> None:
+    def end(self, trial: CostTrial | None, failures: Sequence[tuple[Assignment, str]]) -> None:
         self._seconds.append(time.monotonic() - self._began)
         if trial is None:
             self._talk.warn(f"  left out: {clean(failures[-1][1])}")

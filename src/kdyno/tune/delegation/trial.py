@@ -20,7 +20,7 @@ Assignment = Mapping[str, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class CostTrial:
     """The cost of one kernel."""
 
     total: Values

@@ -23,7 +23,7 @@ from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.plan import SEED_BITS, block_seed
-from kdyno.runs.experiment.tune import Choice, TuneConfig
+from kdyno.runs.experiment.tune import CompilerChoice, TuneConfig
 from kdyno.runs.prepare import NothingToCount
 from kdyno.runs.run import run_experiment
 from kdyno.runs.session import Session
@@ -31,13 +31,13 @@ from kdyno.runs.single_boots import PmuRun, SingleBoots
 from kdyno.store.artefacts import Artefacts
 from kdyno.tune.delegation.delegation import plan_of
 from kdyno.tune.delegation.found import Found, outcome_of
-from kdyno.tune.delegation.group_testing import Search
-from kdyno.tune.delegation.judgement import MIXED, Judged, experiment_of, judged
-from kdyno.tune.delegation.kernels import Kernels, Replicate
-from kdyno.tune.delegation.outlook import Progress, search_ahead
+from kdyno.tune.delegation.group_testing import GroupTesting
+from kdyno.tune.delegation.judgement import MIXED, JudgedRun, experiment_of, judged
+from kdyno.tune.delegation.kernels import AssignmentKernels, Replicate
+from kdyno.tune.delegation.outlook import TuneProgress, search_ahead
 
 
-class NameTaken(UserError):
+class TunedNameTaken(UserError):
     message = "[tune.choices] has a choice called {name}, which is what {what} is called"
     hint = "give the choice another name"
 
@@ -90,9 +90,9 @@ def checked(experiment: Experiment, config: TuneConfig) -> Tuning:
         raise AlreadyDelegated(baseline=baseline)
     for name, what in ((baseline, "the baseline"), (MIXED, "the kernel that is found")):
         if name in config.choices:
-            raise NameTaken(name=name, what=what)
+            raise TunedNameTaken(name=name, what=what)
     for name, choice in config.choices.items():
-        if choice == Choice(compiler=recipe.toolchain):
+        if choice == CompilerChoice(compiler=recipe.toolchain):
             raise NothingToChoose(name=name, baseline=baseline, compiler=choice.compiler)
     if not experiment.workload.part(COUNTED_LANE.name).tests:
         raise NothingToCount(type=experiment.workload.type)
@@ -126,7 +126,7 @@ def search_files(tuning: Tuning, session: Session) -> Found:
         return plan_build(recipe, source, recipe.config or experiment.config, session.state, cpu=machine.cpu)
 
     with open_trials(session.state, session.talk.say) as trials:
-        kernels = Kernels(
+        kernels = AssignmentKernels(
             recipe=tuning.recipe,
             choices=config.choices,
             replicates=tuning.replicates,
@@ -137,8 +137,8 @@ def search_files(tuning: Tuning, session: Session) -> Found:
         first = [plan(kernels.recipe_of({}, replicate)) for replicate in kernels.replicates]
         for line in search_ahead(first, len(config.choices), session.state, session.store):
             session.talk.say(line)
-        search = Search(tuple(config.choices), config.hot)
-        progress = Progress(search, session.talk)
+        search = GroupTesting(tuple(config.choices), config.hot)
+        progress = TuneProgress(search, session.talk)
         asked = search.run(source_files(first[0].tree))
         try:
             wanted = next(asked)
@@ -177,7 +177,7 @@ def _booter(tuning: Tuning, session: Session) -> Callable[[Image, int], PmuRun]:
     return boot
 
 
-def judge_mixed(tuning: Tuning, result: Found, session: Session) -> tuple[list[Judged], bool]:
+def judge_mixed(tuning: Tuning, result: Found, session: Session) -> tuple[list[JudgedRun], bool]:
     """Run the mixed kernel against each kernel of one choice, on both workloads; whether a boot was lost on the way."""
     seed = tuning.experiment.seed
     workloads: Mapping[str, WorkloadSettings] = {

@@ -8,10 +8,10 @@ from pathlib import Path
 from kdyno.base.files import write_whole
 from kdyno.base.frozen import Frozen
 from kdyno.base.text import clean, format_signed, percent
-from kdyno.runs.experiment.tune import Choice
+from kdyno.runs.experiment.tune import CompilerChoice
 from kdyno.tune.delegation.delegation import plan_text, table_text
 from kdyno.tune.delegation.found import Found
-from kdyno.tune.delegation.judgement import Judged, claim
+from kdyno.tune.delegation.judgement import JudgedRun, claim
 
 NOTHING = (
     "no file gains more than its noise with any of the choices: the baseline stays as it is, and nothing is judged"
@@ -24,7 +24,7 @@ class Tuned(Frozen):
     modelled: str
     """What must be said with every modelled figure."""
     found: Found
-    judgements: tuple[Judged, ...]
+    judgements: tuple[JudgedRun, ...]
     """Empty where there was nothing to judge."""
     claim: str
     """What may be said of the mixed kernel."""
@@ -33,12 +33,12 @@ class Tuned(Frozen):
     table: str | None = None
 
 
-def outcome(result: Found, judgements: tuple[Judged, ...], modelled: str) -> Tuned:
+def outcome(result: Found, judgements: tuple[JudgedRun, ...], modelled: str) -> Tuned:
     sentence = claim(judgements) if judgements else NOTHING
     return Tuned(modelled=modelled, found=result, judgements=judgements, claim=sentence)
 
 
-def written(tuned: Tuned, choices: Mapping[str, Choice], plan: Path) -> Tuned:
+def written(tuned: Tuned, choices: Mapping[str, CompilerChoice], plan: Path) -> Tuned:
     """Write the plan and, beside it, its table; nothing if no file was chosen."""
     if not tuned.found.files:
         return tuned

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kdyno.base.errors import UserError
 from kdyno.base.text import clean
-from kdyno.boot.base import Limits
+from kdyno.boot.base import BootLimits
 from kdyno.boot.platforms import NEEDS
 from kdyno.boot.registry import default_machine
 from kdyno.kernel.build import BuildPlan, Configured, configured, plan_build
@@ -17,18 +17,18 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.knobs.kconfig import QUOTED, read_fragments
 from kdyno.kernel.plan import check_early
 from kdyno.kernel.recipe import KconfigValue, Recipe
-from kdyno.kernel.source import Source, fetch
+from kdyno.kernel.source import KernelSource, fetch
 from kdyno.measure.guest.job import Job
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.workload.named import load_named
 from kdyno.runs.images import build_images
-from kdyno.runs.one_boot import Wanted as WantedBoot
+from kdyno.runs.one_boot import BootRequest as WantedBoot
 from kdyno.runs.prepare import KUNIT
 from kdyno.runs.session import Session
 from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost, SingleBoots, equipped
 from kdyno.store.records import Boot
-from kdyno.understand.coverage.measure import Measured, Wanted, measure
+from kdyno.understand.coverage.measure import ExecutedCode, RecordSelection, measure
 
 ESCAPED = re.compile(r"\\(.)")
 
@@ -39,7 +39,7 @@ class BaseFails(UserError):
 
 
 @dataclass(frozen=True)
-class Request:
+class FitRequest:
     """What is to be fitted to what."""
 
     load: tuple[str, ...]
@@ -58,21 +58,21 @@ class Request:
 
 
 @dataclass(frozen=True)
-class BuiltKernel:
+class TrialKernel:
     """A kernel that was built, and its configuration: values by symbol, without CONFIG_."""
 
     image: Image
     config: Mapping[str, str]
 
 
-class Bench:
+class FitBench:
     """Plans, builds and boots kernels for one request."""
 
-    def __init__(self, request: Request, session: Session) -> None:
+    def __init__(self, request: FitRequest, session: Session) -> None:
         self.request, self.session = request, session
         self.workload = load_named(request.load)
         needs = self.workload.needs()
-        settings = default_machine(limits=Limits(silence=Limits().total))
+        settings = default_machine(limits=BootLimits(silence=BootLimits().total))
         counting = settings.with_pmu(PmuConfig(events="edges", clock="instructions"))
         self.machine = equipped(counting, needs, session.state, session.talk)
         self.about = self.machine.describe()
@@ -82,7 +82,7 @@ class Bench:
             toolchain=request.toolchain, lines=True, kconfig={**_of_fragments(request), **needs.kconfig}
         )
         check_early([self.recipe], request.config, session.state)
-        self.source: Source = fetch(request.source, session.state, session.talk.say)
+        self.source: KernelSource = fetch(request.source, session.state, session.talk.say)
 
     def requirements(self) -> dict[str, str]:
         """Why the workload or the guest needs a symbol, by symbol."""
@@ -128,18 +128,18 @@ class Bench:
             raise BaseFails(load=load, why=f"{benchmark}: {clean(why)}")
         return boots
 
-    def measure(self, image: Image, name: str, records: list[Path]) -> list[Measured]:
+    def measure(self, image: Image, name: str, records: list[Path]) -> list[ExecutedCode]:
         """What each PMU record of an image says that was executed."""
         measurements = []
         with self.session.talk.working(f"reading what {name} executed") as advance:
             for number, path in enumerate(records):
                 advance(number, len(records), "")
                 record = read_pmu_record(path, needs_regions=False)
-                measurements.append(measure(record, image.vmlinux, Wanted(with_boot=True), name))
+                measurements.append(measure(record, image.vmlinux, RecordSelection(with_boot=True), name))
         return measurements
 
 
-def _of_fragments(request: Request) -> dict[str, KconfigValue]:
+def _of_fragments(request: FitRequest) -> dict[str, KconfigValue]:
     """What the fragments ask for on top of the base, in their order, in one table."""
     return {wanted.symbol: _unquoted(wanted.value) for wanted in read_fragments(request.fragments)}
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kdyno.tune.fit.conditions import conditionals
-from kdyno.understand.coverage.measure import Measured
+from kdyno.understand.coverage.measure import ExecutedCode
 from kdyno.understand.coverage.model import FunctionCoverage
 
 Counts = Mapping[str, Mapping[int, int]]
@@ -20,7 +20,7 @@ Counts = Mapping[str, Mapping[int, int]]
 
 
 @dataclass(frozen=True)
-class Place:
+class ExecutedPlace:
     """A line that ran, and the function that it is in."""
 
     file: str
@@ -39,13 +39,13 @@ class Evidence:
 
     lines: int = 0
     """That have code, in its own files; or, if it has none, in conditional parts of others."""
-    load: Place | None = None
+    load: ExecutedPlace | None = None
     """What ran with the load more often than without, most of all."""
-    start: Place | None = None
+    start: ExecutedPlace | None = None
     """What ran while the kernel started, most of all."""
 
 
-def line_counts(measured: Sequence[Measured]) -> Counts:
+def line_counts(measured: Sequence[ExecutedCode]) -> Counts:
     """Of several boots of one kernel: the most executions of each line."""
     counts: dict[str, dict[int, int]] = {}
     for boot in measured:
@@ -105,10 +105,10 @@ def _evidence(lines: Collection[tuple[str, int]], load: Counts, start: Counts, f
     def without(file: str, line: int) -> int:
         return start.get(file, {}).get(line, 0)
 
-    def first(executions: Callable[[str, int], int]) -> Place | None:
+    def first(executions: Callable[[str, int], int]) -> ExecutedPlace | None:
         """The line with the most executions, the first of them; None if there are none."""
         most = min(lines, key=lambda line: (-executions(*line), line))
-        return Place(*most, functions.at(*most)) if executions(*most) > 0 else None
+        return ExecutedPlace(*most, functions.at(*most)) if executions(*most) > 0 else None
 
     return Evidence(
         lines=len(lines),

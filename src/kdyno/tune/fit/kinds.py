@@ -12,7 +12,7 @@ from kdyno.base.frozen import Frozen
 from kdyno.kernel import hardening
 
 
-class Kind(Frozen):
+class SymbolKind(Frozen):
     name: str
     reason: str
     """For the fragment: why coverage can't decide."""
@@ -35,13 +35,13 @@ class Kind(Frozen):
 
 
 @cache
-def kinds() -> tuple[Kind, ...]:
+def kinds() -> tuple[SymbolKind, ...]:
     """In the order in which they count."""
     text = (files("kdyno") / "data" / "fit-kinds.toml").read_text(encoding="utf-8")
-    return tuple(Kind.model_validate(row) for row in toml.parse(text)["kind"])
+    return tuple(SymbolKind.model_validate(row) for row in toml.parse(text)["kind"])
 
 
-def kind_of(symbol: str, defined_in: Collection[str]) -> Kind | None:
+def kind_of(symbol: str, defined_in: Collection[str]) -> SymbolKind | None:
     return next((kind for kind in kinds() if kind.fits(symbol, defined_in)), None)
 
 

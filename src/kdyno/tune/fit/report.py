@@ -9,16 +9,16 @@ from kdyno.base.state import State
 from kdyno.kernel.kconfig_check import explain
 from kdyno.kernel.kconfig_tree import KconfigTree
 from kdyno.kernel.knobs.base import KconfigRequest
-from kdyno.tune.fit.bench import Bench, BuiltKernel
+from kdyno.tune.fit.bench import FitBench, TrialKernel
 from kdyno.tune.fit.model import FitKernel, FitSymbol, Fitted
 from kdyno.tune.fit.splitting import Splitting
-from kdyno.tune.fit.symbols import REMOVABLE, Reason, with_whom
+from kdyno.tune.fit.symbols import REMOVABLE, SymbolReason, with_whom
 from kdyno.understand.size.model import KindTotal
 from kdyno.understand.size.report import size_report
 
 
 @dataclass(frozen=True)
-class SmallKernel(BuiltKernel):
+class SmallKernel(TrialKernel):
     """A kernel that passed, and what it was made of."""
 
     explicitly_enabled: tuple[str, ...]
@@ -26,10 +26,10 @@ class SmallKernel(BuiltKernel):
 
 
 def make_report(
-    bench: Bench,
-    whole: BuiltKernel,
+    bench: FitBench,
+    whole: TrialKernel,
     small: SmallKernel | None,
-    reasons: Mapping[str, Reason],
+    reasons: Mapping[str, SymbolReason],
     kconfig: KconfigTree,
     splitting: Splitting,
 ) -> Fitted:
@@ -66,35 +66,40 @@ def make_report(
 
 
 def final_reasons(
-    reasons: Mapping[str, Reason],
+    reasons: Mapping[str, SymbolReason],
     config: Mapping[str, str],
     final: Mapping[str, str],
     kconfig: KconfigTree,
     splitting: Splitting,
-) -> dict[str, Reason]:
+) -> dict[str, SymbolReason]:
     """Why each symbol stayed or went in the end, from why it might and from what the search found. Pure.
 
     `config` is the whole kernel's configuration, `final` that of the kernel that was found.
     """
     found = {
-        **{symbol: Reason(why="culprit", text=f"without it: {why}") for symbol, why in splitting.culprits.items()},
-        **{symbol: Reason(why="untried", text=f"not tried alone; {why}") for symbol, why in splitting.untried.items()},
+        **{
+            symbol: SymbolReason(why="culprit", text=f"without it: {why}") for symbol, why in splitting.culprits.items()
+        },
+        **{
+            symbol: SymbolReason(why="untried", text=f"not tried alone; {why}")
+            for symbol, why in splitting.untried.items()
+        },
     }
-    final_reason: dict[str, Reason] = {}
+    final_reason: dict[str, SymbolReason] = {}
     for symbol, before in reasons.items():
         is_on = final.get(symbol, "n") != "n"
         reason = found.get(symbol, before)
         if is_on and reason.why in REMOVABLE:
             text = explain(KconfigRequest(symbol=symbol, value="n", by="fit"), final, kconfig)
-            reason = Reason(why="selected", text=text)
+            reason = SymbolReason(why="selected", text=text)
         elif not is_on and symbol not in splitting.disabled:
             others = with_whom(symbol, config, final, kconfig)
-            reason = Reason(why="along", text=f"it went with {others}" if others else "Kconfig took it along")
+            reason = SymbolReason(why="along", text=f"it went with {others}" if others else "Kconfig took it along")
         final_reason[symbol] = reason
     return final_reason
 
 
-def _figures(kernel: BuiltKernel) -> FitKernel:
+def _figures(kernel: TrialKernel) -> FitKernel:
     record = kernel.image.record
     return FitKernel(
         key=record.key,
@@ -104,5 +109,5 @@ def _figures(kernel: BuiltKernel) -> FitKernel:
     )
 
 
-def _sizes(whole: BuiltKernel, small: BuiltKernel, state: State) -> tuple[KindTotal, ...]:
+def _sizes(whole: TrialKernel, small: TrialKernel, state: State) -> tuple[KindTotal, ...]:
     return size_report(str(whole.image.directory), str(small.image.directory), state).totals

@@ -19,13 +19,13 @@ from kdyno.runs.forecast import forecast_builds
 from kdyno.runs.outlook import builds_ahead, span
 from kdyno.runs.session import Session
 from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost
-from kdyno.tune.fit.bench import Bench, BuiltKernel, Request
+from kdyno.tune.fit.bench import FitBench, FitRequest, TrialKernel
 from kdyno.tune.fit.evidence import Evidence, Functions, gathered, line_counts
 from kdyno.tune.fit.model import Fitted
 from kdyno.tune.fit.report import SmallKernel, make_report
 from kdyno.tune.fit.splitting import Splitting, WontDo
 from kdyno.tune.fit.symbols import (
-    Reason,
+    SymbolReason,
     find_dependencies,
     find_reasons,
     find_selected,
@@ -54,12 +54,12 @@ class NothingToLeaveOut(UserError):
     hint = "`kdyno coverage IMAGE --unused` shows what didn't run; start from a larger configuration"
 
 
-def fit(request: Request, session: Session) -> Fitted:
+def fit(request: FitRequest, session: Session) -> Fitted:
     """Find out what the load needs. Images and boots are kept: the same call goes on where it was interrupted.
 
     Raises the errors above, BaseFails, and what sources, builds, machines and stores raise.
     """
-    bench = Bench(request, session)
+    bench = FitBench(request, session)
     plan = bench.plan(bench.recipe.kconfig)
     kconfig = read_tree(plan.tree)
     if not kconfig.entries:
@@ -68,7 +68,7 @@ def fit(request: Request, session: Session) -> Fitted:
     for line in builds_ahead(forecast_builds({"the whole kernel": (plan,)}, session.state)):
         session.talk.say(line)
     image = bench.build(plan, "the whole kernel")
-    whole = BuiltKernel(image, read_config(read_whole(image.config, MOST_BYTES).decode(errors="replace")))
+    whole = TrialKernel(image, read_config(read_whole(image.config, MOST_BYTES).decode(errors="replace")))
     evidence, unsupported = _gather_evidence(bench, plan, whole)
     reasons = find_reasons(whole.config, kconfig, evidence, required)
     reasons |= find_dependencies(removal_order(reasons, kconfig), reasons, whole.config, kconfig)
@@ -84,7 +84,7 @@ def fit(request: Request, session: Session) -> Fitted:
     return make_report(bench, whole, small, reasons, kconfig, splitting)
 
 
-def _kept_by_user(request: Request, kconfig: KconfigTree) -> dict[str, str]:
+def _kept_by_user(request: FitRequest, kconfig: KconfigTree) -> dict[str, str]:
     """The symbols that --keep names, and which pattern does. Raises UnknownSymbol."""
     kept: dict[str, str] = {}
     for pattern in request.keep:
@@ -97,7 +97,7 @@ def _kept_by_user(request: Request, kconfig: KconfigTree) -> dict[str, str]:
     return kept
 
 
-def _gather_evidence(bench: Bench, plan: BuildPlan, whole: BuiltKernel) -> tuple[dict[str, Evidence], set[str]]:
+def _gather_evidence(bench: FitBench, plan: BuildPlan, whole: TrialKernel) -> tuple[dict[str, Evidence], set[str]]:
     """What ran of the code of each symbol, with the load and without; and benchmarks that the whole kernel can't run.
 
     Raises BaseFails.
@@ -122,7 +122,7 @@ def _gather_evidence(bench: Bench, plan: BuildPlan, whole: BuiltKernel) -> tuple
 class SmallerKernels:
     """Kernels with symbols disabled: what Kconfig makes of that, and whether they pass."""
 
-    bench: Bench
+    bench: FitBench
     whole: Mapping[str, str]
     """The configuration of the whole kernel."""
     kconfig: KconfigTree
@@ -173,7 +173,7 @@ def _search(
     splitting: Splitting,
     kernels: SmallerKernels,
     candidates: Sequence[str],
-    reasons: Mapping[str, Reason],
+    reasons: Mapping[str, SymbolReason],
     build_seconds: float,
 ) -> None:
     """Try kernels until it is known which of the candidates can go; one takes about `build_seconds` to build."""

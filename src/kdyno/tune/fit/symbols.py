@@ -8,7 +8,7 @@ from typing import Literal
 from kdyno.base.frozen import Frozen
 from kdyno.base.text import format_count
 from kdyno.kernel.kconfig_check import blamed, selectors
-from kdyno.kernel.kconfig_tree import Entry, KconfigTree
+from kdyno.kernel.kconfig_tree import KconfigEntry, KconfigTree
 from kdyno.tune.fit.evidence import Evidence
 from kdyno.tune.fit.kinds import kind_of
 
@@ -33,7 +33,7 @@ FIRM: tuple[Why, ...] = ("load", "asked", "dependency", "culprit", "untried")
 """What a smaller kernel must still have. The others go with what they belong to."""
 
 
-class Reason(Frozen):
+class SymbolReason(Frozen):
     """Why a symbol stays or may go."""
 
     why: Why
@@ -49,7 +49,7 @@ class Reason(Frozen):
 
 def find_reasons(
     config: Mapping[str, str], kconfig: KconfigTree, evidence: Mapping[str, Evidence], required: Mapping[str, str]
-) -> dict[str, Reason]:
+) -> dict[str, SymbolReason]:
     """Why each symbol that is y in the configuration stays or may go; `required` says of some who wants them."""
     return {
         symbol: _reason(symbol, kconfig.entries.get(symbol, []), evidence.get(symbol, Evidence()), required)
@@ -58,25 +58,27 @@ def find_reasons(
     }
 
 
-def _reason(symbol: str, entries: list[Entry], evidence: Evidence, required: Mapping[str, str]) -> Reason:
+def _reason(symbol: str, entries: list[KconfigEntry], evidence: Evidence, required: Mapping[str, str]) -> SymbolReason:
     if symbol in required:
-        return Reason(why="asked", text=required[symbol], firm=True)
+        return SymbolReason(why="asked", text=required[symbol], firm=True)
     if evidence.load:
-        return Reason(why="load", text=f"the load ran {evidence.load.text}", firm=True)
+        return SymbolReason(why="load", text=f"the load ran {evidence.load.text}", firm=True)
     if not any(entry.prompts for entry in entries):
-        return Reason(why="derived", text="Kconfig sets it by other symbols")
+        return SymbolReason(why="derived", text="Kconfig sets it by other symbols")
     if any(entry.choice for entry in entries):
-        return Reason(why="choice", text="one of its choice must be set")
+        return SymbolReason(why="choice", text="one of its choice must be set")
     if kind := kind_of(symbol, {entry.place.partition(":")[0] for entry in entries}):
-        return Reason(why="kind", text=kind.reason, firm=kind.firm)
+        return SymbolReason(why="kind", text=kind.reason, firm=kind.firm)
     if not evidence.lines:
-        return Reason(why="no code", text="it has no code that could be seen to run")
+        return SymbolReason(why="no code", text="it has no code that could be seen to run")
     if evidence.start:
-        return Reason(why="start", text=f"only the start of the kernel ran code of it, such as {evidence.start.text}")
-    return Reason(why="never", text=f"none of its {format_count(evidence.lines, 'line')} of code ran")
+        return SymbolReason(
+            why="start", text=f"only the start of the kernel ran code of it, such as {evidence.start.text}"
+        )
+    return SymbolReason(why="never", text=f"none of its {format_count(evidence.lines, 'line')} of code ran")
 
 
-def removal_order(reasons: Mapping[str, Reason], kconfig: KconfigTree) -> list[str]:
+def removal_order(reasons: Mapping[str, SymbolReason], kconfig: KconfigTree) -> list[str]:
     """The symbols that may go: what never ran first, neighbours in Kconfig beside each other."""
 
     def place(symbol: str) -> tuple[int, str, int]:
@@ -87,17 +89,17 @@ def removal_order(reasons: Mapping[str, Reason], kconfig: KconfigTree) -> list[s
 
 
 def find_dependencies(
-    candidates: Collection[str], reasons: Mapping[str, Reason], config: Mapping[str, str], kconfig: KconfigTree
-) -> dict[str, Reason]:
+    candidates: Collection[str], reasons: Mapping[str, SymbolReason], config: Mapping[str, str], kconfig: KconfigTree
+) -> dict[str, SymbolReason]:
     """Of the candidates those that firm symbols can't do without, as far as this reader of Kconfig can tell."""
     removed = set(candidates)
-    dependencies: dict[str, Reason] = {}
+    dependencies: dict[str, SymbolReason] = {}
     waiting = [symbol for symbol, reason in reasons.items() if reason.firm and symbol not in removed]
     while waiting:
         without = {**config, **dict.fromkeys(removed, "n")}
         for symbol in waiting:
             for needed, text in _needed(symbol, removed, config, without, kconfig).items():
-                dependencies.setdefault(needed, Reason(why="dependency", text=text, firm=True))
+                dependencies.setdefault(needed, SymbolReason(why="dependency", text=text, firm=True))
         new = removed & dependencies.keys()
         removed -= new
         waiting = [*waiting, *sorted(new)] if new else []
@@ -122,12 +124,12 @@ def _needed(
     return needed
 
 
-def _leaves(entry: Entry, config: Mapping[str, str]) -> set[str]:
+def _leaves(entry: KconfigEntry, config: Mapping[str, str]) -> set[str]:
     """The symbols that lack for an entry's dependencies to hold."""
     return {text.partition(" ")[0].partition("=")[0] for text in blamed(entry, config) if not text.startswith("!")}
 
 
-def find_selected(reasons: Mapping[str, Reason], config: Mapping[str, str], kconfig: KconfigTree) -> list[str]:
+def find_selected(reasons: Mapping[str, SymbolReason], config: Mapping[str, str], kconfig: KconfigTree) -> list[str]:
     """Firm symbols that others select, and that could be set by their own prompt: they needn't go with who selects."""
     return [
         symbol
@@ -138,7 +140,7 @@ def find_selected(reasons: Mapping[str, Reason], config: Mapping[str, str], kcon
     ]
 
 
-def missing_firm(reasons: Mapping[str, Reason], config: Mapping[str, str]) -> list[str]:
+def missing_firm(reasons: Mapping[str, SymbolReason], config: Mapping[str, str]) -> list[str]:
     """Firm symbols that a configuration doesn't have any more."""
     return [symbol for symbol, reason in reasons.items() if reason.firm and config.get(symbol) != "y"]
 

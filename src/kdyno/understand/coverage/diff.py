@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kdyno.base.errors import UserError
 from kdyno.base.frozen import Frozen
 from kdyno.kernel.image import ImageRecord
-from kdyno.understand.coverage.measure import Measured
+from kdyno.understand.coverage.measure import ExecutedCode
 
 
 class OtherSource(UserError):
@@ -63,7 +63,7 @@ def require_one_source(first: ImageRecord | None, second: ImageRecord | None) ->
         raise OtherSource(first=first.key[:12], second=second.key[:12])
 
 
-def difference(first: Measured, second: Measured) -> Difference:
+def difference(first: ExecutedCode, second: ExecutedCode) -> Difference:
     """Lines that only one of two kernels has code for count as never executed in the other."""
     counts = _counts(first, second)
     files = [_file(path, lines) for path, lines in sorted(counts.items())]
@@ -78,7 +78,7 @@ def difference(first: Measured, second: Measured) -> Difference:
     return Difference(report, counts)
 
 
-def _counts(first: Measured, second: Measured) -> Counts:
+def _counts(first: ExecutedCode, second: ExecutedCode) -> Counts:
     counts: dict[str, dict[int, tuple[int, int]]] = {}
     for place, measured in enumerate((first, second)):
         lines = measured.lines
@@ -102,7 +102,7 @@ def _file(path: str, lines: Mapping[int, tuple[int, int]]) -> FileDifference:
     )
 
 
-def _functions(first: Measured, second: Measured) -> tuple[FunctionDifference, ...]:
+def _functions(first: ExecutedCode, second: ExecutedCode) -> tuple[FunctionDifference, ...]:
     sides = [
         {(function.file, function.name): function for function in measured.report.functions}
         for measured in (first, second)

@@ -34,7 +34,7 @@ class Part:
     """What it was compiled with, relative to the source tree; empty if that isn't known, as of assembler code."""
 
 
-class Parts:
+class CodeParts:
     """All code of a vmlinux that symbols name, by address."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
@@ -51,17 +51,17 @@ class Parts:
         return np.where(inside, indices, NOWHERE)
 
 
-def read_parts(vmlinux: Path) -> Parts:
+def read_parts(vmlinux: Path) -> CodeParts:
     """Raises ElfUnsound, VmlinuxUnfit, and what read_sources raises."""
     symbols = functions(elf_listing.symbols(vmlinux), vmlinux)
     return parts_of([(symbol.address, symbol.size, symbol.name) for symbol in symbols], read_sources(vmlinux))
 
 
-def parts_of(symbols: Sequence[tuple[int, int, str]], sources: Sources) -> Parts:
+def parts_of(symbols: Sequence[tuple[int, int, str]], sources: Sources) -> CodeParts:
     """Of address, size and name of each symbol, in the order of addresses. Pure."""
     named = [symbol for symbol in symbols if symbol[1] and not symbol[2].startswith(PADDING_BEFORE)]
     files = sources.files(np.array([address for address, *_ in named], np.uint64))
-    return Parts(
+    return CodeParts(
         [
             Part(address, size, name, plain_name(name), _plain_file(file))
             for (address, size, name), file in zip(named, files, strict=True)

@@ -29,7 +29,7 @@ DEEPEST = 8
 
 
 @dataclass(frozen=True)
-class Rule:
+class KbuildRule:
     """An assignment: these objects or directories belong to `name` if all symbols are set."""
 
     name: str
@@ -58,7 +58,7 @@ def _above(file: str) -> Iterator[str]:
         folder = posixpath.dirname(folder)
 
 
-def _rules(tree: Path, folder: str) -> Iterator[Rule]:
+def _rules(tree: Path, folder: str) -> Iterator[KbuildRule]:
     for name in MAKEFILES:
         try:
             content = read_whole(tree / folder / name, MOST_BYTES)
@@ -67,7 +67,7 @@ def _rules(tree: Path, folder: str) -> Iterator[Rule]:
         yield from read_rules(content.decode(errors="replace"))
 
 
-def read_rules(text: str) -> Iterator[Rule]:
+def read_rules(text: str) -> Iterator[KbuildRule]:
     """The assignments of a makefile. Pure."""
     conditions: list[str] = []
     """Symbol of each condition that a line is below; empty for one that says nothing."""
@@ -83,10 +83,10 @@ def read_rules(text: str) -> Iterator[Rule]:
             conditions.pop()
         elif assignment := ASSIGNMENT.fullmatch(words):
             symbols = (*filter(None, conditions), *filter(None, (assignment[3],)))
-            yield Rule(assignment[1], symbols, tuple(assignment[4].split()))
+            yield KbuildRule(assignment[1], symbols, tuple(assignment[4].split()))
 
 
-def _files(item: str, folder: str, rules: list[Rule], known: set[str], depth: int = 0) -> Iterator[str]:
+def _files(item: str, folder: str, rules: list[KbuildRule], known: set[str], depth: int = 0) -> Iterator[str]:
     """The source files behind an object or a directory."""
     path = posixpath.normpath(posixpath.join(folder, item))
     if item.endswith("/"):

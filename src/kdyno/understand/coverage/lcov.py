@@ -10,14 +10,14 @@ import numpy as np
 
 from kdyno.understand.coverage.line_table import GENERATED
 from kdyno.understand.coverage.lines import NEVER
-from kdyno.understand.coverage.measure import Measured
+from kdyno.understand.coverage.measure import ExecutedCode
 from kdyno.understand.coverage.model import FunctionCoverage
 
 MOST = (1 << 63) - 1
 """The largest count that lcov's Perl and its readers take as a whole number."""
 
 
-def tracefile(measured: Measured, root: Path, test: str = "") -> str:
+def tracefile(measured: ExecutedCode, root: Path, test: str = "") -> str:
     """The lines and functions of all files in the tree `root`; others, such as generated ones, are left out."""
     of_files: dict[str, list[FunctionCoverage]] = defaultdict(list)
     for function in measured.report.functions:
@@ -31,7 +31,7 @@ def tracefile(measured: Measured, root: Path, test: str = "") -> str:
 
 
 def _records(
-    measured: Measured, number: int, path: Path, functions: Iterable[FunctionCoverage], test: str
+    measured: ExecutedCode, number: int, path: Path, functions: Iterable[FunctionCoverage], test: str
 ) -> Iterator[str]:
     lines = measured.lines.lines
     first, behind = np.searchsorted(lines["file"], [number, number + 1])

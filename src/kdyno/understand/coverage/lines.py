@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from kdyno.profile.functions import NOWHERE
 from kdyno.understand.coverage.executions import Executions
-from kdyno.understand.coverage.functions import Parts
+from kdyno.understand.coverage.functions import CodeParts
 from kdyno.understand.coverage.line_table import LineTable
 
 NEVER, PARTLY, FULLY = range(3)
@@ -58,7 +58,7 @@ class LineCoverage:
     """Names of functions that have the code, inlined or not."""
 
 
-def line_coverage(table: LineTable, parts: Parts, executed: Executions, copies_of: CopiesOf) -> LineCoverage:
+def line_coverage(table: LineTable, parts: CodeParts, executed: Executions, copies_of: CopiesOf) -> LineCoverage:
     """Lines of code outside of all functions are left out."""
     owner_of, owners = _owners(parts)
     pieces, owned = _inside(table.pieces, parts, owner_of)
@@ -75,7 +75,7 @@ def line_coverage(table: LineTable, parts: Parts, executed: Executions, copies_o
     return LineCoverage(table.files, _lines(copies), copies, rows, owners)
 
 
-def _owners(parts: Parts) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _owners(parts: CodeParts) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """For each part the function that it is of (what was split off belongs to where it is from), and their names."""
     numbers: dict[tuple[str, str], int] = {}
     keys = [(part.file, part.symbol.partition(".cold")[0]) for part in parts.parts]
@@ -83,7 +83,9 @@ def _owners(parts: Parts) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     return owner_of, tuple(symbol for _, symbol in numbers)
 
 
-def _inside(pieces: NDArray[Any], parts: Parts, owner_of: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _inside(
+    pieces: NDArray[Any], parts: CodeParts, owner_of: NDArray[np.int64]
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The pieces within functions, and the owner of each."""
     indices = parts.find(pieces["start"])
     known = indices != NOWHERE
@@ -121,7 +123,7 @@ def _copies(rows: NDArray[Any], addresses: NDArray[Any], copies_of: CopiesOf) ->
 
 
 def _marked(
-    marks: NDArray[Any], rows: NDArray[Any], parts: Parts, owner_of: NDArray[np.int64], executed: Executions
+    marks: NDArray[Any], rows: NDArray[Any], parts: CodeParts, owner_of: NDArray[np.int64], executed: Executions
 ) -> NDArray[Any]:
     """Lines that begin in a function where no code of their own did that ran: they ran if the code did that they begin
     at. What else there is of them in that function is of the same copy.

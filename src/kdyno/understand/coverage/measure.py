@@ -15,7 +15,7 @@ from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.code import Code
 from kdyno.profile.select import choose
 from kdyno.understand.coverage.executions import Executions, executions
-from kdyno.understand.coverage.functions import Parts, read_parts
+from kdyno.understand.coverage.functions import CodeParts, read_parts
 from kdyno.understand.coverage.inlines import copies
 from kdyno.understand.coverage.line_table import LineTable, read_line_table
 from kdyno.understand.coverage.lines import NEVER, PARTLY, LineCoverage, line_coverage
@@ -36,7 +36,7 @@ class BootUnknown(UserError):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RecordSelection:
     """What of a record is meant."""
 
     regions: tuple[str, ...] = ()
@@ -46,14 +46,14 @@ class Wanted:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class ExecutedCode:
     """What was executed, by line, function, file and directory."""
 
     report: CoverageReport
     lines: LineCoverage
 
 
-def measure(record: PmuRecord, vmlinux: Path, wanted: Wanted, subject: str) -> Measured:
+def measure(record: PmuRecord, vmlinux: Path, wanted: RecordSelection, subject: str) -> ExecutedCode:
     """`vmlinux` is the one that the record was made with. Raises NoSuchRegion, NothingRan, BootUnknown, and what the
     readers of vmlinux raise.
     """
@@ -79,10 +79,10 @@ def measure(record: PmuRecord, vmlinux: Path, wanted: Wanted, subject: str) -> M
         functions=functions,
         notes=_notes(regions, wanted),
     )
-    return Measured(report, lines)
+    return ExecutedCode(report, lines)
 
 
-def function_coverage(table: LineTable, parts: Parts, executed: Executions) -> tuple[FunctionCoverage, ...]:
+def function_coverage(table: LineTable, parts: CodeParts, executed: Executions) -> tuple[FunctionCoverage, ...]:
     """The functions of all parts, by file and name."""
     starts = np.array([part.address for part in parts.parts], np.uint64)
     sizes = np.array([part.size for part in parts.parts], np.uint64)
@@ -154,7 +154,7 @@ def summed(totals: Sequence[Totals]) -> Totals:
     return Totals(**{name: sum(getattr(total, name) for total in totals) for name in Totals.model_fields})
 
 
-def _notes(regions: Sequence[Region], wanted: Wanted) -> tuple[str, ...]:
+def _notes(regions: Sequence[Region], wanted: RecordSelection) -> tuple[str, ...]:
     if wanted.with_boot or not regions:
         return ()
     return ("counts are those of the benchmarks' loops; --boot adds what ran before, between and after them",)

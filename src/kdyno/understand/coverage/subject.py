@@ -59,7 +59,7 @@ class SubjectRequest:
 
 
 @dataclass(frozen=True)
-class Subject:
+class RecordedBoot:
     """A boot that was recorded."""
 
     label: str
@@ -86,7 +86,7 @@ def kind_of(named: str, state: State) -> Kind:
     return "image"
 
 
-def find_subject(request: SubjectRequest, *, session: Session) -> Subject:
+def find_subject(request: SubjectRequest, *, session: Session) -> RecordedBoot:
     """Read the record, or boot the image for it, unless that was done before. Raises the errors above, those of what is
     named, and those of records, images, runs and boots.
     """
@@ -98,7 +98,7 @@ def find_subject(request: SubjectRequest, *, session: Session) -> Subject:
     return _of_image(subject, request, session)
 
 
-def _of_image(image: Image, request: SubjectRequest, session: Session) -> Subject:
+def _of_image(image: Image, request: SubjectRequest, session: Session) -> RecordedBoot:
     load = training_load(request.workload or DEFAULT_WORKLOAD)
     run = SingleBoots(session).count(
         image, load, seed=request.seed, events="edges", family=PmuConfig().family,
@@ -106,10 +106,10 @@ def _of_image(image: Image, request: SubjectRequest, session: Session) -> Subjec
     label = (
         f"image {image.record.key[:12]}, {clean(', '.join(request.workload or DEFAULT_WORKLOAD))}, seed {request.seed}"
     )
-    return Subject(label, read_pmu_record(run.record), image.vmlinux, image.record)
+    return RecordedBoot(label, read_pmu_record(run.record), image.vmlinux, image.record)
 
 
-def _of_file(path: Path, request: SubjectRequest, state: State) -> Subject:
+def _of_file(path: Path, request: SubjectRequest, state: State) -> RecordedBoot:
     if request.workload:
         raise WorkloadOfRecord(named=path)
     record = read_pmu_record(path)
@@ -122,10 +122,10 @@ def _of_file(path: Path, request: SubjectRequest, state: State) -> Subject:
         raise VmlinuxUnknown(named=path, digest=record.image[:12])
     vmlinux = request.vmlinux or find_image(image.key, state).vmlinux if image else request.vmlinux
     assert vmlinux
-    return Subject(f"record {clean(str(path))}", record, vmlinux, image)
+    return RecordedBoot(f"record {clean(str(path))}", record, vmlinux, image)
 
 
-def _of_run(run: RunRecord, request: SubjectRequest, state: State, store: Store) -> Subject:
+def _of_run(run: RunRecord, request: SubjectRequest, state: State, store: Store) -> RecordedBoot:
     """The first boot of the variant with a record."""
     if request.workload:
         raise WorkloadOfRecord(named=request.named)
@@ -142,7 +142,7 @@ def _of_run(run: RunRecord, request: SubjectRequest, state: State, store: Store)
     image = find_image(variant.images[boot.layout_index].key, state)
     record = read_pmu_record(path)
     require_same(record, path, image.vmlinux)
-    return Subject(f"run {run.id}, {clean(name)}, block {boot.block}", record, image.vmlinux, image.record)
+    return RecordedBoot(f"run {run.id}, {clean(name)}, block {boot.block}", record, image.vmlinux, image.record)
 
 
 def _image_with(vmlinux: str, state: State) -> ImageRecord | None:

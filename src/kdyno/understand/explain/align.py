@@ -6,7 +6,7 @@ other.
 
 from __future__ import annotations
 
-from kdyno.understand.explain.measured import Measured
+from kdyno.understand.explain.measured import MeasuredRegion
 from kdyno.understand.explain.tree import Frame, Side, merged
 
 ALIKE = 0.5
@@ -19,7 +19,7 @@ ABSENT = 0.05
 """A frame is absent in a kernel that has less than this part of the other's instructions in it."""
 
 
-def aligned(baseline: Measured, variant: Measured) -> Frame:
+def aligned(baseline: MeasuredRegion, variant: MeasuredRegion) -> Frame:
     """The stacks of both regions as one tree, made comparable."""
     root = merged(baseline, variant)
     align(root)

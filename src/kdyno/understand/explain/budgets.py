@@ -30,7 +30,7 @@ from kdyno.understand.explain.records import (
     of_boot,
     unit_of,
 )
-from kdyno.understand.explain.sides import Wanted, find_sides
+from kdyno.understand.explain.sides import SidesRequest, find_sides
 
 
 class EdgesAreNoBudget(UserError):
@@ -67,7 +67,7 @@ def explain_budgets(
         raise OnlyValues(benchmark=format_list([benchmark.name for benchmark in named]) or "the run")
     chosen = load_family(family) if family else None
     kernels = tuple(variants[name] for name in dict.fromkeys((run.baseline, variant)))
-    wanted = Wanted(kernels, tuple(dict.fromkeys(benchmark.test for benchmark in benchmarks)), "all", family)
+    wanted = SidesRequest(kernels, tuple(dict.fromkeys(benchmark.test for benchmark in benchmarks)), "all", family)
     sides = find_sides(report, wanted, session=session)
     budgets = of_records(report, benchmarks, sides.records, sides.boots, chosen)
     if not budgets.budgets:

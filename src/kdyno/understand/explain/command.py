@@ -18,11 +18,11 @@ from kdyno.runs.session import Session
 from kdyno.store.named_run import require_variant
 from kdyno.understand.explain import line_tables
 from kdyno.understand.explain.align import aligned
-from kdyno.understand.explain.compare import Subject, explain
-from kdyno.understand.explain.measured import Measured
+from kdyno.understand.explain.compare import ComparedSubject, explain
+from kdyno.understand.explain.measured import MeasuredRegion
 from kdyno.understand.explain.model import Explanation
 from kdyno.understand.explain.records import family_of, find_benchmark, unit_of
-from kdyno.understand.explain.sides import Wanted, find_sides
+from kdyno.understand.explain.sides import SidesRequest, find_sides
 from kdyno.understand.explain.tree import Frame
 
 
@@ -92,10 +92,10 @@ def explain_benchmark(report: RunReport, request: ExplainRequest, *, session: Se
         raise NothingJudged(benchmark=benchmark.name, variant=request.variant, why=clean(comparison.reason))
     family = load_family(request.family) if request.family else None
     sides = (variants[run.baseline], variants[request.variant])
-    wanted = Wanted(sides, (benchmark.test,), request.events, request.family)
+    wanted = SidesRequest(sides, (benchmark.test,), request.events, request.family)
     recorded_sides = find_sides(report, wanted, session=session)
     baseline, variant = (recorded.measured(benchmark) for recorded in recorded_sides.records)
-    subject = Subject(benchmark.name, run.baseline, request.variant, unit_of(benchmark), recorded_sides.boots)
+    subject = ComparedSubject(benchmark.name, run.baseline, request.variant, unit_of(benchmark), recorded_sides.boots)
     explanation = explain(subject, baseline, variant, family or family_of(run, variant.record))
     explanation = _with_line_tables(
         explanation, {run.baseline: baseline, request.variant: variant}, recorded_sides.images
@@ -110,7 +110,7 @@ def has_region(report: RunReport, benchmark: Benchmark) -> bool:
 
 
 def _with_line_tables(
-    explanation: Explanation, measured: Mapping[str, Measured], images: Mapping[str, Image | None]
+    explanation: Explanation, measured: Mapping[str, MeasuredRegion], images: Mapping[str, Image | None]
 ) -> Explanation:
     """Confirm what seems to be inlined, where a kernel was built with line tables."""
     inlining = list(explanation.inlining)

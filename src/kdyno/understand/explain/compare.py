@@ -13,7 +13,7 @@ from kdyno.measure.cycles.family import Family
 from kdyno.measure.cycles.predict import cycles
 from kdyno.understand.explain.footprint import footprint
 from kdyno.understand.explain.inlining import inlining
-from kdyno.understand.explain.measured import INTERRUPT, Body, Floats, Measured, refuse_unlike
+from kdyno.understand.explain.measured import INTERRUPT, Floats, FunctionBody, MeasuredRegion, refuse_unlike
 from kdyno.understand.explain.model import EventChange, Explanation, FunctionChange, Pair
 
 ALIGNING = re.compile(r"its_return_thunk|__x86_indirect_its_thunk_\w+")
@@ -21,7 +21,7 @@ ALIGNING = re.compile(r"its_return_thunk|__x86_indirect_its_thunk_\w+")
 
 
 @dataclass(frozen=True)
-class Subject:
+class ComparedSubject:
     """What is compared, for people."""
 
     benchmark: str
@@ -31,7 +31,7 @@ class Subject:
     boots: str
 
 
-def explain(subject: Subject, baseline: Measured, variant: Measured, family: Family) -> Explanation:
+def explain(subject: ComparedSubject, baseline: MeasuredRegion, variant: MeasuredRegion, family: Family) -> Explanation:
     """Say what differs between two measured regions. Raises RecordsUnlike."""
     refuse_unlike((subject.baseline, baseline.record), (subject.variant, variant.record))
     names = variant.record.names
@@ -89,10 +89,10 @@ def event_changes(names: tuple[str, ...], before: Floats, after: Floats, weights
 
 
 def function_changes(
-    before: dict[str, Body], after: dict[str, Body], weights: Floats, instructions: int
+    before: dict[str, FunctionBody], after: dict[str, FunctionBody], weights: Floats, instructions: int
 ) -> tuple[FunctionChange, ...]:
     """Every function that was executed in either, matched by plain name; those that differ most first."""
-    nothing = Body((), 0, np.zeros(len(weights)))
+    nothing = FunctionBody((), 0, np.zeros(len(weights)))
     changes = []
     for name in before.keys() | after.keys():
         old, new = before.get(name, nothing), after.get(name, nothing)

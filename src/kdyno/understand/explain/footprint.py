@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.understand.explain.measured import Measured
+from kdyno.understand.explain.measured import MeasuredRegion
 from kdyno.understand.explain.model import Footprint, Pair
 
 LINE_BITS, PAGE_BITS = 6, 12
@@ -15,13 +15,13 @@ LONGEST_BLOCK = 2 << PAGE_BITS
 """Bytes; QEMU's blocks span at most two pages."""
 
 
-def footprint(baseline: Measured, variant: Measured) -> Footprint:
+def footprint(baseline: MeasuredRegion, variant: MeasuredRegion) -> Footprint:
     """Compare the code that two regions execute in task and exception context."""
     before, after = _executed_code(baseline), _executed_code(variant)
     return Footprint(**{name: Pair(baseline=before[name], variant=after[name]) for name in before})
 
 
-def _executed_code(measured: Measured) -> dict[str, int]:
+def _executed_code(measured: MeasuredRegion) -> dict[str, int]:
     blocks = np.concatenate([context.blocks for context in measured.contexts])
     lines, instructions = _spread(blocks[blocks["count"] > 0], LINE_BITS)
     return {

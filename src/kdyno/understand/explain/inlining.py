@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kdyno.profile.calls import calls
 from kdyno.profile.functions import plain_name
-from kdyno.understand.explain.measured import Measured
+from kdyno.understand.explain.measured import MeasuredRegion
 from kdyno.understand.explain.model import Inlining
 
 RARE = 0.05
@@ -40,7 +40,7 @@ class Calls:
     """Function -> bytes."""
 
 
-def calls_of(measured: Measured) -> Calls:
+def calls_of(measured: MeasuredRegion) -> Calls:
     """Call edges of task and exception context. Clones are folded: a call of `f` to `f.part.0` is none."""
     edges: dict[Edge, float] = defaultdict(float)
     into: dict[str, float] = defaultdict(float)
@@ -55,7 +55,7 @@ def calls_of(measured: Measured) -> Calls:
     return Calls(dict(edges), dict(into), own, sizes)
 
 
-def inlining(baseline: Measured, variant: Measured) -> tuple[Inlining, ...]:
+def inlining(baseline: MeasuredRegion, variant: MeasuredRegion) -> tuple[Inlining, ...]:
     """What seems to be inlined in one and not in the other, the most frequent calls first."""
     before, after = calls_of(baseline), calls_of(variant)
     changes = [

@@ -13,7 +13,7 @@ from kdyno.base.debuginfo import ElfDamaged
 from kdyno.base.process import ToolHangs
 from kdyno.profile.functions import plain_name
 from kdyno.profile.vmlinux import NoLineTables, NotAVmlinux, require_line_tables
-from kdyno.understand.explain.measured import Measured
+from kdyno.understand.explain.measured import MeasuredRegion
 from kdyno.understand.explain.model import Inlining
 
 MOST_ADDRESSES = 4000
@@ -23,7 +23,7 @@ STEP = 8
 """Bytes from one address to the next in a block."""
 
 
-def confirmed(claims: Sequence[Inlining], measured: Measured, vmlinux: Path) -> list[Inlining]:
+def confirmed(claims: Sequence[Inlining], measured: MeasuredRegion, vmlinux: Path) -> list[Inlining]:
     """The claims with what the line tables of the kernel that should have the callee inlined say of them.
 
     Unchanged if vmlinux has no line tables: they are a luxury.
@@ -58,7 +58,7 @@ def _nested(inline_chains: list[list[str]]) -> Iterable[tuple[str, str]]:
     return ((chain[-1], callee) for chain in inline_chains for callee in chain[:-1])
 
 
-def _addresses(callers: set[str], measured: Measured) -> Iterable[int]:
+def _addresses(callers: set[str], measured: MeasuredRegion) -> Iterable[int]:
     """Addresses all over the most executed blocks of these functions."""
     for function in measured.record.functions:
         if plain_name(function.name) not in callers:

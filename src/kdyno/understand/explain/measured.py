@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdyno.base.errors import UserError
-from kdyno.measure.guest.pmu_parts import CONTEXTS, Context, Function, Region
+from kdyno.measure.guest.pmu_parts import CONTEXTS, ContextCounts, Function, Region
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.functions import plain_name
 
@@ -26,7 +26,7 @@ class RecordsUnlike(UserError):
 
 
 @dataclass(frozen=True)
-class Body:
+class FunctionBody:
     """A function's own code: its clones together."""
 
     names: tuple[str, ...]
@@ -38,7 +38,7 @@ class Body:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRegion:
     """A region, and how much work its iterations did together."""
 
     record: PmuRecord
@@ -60,12 +60,12 @@ class Measured:
         return total
 
     @property
-    def contexts(self) -> Iterator[Context]:
+    def contexts(self) -> Iterator[ContextCounts]:
         """Task and exception."""
         return (context for number, context in enumerate(self.region.contexts) if number != INTERRUPT)
 
     @cached_property
-    def bodies(self) -> dict[str, Body]:
+    def bodies(self) -> dict[str, FunctionBody]:
         """The functions that were executed, by plain name; those of one name in several files count as one."""
         events_by_name: dict[str, dict[int, Floats]] = defaultdict(dict)
         for context in self.contexts:
@@ -74,9 +74,9 @@ class Measured:
                 by_index[index] = by_index.get(index, np.zeros(len(events))) + events
         return {name: self._body(by_index) for name, by_index in events_by_name.items()}
 
-    def _body(self, by_index: dict[int, Floats]) -> Body:
+    def _body(self, by_index: dict[int, Floats]) -> FunctionBody:
         functions: list[Function] = [self.record.functions[index] for index in by_index]
-        return Body(
+        return FunctionBody(
             names=tuple(sorted({function.name for function in functions})),
             size=sum(function.size for function in functions),
             events=np.sum(list(by_index.values()), axis=0) / self.work,

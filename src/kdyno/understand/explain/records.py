@@ -17,7 +17,7 @@ from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord, RunRecord
-from kdyno.understand.explain.measured import Measured
+from kdyno.understand.explain.measured import MeasuredRegion
 
 BYTES_OF_KIB = 1024
 
@@ -50,7 +50,7 @@ class Recorded:
     absent: Mapping[str, str]
     """Benchmarks that this kernel didn't run, and why."""
 
-    def measured(self, benchmark: Benchmark) -> Measured:
+    def measured(self, benchmark: Benchmark) -> MeasuredRegion:
         """A benchmark's region, its work in operations or in KiB. Raises NotMeasured and WorkUnknown."""
         name = benchmark.name
         if name not in self.work or name not in self.benchmarks:
@@ -66,7 +66,7 @@ class Recorded:
                 benchmark=name,
                 why=f"{len(region.iterations)} iterations in the one, {len(work)} in the other",
             )
-        return Measured(self.record, region, sum(work) / (BYTES_OF_KIB if unit_of(benchmark) == "KiB" else 1))
+        return MeasuredRegion(self.record, region, sum(work) / (BYTES_OF_KIB if unit_of(benchmark) == "KiB" else 1))
 
 
 def family_of(run: RunRecord, record: PmuRecord) -> Family:

@@ -43,7 +43,7 @@ class ExperimentUnreadable(InfrastructureError):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SidesRequest:
     """What is to be looked at: kernels, tests, and what must have been counted; None where anything will do."""
 
     variants: tuple[VariantRecord, ...]
@@ -58,7 +58,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Sides:
+class ComparedSides:
     """The records, in the order of the variants, and the boots that they are from."""
 
     records: tuple[Recorded, ...]
@@ -67,7 +67,7 @@ class Sides:
     """By variant; None for an image that is gone."""
 
 
-def find_sides(report: RunReport, wanted: Wanted, *, session: Session) -> Sides:
+def find_sides(report: RunReport, wanted: SidesRequest, *, session: Session) -> ComparedSides:
     """The records of one boot of each kernel, with one seed; boots that are missing are made.
 
     Raises NoKernel, ImageReplaced, ExperimentUnreadable and the errors of records, images and boots.
@@ -77,14 +77,14 @@ def find_sides(report: RunReport, wanted: Wanted, *, session: Session) -> Sides:
     images = {variant.name: _image_if_there(variant, layout, session.state) for variant in wanted.variants}
     for recorded in records:
         refuse_replaced(recorded.variant, recorded.record, images[recorded.variant], session.state)
-    return Sides(records, boots, images)
+    return ComparedSides(records, boots, images)
 
 
 RecordsAndBoots = tuple[tuple[Recorded, ...], str]
 """Records, and the boots that they are from."""
 
 
-def _recorded(report: RunReport, wanted: Wanted, state: State) -> RecordsAndBoots | None:
+def _recorded(report: RunReport, wanted: SidesRequest, state: State) -> RecordsAndBoots | None:
     """The records that the run's own boots carry, if they have what is wanted."""
     boots = common_boots(report.boots, *(variant.name for variant in wanted.variants))
     if boots is None or not has_records(boots):
@@ -96,7 +96,7 @@ def _recorded(report: RunReport, wanted: Wanted, state: State) -> RecordsAndBoot
     return records, f"the boots of block {boots[0].block}, seed {boots[0].seed}"
 
 
-def _booted(report: RunReport, wanted: Wanted, session: Session) -> RecordsAndBoots:
+def _booted(report: RunReport, wanted: SidesRequest, session: Session) -> RecordsAndBoots:
     """Boot each image once for the tests, as the run did; boots that were made before are taken again."""
     layout = _layout(report, wanted.variants)
     images = [_image(report.run.id, variant, layout, session.state) for variant in wanted.variants]

@@ -12,7 +12,7 @@ from rich.text import Text
 from kdyno.base.terminal import NARROWEST_NAME, STYLES
 from kdyno.base.text import clean
 from kdyno.judge.stats.verdict import scoped_verdict
-from kdyno.judge.verdicts.rows import Row
+from kdyno.judge.verdicts.rows import VerdictRow
 from kdyno.measure.cycles.budget import Budgets
 from kdyno.understand.explain import budget_rows, rows
 from kdyno.understand.explain.model import Explanation
@@ -23,7 +23,7 @@ GAP = 2
 """Columns between two columns of a table."""
 
 
-def render(explanation: Explanation, verdict: Row, console: Console, top: int) -> None:
+def render(explanation: Explanation, verdict: VerdictRow, console: Console, top: int) -> None:
     """Print an explanation; at most `top` rows of each table."""
     show = _Shown(console)
     _heading(explanation, verdict, show)
@@ -65,7 +65,7 @@ def render_budgets(budgets: Budgets, console: Console) -> None:
         show.line(f"left out: {sentence}", "dim")
 
 
-def _heading(explanation: Explanation, verdict: Row, show: _Shown) -> None:
+def _heading(explanation: Explanation, verdict: VerdictRow, show: _Shown) -> None:
     show.line(f"{explanation.benchmark}: {explanation.variant} against {explanation.baseline}", "bold")
     effect = f"{verdict.baseline} → {verdict.variant} {verdict.unit}, {verdict.effect}"
     judged = scoped_verdict(verdict.verdict, verdict.scope) if verdict.verdict else "none"

@@ -7,7 +7,7 @@ from typing import Literal
 
 from kdyno.measure.guest.pmu_parts import STACK_CALL, STACK_INTERRUPT
 from kdyno.profile.functions import plain_name
-from kdyno.understand.explain.measured import Measured
+from kdyno.understand.explain.measured import MeasuredRegion
 
 Side = Literal["baseline", "variant"]
 
@@ -78,17 +78,17 @@ class Frame:
         return [self.children[key] for key in sorted(self.children)]
 
 
-def merged(baseline: Measured, variant: Measured) -> Frame:
+def merged(baseline: MeasuredRegion, variant: MeasuredRegion) -> Frame:
     """The tree of both; its root stands for the region. Interrupts and what they call are left out."""
     root = Frame("all", STACK_CALL)
-    sides: tuple[tuple[Side, Measured], ...] = (("baseline", baseline), ("variant", variant))
+    sides: tuple[tuple[Side, MeasuredRegion], ...] = (("baseline", baseline), ("variant", variant))
     for side, measured in sides:
         _plant(root, side, measured)
     _sum_up(root)
     return root
 
 
-def _plant(root: Frame, side: Side, measured: Measured) -> None:
+def _plant(root: Frame, side: Side, measured: MeasuredRegion) -> None:
     placed: list[Frame | None] = [root]
     for node in measured.region.stacks:
         parent = placed[node.parent]

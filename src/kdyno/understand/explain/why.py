@@ -12,12 +12,12 @@ from kdyno.base.errors import KdynoError
 from kdyno.judge.stats.compare import Comparison
 from kdyno.judge.stats.verdict import DIFFERENT
 from kdyno.judge.verdicts.model import RunReport
-from kdyno.judge.verdicts.rows import Row, rows_of
+from kdyno.judge.verdicts.rows import VerdictRow, rows_of
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord
 from kdyno.understand.explain import rows
 from kdyno.understand.explain.align import aligned
-from kdyno.understand.explain.compare import Subject, explain
+from kdyno.understand.explain.compare import ComparedSubject, explain
 from kdyno.understand.explain.model import Explanation
 from kdyno.understand.explain.records import Recorded, common_boots, family_of, has_records, of_boot, unit_of
 from kdyno.understand.explain.svg import Caption, flame_graph
@@ -28,10 +28,10 @@ ROWS = 5
 
 
 @dataclass(frozen=True)
-class Reason:
+class BenchmarkReason:
     """One benchmark that differs, and why; all texts are from names in kernels and must be escaped."""
 
-    row: Row
+    row: VerdictRow
     explanation: Explanation | None = None
     totals: Sequence[rows.Row] = ()
     events: Sequence[rows.Row] = ()
@@ -42,13 +42,13 @@ class Reason:
     """Why there is no explanation."""
 
 
-def why(report: RunReport, artefacts: Artefacts) -> dict[str, list[Reason]]:
+def why(report: RunReport, artefacts: Artefacts) -> dict[str, list[BenchmarkReason]]:
     """By variant, the reasons behind the largest effects; empty for a run whose boots carry no PMU records.
 
     A record that is missing or damaged is no error: the report says so.
     """
     read: dict[str, Recorded] = {}
-    reasons: dict[str, list[Reason]] = {}
+    reasons: dict[str, list[BenchmarkReason]] = {}
     for variant in report.others:
         pair = common_boots(report.boots, report.run.baseline, variant)
         if pair and has_records(pair):
@@ -73,11 +73,11 @@ def largest(report: RunReport, variant: str) -> list[Comparison]:
 def _reason(
     report: RunReport,
     comparison: Comparison,
-    row: Row,
+    row: VerdictRow,
     pair: tuple[BootRecord, ...],
     artefacts: Artefacts,
     read: dict[str, Recorded],
-) -> Reason:
+) -> BenchmarkReason:
     [benchmark] = (known for known in report.benchmarks if known.name == comparison.benchmark)
     try:
         for boot in pair:
@@ -86,15 +86,15 @@ def _reason(
                 read[boot.variant] = of_boot(boot, artefacts)
         baseline, changed = (read[boot.variant].measured(benchmark) for boot in pair)
         boots = f"block {pair[0].block}, seed {pair[0].seed}"
-        subject = Subject(benchmark.name, pair[0].variant, pair[1].variant, unit_of(benchmark), boots)
+        subject = ComparedSubject(benchmark.name, pair[0].variant, pair[1].variant, unit_of(benchmark), boots)
         explanation = explain(subject, baseline, changed, family_of(report.run, changed.record))
         stacks = baseline.region.stacks or changed.region.stacks
         svg = (
             Markup(flame_graph(aligned(baseline, changed), Caption.of(explanation))) if stacks else None
         )  # escapes all names itself
     except KdynoError as error:
-        return Reason(row, problem=str(error))
-    return Reason(
+        return BenchmarkReason(row, problem=str(error))
+    return BenchmarkReason(
         row,
         explanation,
         totals=rows.totals(explanation),

@@ -21,7 +21,7 @@ LINTS = {
 """Each lint, and what it finds."""
 
 
-class Finding(Frozen):
+class LintFinding(Frozen):
     """One place in one file that is wrong, or might be."""
 
     lint: str
@@ -47,7 +47,7 @@ class BegunRecord(Frozen):
     bytes: int
 
 
-class Refused(Frozen):
+class FileRefused(Frozen):
     """A file that couldn't be looked through."""
 
     refused: str = Field(serialization_alias="file", validation_alias="refused")
@@ -65,8 +65,8 @@ class WithoutFunctions(Frozen):
 class LintReport(Frozen):
     files: int
     """How many were looked through."""
-    findings: tuple[Finding, ...]
-    not_read: tuple[Refused, ...]
+    findings: tuple[LintFinding, ...]
+    not_read: tuple[FileRefused, ...]
     not_run: dict[str, str]
     """Lints that had nothing to go by, and what they need."""
     without_functions: tuple[WithoutFunctions, ...] = ()

@@ -19,7 +19,7 @@ from kdyno.base.mistakes import first_fault
 from kdyno.base.text import clean
 from kdyno.understand.lint.always_inline import always_inline_names, defined_without
 from kdyno.understand.lint.costly import rules_for
-from kdyno.understand.lint.model import LINTS, BegunRecord, Finding, LintReport, Refused, WithoutFunctions
+from kdyno.understand.lint.model import LINTS, BegunRecord, FileRefused, LintFinding, LintReport, WithoutFunctions
 from kdyno.understand.lint.targets import Targets
 
 BINARY = "kdyno-lint"
@@ -31,7 +31,7 @@ INLINE = "always-inline-emitted"
 COSTLY = "costly-instruction"
 NEEDS = {INLINE: "--source TREE", COSTLY: "--family NAME"}
 """Lints that need more than the files."""
-Told = Finding | Refused | WithoutFunctions
+Told = LintFinding | FileRefused | WithoutFunctions
 TOLD: TypeAdapter[Told | BegunRecord] = TypeAdapter(Told | BegunRecord)
 
 
@@ -93,8 +93,8 @@ def lint(targets: Targets, options: LintOptions, begun: Begun = lambda _: None) 
         "costly": rules_for(options.family) if options.family and COSTLY in only else [],
     }
     told = _run(settings, begun)
-    findings = [one for one in told if isinstance(one, Finding)]
-    refused = [one for one in told if isinstance(one, Refused)]
+    findings = [one for one in told if isinstance(one, LintFinding)]
+    refused = [one for one in told if isinstance(one, FileRefused)]
     bare = [one for one in told if isinstance(one, WithoutFunctions)]
     if options.source:
         findings = _placed(_without_plain(findings, options.source), options.source)
@@ -146,14 +146,14 @@ def _run(settings: dict[str, object], begun: Begun) -> list[Told]:
     return told
 
 
-def _without_plain(findings: list[Finding], source: Path) -> list[Finding]:
+def _without_plain(findings: list[LintFinding], source: Path) -> list[LintFinding]:
     """Without functions that are declared always_inline here and are plain functions of the same name there."""
     emitted = {finding.message.split(" ", 1)[0] for finding in findings if finding.lint == INLINE}
     plain = defined_without(source, emitted)
     return [one for one in findings if one.lint != INLINE or one.message.split(" ", 1)[0] not in plain]
 
 
-def _placed(findings: list[Finding], source: Path) -> list[Finding]:
+def _placed(findings: list[LintFinding], source: Path) -> list[LintFinding]:
     """With sources relative to the tree where the line tables have absolute paths into it."""
     root = f"{source.resolve()}/"
     return [one.model_copy(update={"source": one.source.removeprefix(root)}) if one.source else one for one in findings]

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kdyno import __version__
-from kdyno.understand.lint.model import LINTS, Finding, LintReport
+from kdyno.understand.lint.model import LINTS, LintFinding, LintReport
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "SRCROOT"
@@ -41,7 +41,7 @@ def sarif(report: LintReport) -> dict[str, Any]:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _result(finding: Finding, rule: int) -> dict[str, Any]:
+def _result(finding: LintFinding, rule: int) -> dict[str, Any]:
     where = f"{finding.function} ({finding.file}, {finding.section} {finding.address})"
     text = (
         f"{finding.message}: `{finding.instruction}` in {where}"
@@ -62,7 +62,7 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
     }
 
 
-def _place(finding: Finding) -> dict[str, Any]:
+def _place(finding: LintFinding) -> dict[str, Any]:
     if finding.source is None:
         return {"artifactLocation": {"uri": _uri(finding.file)}}
     artifact = {"uri": _uri(finding.source)}

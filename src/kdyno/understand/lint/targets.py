@@ -17,7 +17,7 @@ from kdyno.kernel.built_kernels.header import HEAD, MAGIC, MAGIC_AT, MOST_KERNEL
 from kdyno.kernel.built_kernels.kallsyms import kallsyms
 from kdyno.kernel.built_kernels.packed import payload_of
 from kdyno.kernel.image import Image
-from kdyno.profile.elf_sections import Damaged, Elf
+from kdyno.profile.elf_sections import Damaged, MappedElf
 from kdyno.runs.subject import NamedDirectory, NamedFile, find_subject
 
 SYMBOLS = "System.map"
@@ -114,7 +114,7 @@ def own_functions(vmlinux: Path) -> list[Function]:
     """What a linked kernel without a table of symbols says of itself (CONFIG_KALLSYMS); nothing of any other file."""
     try:
         content = read_whole(vmlinux, MOST_VMLINUX)
-        if Elf(content).section(".symtab"):
+        if MappedElf(content).section(".symtab"):
             return []
     except (OSError, Damaged):
         return []

@@ -12,8 +12,8 @@ from scipy import stats
 from kdyno.base.arrays import Labels, Values
 from kdyno.base.measurement import Correction
 from kdyno.judge.stats.compare import Comparison, judge
-from kdyno.judge.stats.estimate import Estimate, Limits
-from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.estimate import Estimate, EstimateLimits
+from kdyno.judge.stats.observations import Observations, ReplicateSample
 from kdyno.judge.stats.planning.power import detectable
 from kdyno.judge.stats.verdict import DIFFERENT, Verdict
 from kdyno.judge.verdicts.selftest import Kind, LinkOrder, Rate, Tested
@@ -88,7 +88,7 @@ def _part(observed: Observations, number: int, design: Design) -> Observations:
     for variant in observed.groups:
         values, blocks = _values_and_blocks(observed, variant)
         inside = design.experiment_of(blocks) == number
-        groups[variant] = Sample(values[inside], blocks[inside])
+        groups[variant] = ReplicateSample(values[inside], blocks[inside])
     return replace(observed, groups=groups)
 
 
@@ -101,7 +101,7 @@ def _by_layouts(
         groups = {}
         for variant in observed.groups:
             values, blocks = _values_and_blocks(observed, variant)
-            groups[variant] = Sample(values, blocks, clusters=design.experiment_of(blocks))
+            groups[variant] = ReplicateSample(values, blocks, clusters=design.experiment_of(blocks))
         clustered.append(replace(observed, groups=groups))
     return {comparison.benchmark: comparison.verdict for comparison in _judged(clustered, names, design)}
 
@@ -118,7 +118,7 @@ def _link_order(judged: Sequence[Comparison], together: Verdict | None) -> LinkO
 def _tested(observed: Observations, judged: Sequence[Comparison], spread: float, family: int, design: Design) -> Tested:
     """`family` is how many benchmarks share alpha: those in which values differ."""
     estimates = [comparison.estimate for comparison in judged if comparison.estimate]
-    limits = Limits(design.margin, design.alpha)
+    limits = EstimateLimits(design.margin, design.alpha)
     has_spread = spread > 0 and design.planned > 1
     return Tested(
         benchmark=observed.benchmark,

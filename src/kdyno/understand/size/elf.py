@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from kdyno.base import debuginfo
-from kdyno.base.debuginfo import Symbol
+from kdyno.base.debuginfo import ElfSymbol
 from kdyno.base.errors import UserError
 
 Kind = Literal["text", "rodata", "data", "bss"]
@@ -43,7 +43,7 @@ class Elf:
     machine: str
     """As readelf has it: `Advanced Micro Devices X86-64`."""
     sections: dict[int, Section]
-    symbols: tuple[Symbol, ...]
+    symbols: tuple[ElfSymbol, ...]
 
 
 def read_elf(path: Path) -> Elf:
@@ -65,7 +65,7 @@ def _require_elf(path: Path) -> None:
         raise NotElf(path=path, why=error.strerror) from error
 
 
-def _kind(section: debuginfo.Section) -> Kind | None:
+def _kind(section: debuginfo.ElfSection) -> Kind | None:
     if not section.flags & LOADED or section.name.startswith(".discard"):
         return None
     if section.flags & EXECUTABLE:

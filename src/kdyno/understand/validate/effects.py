@@ -53,7 +53,7 @@ class Effect:
         return math.expm1(abs(math.log(self.measured)))
 
 
-class Level(Frozen):
+class EffectLevel(Frozen):
     """Clear effects of at least some size."""
 
     least: float
@@ -82,7 +82,7 @@ class Agreement(Frozen):
     """Median of |modelled / measured - 1|."""
     median_of_none: float
     """The same for a model that knows of no differences: |1 / measured - 1|."""
-    levels: tuple[Level, ...]
+    levels: tuple[EffectLevel, ...]
 
 
 def agreement(effects: Sequence[Effect]) -> Agreement:
@@ -110,9 +110,9 @@ def agreement(effects: Sequence[Effect]) -> Agreement:
     )
 
 
-def _level(effects: Sequence[Effect], least: float) -> Level:
+def _level(effects: Sequence[Effect], least: float) -> EffectLevel:
     large = [effect for effect in effects if effect.clear and effect.size >= least]
-    return Level(
+    return EffectLevel(
         least=least,
         effects=len(large),
         sign_errors=sum(effect.sign_error for effect in large),
@@ -153,7 +153,7 @@ def worst(effects: Sequence[Effect], count: int) -> list[Effect]:
     return sorted((effect for effect in effects if effect.sign_error), key=lambda effect: -effect.size)[:count]
 
 
-def _share(level: Level) -> str:
+def _share(level: EffectLevel) -> str:
     return f" ({_percent(level.sign_errors / level.effects)})" if level.effects else ""
 
 

@@ -39,7 +39,7 @@ class GuestSilent(InfrastructureError):
 
 
 @dataclass(frozen=True)
-class Counted:
+class GuestCounts:
     """What the emulated PMU counted of one boot."""
 
     events: tuple[str, ...]
@@ -85,7 +85,7 @@ def count_in_guest(
     settings: MachineSettings,
     *,
     session: Session,
-) -> Counted:
+) -> GuestCounts:
     """Boot once with all events under the family's hardware; `named` is how the family was named.
 
     A boot that is on record isn't done again. Raises BootForFileFailed.
@@ -102,7 +102,7 @@ def count_in_guest(
     return counted(run, read_pmu_record(run.record), family)
 
 
-def counted(run: PmuRun, record: PmuRecord, family: Family) -> Counted:
+def counted(run: PmuRun, record: PmuRecord, family: Family) -> GuestCounts:
     """Events per unit of work of each benchmark, in its iteration with the median of modelled cycles. Pure.
 
     That is the iteration which a boot's summary shows; the others may hold a switch to another task, or be cold.
@@ -119,4 +119,4 @@ def counted(run: PmuRun, record: PmuRecord, family: Family) -> Counted:
         ]
         rows.sort(key=lambda events: float(cycles(events, record.names, family)))
         counts[name] = tuple(rows[len(rows) // 2].tolist())
-    return Counted(tuple(record.names), counts)
+    return GuestCounts(tuple(record.names), counts)

@@ -15,12 +15,12 @@ from kdyno.base.measurement import Benchmark
 from kdyno.boot.registry import default_machine
 from kdyno.measure.cycles.family import Family, load_family
 from kdyno.measure.cycles.host import UnknownCpu, family_of
-from kdyno.measure.cycles.kernel_measured import KernelBenchmark, KernelMeasurement, Kernels, geometry_of
+from kdyno.measure.cycles.kernel_measured import KernelBenchmark, KernelMeasurement, KernelPair, geometry_of
 from kdyno.measure.cycles.kernel_roles import KINDS, UNLIKE, UNLIKE_IN_TIME, UNLIKE_ON_A_GUEST, role_of
 from kdyno.measure.guest.agent import catalogue
 from kdyno.measure.guest.catalogue import Catalogue, CatalogueTest
 from kdyno.runs.session import Session
-from kdyno.understand.validate.guest import Counted, build_as_host, count_in_guest, guest_mitigations
+from kdyno.understand.validate.guest import GuestCounts, build_as_host, count_in_guest, guest_mitigations
 from kdyno.understand.validate.host_kernel import (
     additions,
     compiler_of,
@@ -43,13 +43,13 @@ class OtherFamily(UserError):
     hint = "leave --family out, or name a file that was calibrated from {own}: --family file:PATH"
 
 
-class NothingInCommon(InfrastructureError):
+class NoSharedBenchmark(InfrastructureError):
     message = "too few benchmarks came to an end both natively and in the guest: {count}"
     hint = "`kdyno-agent run lmbench` shows what fails here; left out: {left_out}"
 
 
 @dataclass(frozen=True)
-class Request:
+class ValidationRequest:
     """What a validation on kernel code is asked for."""
 
     family: str = "auto"
@@ -81,7 +81,7 @@ def host_family(named: str, cpu: Cpu | None = None) -> tuple[str, Family]:
     return named, family
 
 
-def validate_kernel(request: Request, *, session: Session) -> KernelMeasurement:
+def validate_kernel(request: ValidationRequest, *, session: Session) -> KernelMeasurement:
     """Build, boot, count and time; raises KdynoError, and what can be known beforehand before anything is built."""
     named, family = host_family(request.family)
     known = catalogue()
@@ -107,13 +107,13 @@ def validate_kernel(request: Request, *, session: Session) -> KernelMeasurement:
     benchmarks, left_out = joined(_described(known, tests), native, counted, unlike)
     for role in ("fit", "held-out"):
         if sum(benchmark.role == role for benchmark in benchmarks) < FEWEST:
-            raise NothingInCommon(count=len(benchmarks), left_out=", ".join(left_out) or "none")
+            raise NoSharedBenchmark(count=len(benchmarks), left_out=", ".join(left_out) or "none")
     return KernelMeasurement(
         family=family.name,
         geometry=geometry_of(family),
         cpu=str(host_facts().get("cpu", "unknown")),
         ghz=tuple(round(one.ghz, 3) for one in native),
-        kernels=Kernels(
+        kernels=KernelPair(
             running=running,
             compiler=compiler_of(host),
             source=source,
@@ -141,7 +141,7 @@ def _described(known: Catalogue, tests: Sequence[CatalogueTest]) -> tuple[Benchm
 
 
 def joined(
-    described: Sequence[Benchmark], native: Sequence[NativePass], counted: Counted, unlike: Mapping[str, str]
+    described: Sequence[Benchmark], native: Sequence[NativePass], counted: GuestCounts, unlike: Mapping[str, str]
 ) -> tuple[tuple[KernelBenchmark, ...], dict[str, str]]:
     """The benchmarks that both sides have, and why others are left out: those in `unlike`, and what failed. Pure."""
     rows: list[KernelBenchmark] = []

@@ -31,7 +31,7 @@ class KvmNotProven(InfrastructureError):
     hint = "`kdyno validate --library SOURCE` needs no KVM: it compares on functions of a kernel, run in user space"
 
 
-class OneVariant(UserError):
+class KvmNeedsTwoVariants(UserError):
     message = "experiment {name} has one variant: there are no effects to compare"
     hint = "name a second kernel under [variants]"
 
@@ -41,7 +41,7 @@ class RunLost(InfrastructureError):
     hint = "the same command tries them again; what came through is kept"
 
 
-class NothingInCommon(InfrastructureError):
+class NoSharedKvmBenchmark(InfrastructureError):
     message = "runs {model} and {wall} have no benchmark that both lanes measured of a variant and the baseline"
     hint = "`kdyno report RUN` says what became of their boots"
 
@@ -100,10 +100,11 @@ class KvmReport(Frozen):
 def measure_kvm(experiment: Experiment, family: str, session: Session) -> BothLanes:
     """Carry the experiment out in both lanes: modelled cycles of a CPU family (a name or `file:PATH`), and KVM.
 
-    What is on record is not done again. Raises KvmNotProven, OneVariant, RunLost, and what `run_experiment` raises.
+    What is on record is not done again. Raises KvmNotProven, KvmNeedsTwoVariants, RunLost, and what `run_experiment`
+    raises.
     """
     if len(experiment.variants) < 2:
-        raise OneVariant(name=experiment.name)
+        raise KvmNeedsTwoVariants(name=experiment.name)
     if why := why_not_kvm(QEMU):
         raise KvmNotProven(why=why)
     pmu = PmuConfig(events="all", family=family, clock="cycles")
@@ -119,12 +120,12 @@ def measure_kvm(experiment: Experiment, family: str, session: Session) -> BothLa
 
 
 def compare_kvm(lanes: BothLanes) -> KvmReport:
-    """Each effect that both lanes estimated. Pure. Raises NothingInCommon."""
+    """Each effect that both lanes estimated. Pure. Raises NoSharedKvmBenchmark."""
     model, wall = _estimates(lanes.model), _estimates(lanes.wall)
     both = [key for key in wall if key in model]
     effects = tuple(_effect(key, wall[key], model[key]) for key in both)
     if not effects:
-        raise NothingInCommon(model=lanes.model.run.id, wall=lanes.wall.run.id)
+        raise NoSharedKvmBenchmark(model=lanes.model.run.id, wall=lanes.wall.run.id)
     named = dict.fromkeys(effect.variant for effect in effects)
     every = {_key(comparison): None for report in (lanes.wall, lanes.model) for comparison in report.comparisons}
     return KvmReport(

@@ -29,9 +29,9 @@ from kdyno.measure.guest.pmu import find_plugin
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
 from kdyno.understand.validate.library_build import (
     UNITS,
+    LibraryUnit,
     NothingToCompile,
     OptionSet,
-    Unit,
     Workshop,
     all_loads,
     compilers,
@@ -60,7 +60,7 @@ class ProgramBroken(InfrastructureError):
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class LibraryMeasurements:
     """L loads by S option sets."""
 
     loads: tuple[str, ...]
@@ -77,7 +77,7 @@ class Measured:
 class Library:
     """What was measured, and of what."""
 
-    measured: Measured
+    measured: LibraryMeasurements
     source: str
     """The tree, as it names itself: `linux-source-6.12 6.12.95-1 (6.12.95)`."""
     family: Family
@@ -94,7 +94,7 @@ def measure_library(
     talk: Talk,
     *,
     sets: Sequence[OptionSet] | None = None,
-    units: Sequence[Unit] = UNITS,
+    units: Sequence[LibraryUnit] = UNITS,
     times: int = 50,
     passes: int = 7,
 ) -> Library:
@@ -112,13 +112,13 @@ def measure_library(
         made, lacking = _made(workshop, units, talk)
         if not made:
             raise NothingToCompile(tree=source.tree, why="; ".join(lacking))
-        bench = Bench(made, family, plugin, scratch)
+        bench = LibraryBench(made, family, plugin, scratch)
         with talk.working("counting under QEMU") as advance:
             counted = bench.count(advance)
         with talk.working("timing on this CPU") as advance:
             native = bench.time(times, passes, advance)
         return Library(
-            measured=Measured(bench.names, bench.sets, native, *counted),
+            measured=LibraryMeasurements(bench.names, bench.sets, native, *counted),
             source=f"{source.identity.origin} ({source.identity.version})",
             family=family,
             flags={compiler.options.name: compiler.flags for compiler in usable},
@@ -126,7 +126,9 @@ def measure_library(
         )
 
 
-def _made(workshop: Workshop, units: Sequence[Unit], talk: Talk) -> tuple[dict[str, dict[str, Path]], tuple[str, ...]]:
+def _made(
+    workshop: Workshop, units: Sequence[LibraryUnit], talk: Talk
+) -> tuple[dict[str, dict[str, Path]], tuple[str, ...]]:
     """Programs by unit and option set, and a note for each unit that has none."""
     made, lacking = dict[str, dict[str, Path]](), list[str]()
     with talk.working("compiling") as advance:
@@ -140,7 +142,7 @@ def _made(workshop: Workshop, units: Sequence[Unit], talk: Talk) -> tuple[dict[s
     return made, tuple(lacking)
 
 
-class Bench:
+class LibraryBench:
     """Runs the programs, natively and under QEMU, and compares what they came to."""
 
     def __init__(self, made: Mapping[str, Mapping[str, Path]], family: Family, plugin: Path, scratch: Path) -> None:

@@ -83,7 +83,7 @@ def _newest(family: str, installed: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Unit:
+class LibraryUnit:
     """Files of lib/ and the loads for them."""
 
     name: str
@@ -95,29 +95,29 @@ class Unit:
 
 
 UNITS = (
-    Unit("list_sort", (("lib/list_sort.c",),)),
-    Unit("sort", (("lib/sort.c",),)),
-    Unit("bsearch", (("lib/bsearch.c",),)),
-    Unit("rbtree", (("lib/rbtree.c",),)),
-    Unit("string", (("lib/string.c",), ("lib/ctype.c",)), ("-ffreestanding",)),
-    Unit("crc32", (("lib/crc32.c",),)),
-    Unit("crc16", (("lib/crc16.c", "lib/crc/crc16.c"),)),
-    Unit("siphash", (("lib/siphash.c",),)),
-    Unit("xxhash", (("lib/xxhash.c",),)),
-    Unit("hexdump", (("lib/hexdump.c",), ("lib/ctype.c",))),
-    Unit("kstrtox", (("lib/kstrtox.c",), ("lib/ctype.c",))),
-    Unit("glob", (("lib/glob.c",),)),
-    Unit("lz4", (("lib/lz4/lz4_compress.c",), ("lib/lz4/lz4_decompress.c",))),
-    Unit("sha256", (("lib/crypto/sha256.c",),)),
-    Unit("chacha", (("lib/crypto/chacha.c", "lib/crypto/chacha-block-generic.c"),)),
-    Unit("gcd", (("lib/math/gcd.c", "lib/gcd.c"),), ("-DKDYNO_SWAP",)),
-    Unit("int_sqrt", (("lib/math/int_sqrt.c", "lib/int_sqrt.c"),)),
-    Unit("hweight", (("lib/hweight.c",),)),
+    LibraryUnit("list_sort", (("lib/list_sort.c",),)),
+    LibraryUnit("sort", (("lib/sort.c",),)),
+    LibraryUnit("bsearch", (("lib/bsearch.c",),)),
+    LibraryUnit("rbtree", (("lib/rbtree.c",),)),
+    LibraryUnit("string", (("lib/string.c",), ("lib/ctype.c",)), ("-ffreestanding",)),
+    LibraryUnit("crc32", (("lib/crc32.c",),)),
+    LibraryUnit("crc16", (("lib/crc16.c", "lib/crc/crc16.c"),)),
+    LibraryUnit("siphash", (("lib/siphash.c",),)),
+    LibraryUnit("xxhash", (("lib/xxhash.c",),)),
+    LibraryUnit("hexdump", (("lib/hexdump.c",), ("lib/ctype.c",))),
+    LibraryUnit("kstrtox", (("lib/kstrtox.c",), ("lib/ctype.c",))),
+    LibraryUnit("glob", (("lib/glob.c",),)),
+    LibraryUnit("lz4", (("lib/lz4/lz4_compress.c",), ("lib/lz4/lz4_decompress.c",))),
+    LibraryUnit("sha256", (("lib/crypto/sha256.c",),)),
+    LibraryUnit("chacha", (("lib/crypto/chacha.c", "lib/crypto/chacha-block-generic.c"),)),
+    LibraryUnit("gcd", (("lib/math/gcd.c", "lib/gcd.c"),), ("-DKDYNO_SWAP",)),
+    LibraryUnit("int_sqrt", (("lib/math/int_sqrt.c", "lib/int_sqrt.c"),)),
+    LibraryUnit("hweight", (("lib/hweight.c",),)),
 )
 
 
 @dataclass(frozen=True)
-class Compiler:
+class HostOptionSet:
     """An option set on this host."""
 
     options: OptionSet
@@ -128,9 +128,9 @@ class Compiler:
 
 def compilers(
     sets: Iterable[OptionSet], tree: Path, scratch: Path, state: State
-) -> tuple[tuple[Compiler, ...], tuple[str, ...]]:
+) -> tuple[tuple[HostOptionSet, ...], tuple[str, ...]]:
     """The sets whose compilers are here, and a note for each other one. Raises TooFewSets and NoMakefileFlags."""
-    usable, notes = list[Compiler](), list[str]()
+    usable, notes = list[HostOptionSet](), list[str]()
     has = read_cpu().flags
     for options in sets:
         try:
@@ -142,7 +142,7 @@ def compilers(
             notes.append(f"{options.name}: left out: this CPU lacks {', '.join(lacking)}")
             continue
         flags = (*kernel_flags(toolchain, tree, scratch), *options.words)
-        usable.append(Compiler(options, toolchain.command, flags))
+        usable.append(HostOptionSet(options, toolchain.command, flags))
     if len(usable) < 2:
         way = way_to_install("gcc", "clang-19", "lld-19", "llvm-19")
         raise TooFewSets(why="; ".join(notes) or "only one was named", way=way)
@@ -178,7 +178,7 @@ def flags_listed(listing: str) -> tuple[str, ...]:
 class Workshop:
     """Makes programs in a directory of its own."""
 
-    def __init__(self, tree: Path, usable: Sequence[Compiler], scratch: Path) -> None:
+    def __init__(self, tree: Path, usable: Sequence[HostOptionSet], scratch: Path) -> None:
         self.tree, self.compilers, self.scratch = tree, usable, scratch
         self.data = Path(str(files("kdyno"))) / "data" / "validate"
         self.headers = scratch / "headers"
@@ -196,7 +196,7 @@ class Workshop:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f'#include "{means}"\n', encoding="utf-8")
 
-    def programs(self, unit: Unit) -> dict[str, Path] | str:
+    def programs(self, unit: LibraryUnit) -> dict[str, Path] | str:
         """The unit's program for each option set, by the set's name; or why there are none."""
         sources = [self._first(locations) for locations in unit.locations]
         if None in sources:
@@ -215,7 +215,7 @@ class Workshop:
     def _first(self, locations: Iterable[str]) -> Path | None:
         return next((self.tree / location for location in locations if (self.tree / location).is_file()), None)
 
-    def _program(self, unit: Unit, sources: Sequence[Path], compiler: Compiler) -> Path:
+    def _program(self, unit: LibraryUnit, sources: Sequence[Path], compiler: HostOptionSet) -> Path:
         place = self.scratch / unit.name / str(self.compilers.index(compiler))
         place.mkdir(parents=True, exist_ok=True)
         load, program = self.data / "loads" / f"{unit.name}.c", place / unit.name
@@ -229,7 +229,7 @@ class Workshop:
         self._run([self.compilers[0].command, *how, *objects, "-o", program])
         return program
 
-    def _includes(self, compiler: Compiler) -> list[str | Path]:
+    def _includes(self, compiler: HostOptionSet) -> list[str | Path]:
         own = process.output([compiler.command, "-print-file-name=include"]).strip()
         directories = (self.headers, self.data, self.tree / "include", self.tree / "include/uapi")
         words = [word for directory in directories for word in ("-I", directory)]

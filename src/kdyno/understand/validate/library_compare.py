@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kdyno.base.frozen import Frozen
 from kdyno.understand.validate.effects import Agreement, Effect, agreement
-from kdyno.understand.validate.library import Library, Measured
+from kdyno.understand.validate.library import Library, LibraryMeasurements
 
 CONFIDENCE = 0.95
 """Of the interval that says whether a native ratio is beyond its noise."""
@@ -113,7 +113,7 @@ def _pair(ratios: Sequence[Ratio]) -> PairOfSets:
     )
 
 
-def figures_of(measured: Measured) -> tuple[Figure, ...]:
+def figures_of(measured: LibraryMeasurements) -> tuple[Figure, ...]:
     """Every load with every set, loads first."""
     least, most = measured.native.min(axis=0), measured.native.max(axis=0)
     return tuple(
@@ -130,7 +130,7 @@ def figures_of(measured: Measured) -> tuple[Figure, ...]:
     )
 
 
-def ratios_of(measured: Measured) -> tuple[Ratio, ...]:
+def ratios_of(measured: LibraryMeasurements) -> tuple[Ratio, ...]:
     """Every load in every pair of sets: what the later set takes over what the earlier takes."""
     least = measured.native.min(axis=0)
     return tuple(

@@ -78,7 +78,7 @@ class Computed:
 
 
 @dataclass(frozen=True)
-class Group:
+class PublishedGroup:
     """Mean and standard deviation of n values."""
 
     mean: Number
@@ -87,14 +87,14 @@ class Group:
 
 
 @dataclass(frozen=True)
-class PrintedGroup(Group):
+class PrintedGroup(PublishedGroup):
     """Mean and standard deviation as they were printed."""
 
     mean: Printed
     sd: Printed
 
 
-Groups = Mapping[str, Group]
+Groups = Mapping[str, PublishedGroup]
 
 
 class Recomputed(Frozen):
@@ -129,11 +129,13 @@ class PairCheck(Frozen):
         return any(table is not None and table.follows for table in (self.from_means, self.from_values))
 
 
-def group_of(values: Values, step: float = 0.0) -> Group:
+def group_of(values: Values, step: float = 0.0) -> PublishedGroup:
     """Return the group of values that were rounded to multiples of `step`: at least one, in any order."""
     n = len(values)
     sd = float(np.std(values, ddof=1)) if n > 1 else 0.0
-    return Group(Computed(float(np.mean(values)), step / 2), Computed(sd, step / 2 * math.sqrt(n / max(1, n - 1))), n)
+    return PublishedGroup(
+        Computed(float(np.mean(values)), step / 2), Computed(sd, step / 2 * math.sqrt(n / max(1, n - 1))), n
+    )
 
 
 def check_pair(
@@ -190,7 +192,7 @@ def fitting(groups: Groups, q: str) -> Iterator[tuple[str, str]]:
             yield first, second
 
 
-def summary_errors(printed: PrintedGroup, values: Group) -> str:
+def summary_errors(printed: PrintedGroup, values: PublishedGroup) -> str:
     """Return what is wrong with a printed summary of these values, for a sentence; empty if nothing is.
 
     One in the last digit is not an error: people cut digits off, and round rounded numbers.
@@ -221,7 +223,7 @@ def _as_exactly(number: Number, printed: Printed) -> str:
     return f"{number.value:.{max(0, round(-math.log10(printed.step)))}f}"
 
 
-def _another_spread(printed: PrintedGroup, values: Group) -> str:
+def _another_spread(printed: PrintedGroup, values: PublishedGroup) -> str:
     """Return the name of the usual measure of spread that was printed instead of the standard deviation, if it is
     one.
     """
@@ -250,7 +252,7 @@ def _recompute(groups: Groups, pair: tuple[str, str], q: str) -> Recomputed:
     )
 
 
-def _q_range(first: Group, second: Group, variance: tuple[float, float]) -> tuple[float, float]:
+def _q_range(first: PublishedGroup, second: PublishedGroup, variance: tuple[float, float]) -> tuple[float, float]:
     """Return the limits of Q by interval arithmetic: the difference as small as rounding allows over the largest
     variance, and vice versa.
     """

@@ -12,7 +12,7 @@ from kdyno.judge.stats.diagnostics.groups import groups_in, groups_of, scale_of,
 from kdyno.judge.stats.diagnostics.mixed import fit_mixed, has_holes
 from kdyno.judge.stats.diagnostics.pairwise import dunnett, pair_tables
 from kdyno.judge.stats.diagnostics.tables import Analysis
-from kdyno.judge.stats.estimate import Limits
+from kdyno.judge.stats.estimate import EstimateLimits
 from kdyno.judge.stats.logratio import LogRatio
 from kdyno.judge.stats.observations import Observations, require_usable
 from kdyno.judge.stats.planning import power
@@ -51,13 +51,16 @@ def analyse(observations: Observations, baseline: str, alpha: float, margin: flo
         power=tuple(
             curve
             for variant in observations.groups
-            if variant != baseline and (curve := _power(observations, variant, baseline, Limits(margin, alpha), family))
+            if variant != baseline
+            and (curve := _power(observations, variant, baseline, EstimateLimits(margin, alpha), family))
         ),
         reason="" if one_way.rows else one_way.reason,
     )
 
 
-def _power(observed: Observations, variant: str, baseline: str, limits: Limits, family: int) -> PowerCurve | None:
+def _power(
+    observed: Observations, variant: str, baseline: str, limits: EstimateLimits, family: int
+) -> PowerCurve | None:
     contrast = contrast_of(observed, variant, baseline)
     if contrast is None:
         return None

@@ -14,7 +14,7 @@ import scipy
 
 from kdyno.base.arrays import Values
 from kdyno.judge.stats.diagnostics.blocks import Blocked, centre, residuals
-from kdyno.judge.stats.diagnostics.groups import Group, Noise, pool_noise
+from kdyno.judge.stats.diagnostics.groups import GroupMoments, Noise, pool_noise
 from kdyno.judge.stats.diagnostics.tables import AnovaRow, AnovaTable
 
 FEW = "fewer than two variants"
@@ -23,7 +23,7 @@ APART = "too few blocks have several variants"
 EXACT = "all values of each variant agree: there is no noise to compare with"
 
 
-def one_way(groups: Sequence[Group]) -> AnovaTable:
+def one_way(groups: Sequence[GroupMoments]) -> AnovaTable:
     """Return Fisher's one-way table; omega² after Hays (1963)."""
     if reason := _hopeless(groups):
         return AnovaTable(kind="one-way", reason=reason)
@@ -39,7 +39,7 @@ def one_way(groups: Sequence[Group]) -> AnovaTable:
     )
 
 
-def welch(groups: Sequence[Group]) -> AnovaTable:
+def welch(groups: Sequence[GroupMoments]) -> AnovaTable:
     """Return the table of Welch's test (1951), which doesn't assume equal spreads; it has no sums of squares."""
     if reason := _hopeless(groups):
         return AnovaTable(kind="welch", reason=reason)
@@ -110,13 +110,13 @@ def _squares(values: Values) -> float:
     return float(values @ values)
 
 
-def _hopeless(groups: Sequence[Group]) -> str:
+def _hopeless(groups: Sequence[GroupMoments]) -> str:
     if len(groups) < 2:
         return FEW
     return SINGLE if all(group.n < 2 for group in groups) else ""
 
 
-def _between(groups: Sequence[Group]) -> float:
+def _between(groups: Sequence[GroupMoments]) -> float:
     grand = sum(group.n * group.mean for group in groups) / sum(group.n for group in groups)
     return sum(group.n * (group.mean - grand) ** 2 for group in groups)
 

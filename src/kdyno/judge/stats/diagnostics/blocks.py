@@ -8,7 +8,7 @@ import numpy as np
 
 from kdyno.base.arrays import Labels, Values
 from kdyno.judge.stats.logratio import cluster_means
-from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.observations import Observations, ReplicateSample
 
 MOST = 100_000
 """The most values; tables of blocks of more take longer than anybody waits for them."""
@@ -30,13 +30,13 @@ def average_layouts(observed: Observations) -> Observations:
     layout as its block: boots of one layout are not replicates of each other. Otherwise return the observations
     unchanged.
     """
-    groups: dict[str, Sample] = {}
+    groups: dict[str, ReplicateSample] = {}
     for name in observed.groups:
         sample = observed.sample(name)
         if sample is None or sample.clusters is None:
             return observed
         labels = np.unique(sample.clusters)
-        groups[name] = Sample(
+        groups[name] = ReplicateSample(
             values=np.exp(cluster_means(np.log(sample.values), sample.clusters)),
             blocks=None if sample.blocks is None else labels,
         )

@@ -11,14 +11,14 @@ import numpy as np
 from kdyno.base.arrays import Values
 from kdyno.judge.stats.diagnostics.blocks import Blocked
 from kdyno.judge.stats.diagnostics.tables import GroupSummary, Scale
-from kdyno.judge.stats.observations import Observations, Sample, Summary
+from kdyno.judge.stats.observations import Observations, ReplicateSample, Summary
 
 ALIKE = 2.0
 """Spreads are taken to be alike if the largest is less than this many times the smallest."""
 
 
 @dataclass(frozen=True)
-class Group:
+class GroupMoments:
     """Moments of one variant on the scale of the table."""
 
     variant: str
@@ -28,12 +28,12 @@ class Group:
     """With n - 1 in the denominator; 0 if all values agree, or there is only one."""
 
 
-def groups_of(observed: Observations) -> list[Group]:
+def groups_of(observed: Observations) -> list[GroupMoments]:
     """Return moments by variant: of logarithms, or as published."""
     groups = []
     for variant, measured in observed.groups.items():
         if isinstance(measured, Summary):
-            groups.append(Group(variant, measured.n, measured.mean, measured.sd**2 if measured.n > 1 else 0.0))
+            groups.append(GroupMoments(variant, measured.n, measured.mean, measured.sd**2 if measured.n > 1 else 0.0))
         elif len(measured.values):
             groups.append(_group(variant, np.log(measured.values)))
     return groups
@@ -65,39 +65,39 @@ class Noise:
     df: int
 
 
-def pool_noise(groups: Sequence[Group]) -> Noise | None:
+def pool_noise(groups: Sequence[GroupMoments]) -> Noise | None:
     """Return the noise within groups; None if there is none."""
     df = sum(group.n - 1 for group in groups)
     variance = sum((group.n - 1) * group.variance for group in groups) / max(df, 1)
     return Noise(variance, df) if variance > 0 else None
 
 
-def groups_in(table: Blocked) -> list[Group]:
+def groups_in(table: Blocked) -> list[GroupMoments]:
     """Return moments by variant of values in blocks."""
     return [_group(name, table.logs[table.variants == index]) for index, name in enumerate(table.names)]
 
 
-def sd_ratio(groups: Sequence[Group]) -> float | None:
+def sd_ratio(groups: Sequence[GroupMoments]) -> float | None:
     """Return the largest sd over the smallest; None if one is unknown or 0."""
     variances = [group.variance for group in groups]
     comparable = groups and min(variances) > 0 and min(group.n for group in groups) > 1
     return math.sqrt(max(variances) / min(variances)) if comparable else None
 
 
-def ratio_of(first: Group, second: Group, scale: Scale) -> float:
+def ratio_of(first: GroupMoments, second: GroupMoments, scale: Scale) -> float:
     """Return first / second in the benchmark's unit."""
     if scale == "raw":
         return first.mean / second.mean
     return math.exp(max(-700.0, min(first.mean - second.mean, 700.0)))
 
 
-def _group(variant: str, logs: Values) -> Group:
+def _group(variant: str, logs: Values) -> GroupMoments:
     if len(logs) == 1 or np.ptp(logs) == 0:
-        return Group(variant, len(logs), float(logs[0]), 0.0)
-    return Group(variant, len(logs), float(np.mean(logs)), float(np.var(logs, ddof=1)))
+        return GroupMoments(variant, len(logs), float(logs[0]), 0.0)
+    return GroupMoments(variant, len(logs), float(np.mean(logs)), float(np.var(logs, ddof=1)))
 
 
-def _summary(variant: str, sample: Sample) -> GroupSummary:
+def _summary(variant: str, sample: ReplicateSample) -> GroupSummary:
     with np.errstate(over="ignore"):
         sd = float(np.std(sample.values, ddof=1)) if len(sample.values) > 1 else None
     return GroupSummary(

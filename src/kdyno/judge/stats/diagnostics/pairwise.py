@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from kdyno.judge.stats.diagnostics import many_to_one, studentized
-from kdyno.judge.stats.diagnostics.groups import ALIKE, Group, Noise, pool_noise, ratio_of, sd_ratio
+from kdyno.judge.stats.diagnostics.groups import ALIKE, GroupMoments, Noise, pool_noise, ratio_of, sd_ratio
 from kdyno.judge.stats.diagnostics.tables import PairTable, PairTest, Scale
 
 MOST = 20
@@ -19,7 +19,7 @@ MOST = 20
 
 
 def pair_tables(
-    groups: Sequence[Group], scale: Scale, alpha: float, noise: Noise | None = None
+    groups: Sequence[GroupMoments], scale: Scale, alpha: float, noise: Noise | None = None
 ) -> tuple[PairTable, ...]:
     """Return all pairs by Tukey and by Games and Howell, the one that fits the spreads first; none for under three
     variants.
@@ -45,7 +45,7 @@ def pair_tables(
     return (first, second) if alike else (second, first)
 
 
-def tukey(groups: Sequence[Group], scale: Scale, alpha: float, noise: Noise, reason: str = "") -> PairTable:
+def tukey(groups: Sequence[GroupMoments], scale: Scale, alpha: float, noise: Noise, reason: str = "") -> PairTable:
     """Return the table of Tukey's honestly significant difference, with Kramer's (1956) standard error if sizes differ.
 
     Statistic: difference / √(variance/2 · (1/n + 1/m)).
@@ -57,7 +57,7 @@ def tukey(groups: Sequence[Group], scale: Scale, alpha: float, noise: Noise, rea
     return PairTable(method="tukey", confidence=1 - alpha, tests=tuple(tests), reason=reason)
 
 
-def games_howell(groups: Sequence[Group], scale: Scale, alpha: float, reason: str = "") -> PairTable:
+def games_howell(groups: Sequence[GroupMoments], scale: Scale, alpha: float, reason: str = "") -> PairTable:
     """Return the table of Games & Howell (1976): Tukey's with each pair's own variances and Welch's degrees of freedom.
 
     A pair without any spread is left out.
@@ -74,7 +74,7 @@ def games_howell(groups: Sequence[Group], scale: Scale, alpha: float, reason: st
 
 
 def dunnett(
-    groups: Sequence[Group], baseline: str, scale: Scale, alpha: float, noise: Noise | None = None
+    groups: Sequence[GroupMoments], baseline: str, scale: Scale, alpha: float, noise: Noise | None = None
 ) -> PairTable | None:
     """Return the table of Dunnett (1955): every variant against the baseline, spreads taken to be alike. None without a
     spread or baseline.
@@ -114,7 +114,7 @@ def dunnett(
 
 
 def _range_test(
-    first: Group, second: Group, scale: Scale, error: float, df: float, k: int, alpha: float, method: str
+    first: GroupMoments, second: GroupMoments, scale: Scale, error: float, df: float, k: int, alpha: float, method: str
 ) -> PairTest:
     difference = first.mean - second.mean
     q = abs(difference) / error

@@ -22,7 +22,7 @@ LARGEST = 1e4
 
 
 @dataclass(frozen=True)
-class Fit:
+class MixedFit:
     """The result of a model."""
 
     effects: Values
@@ -32,7 +32,7 @@ class Fit:
     converged: bool
 
 
-def fit_reml(values: Values, design: Values, levels: Sequence[Labels]) -> Fit:
+def fit_reml(values: Values, design: Values, levels: Sequence[Labels]) -> MixedFit:
     """Fit values, shape (n,), by a design of full rank, shape (n, k), with a random intercept for each level's labels.
 
     Raise numpy.linalg.LinAlgError if the design is not of full rank.
@@ -47,7 +47,7 @@ def fit_reml(values: Values, design: Values, levels: Sequence[Labels]) -> Fit:
     best = min([end for end in ends if end.success] or ends, key=lambda end: float(end.fun))
     effects, variance, information = products.solve(best.x)[:3]
     squares = variance * np.diag(np.linalg.inv(information))  # below 0 by rounding if nothing is left over
-    return Fit(effects, np.sqrt(np.maximum(squares, 0.0)), bool(best.success))
+    return MixedFit(effects, np.sqrt(np.maximum(squares, 0.0)), bool(best.success))
 
 
 class _Products:

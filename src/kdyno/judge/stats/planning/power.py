@@ -17,7 +17,7 @@ from kdyno.base.arrays import Values
 from kdyno.base.frozen import Frozen
 from kdyno.judge.stats.detectable import chances
 from kdyno.judge.stats.detectable import detectable as by_rule
-from kdyno.judge.stats.estimate import POWER, Limits, exp
+from kdyno.judge.stats.estimate import POWER, EstimateLimits, exp
 
 MOST = 1_000_000
 """The number of replicates that nobody exceeds."""
@@ -61,7 +61,7 @@ def power(effect: ArrayLike, n: ArrayLike, sd: float, alpha: float, *, paired: b
     return _power(np.abs(log_effect) / errors, _df(size, paired), alpha)
 
 
-def detectable(n: int, sd: float, limits: Limits, *, family: int = 1, paired: bool = True) -> float:
+def detectable(n: int, sd: float, limits: EstimateLimits, *, family: int = 1, paired: bool = True) -> float:
     """Return the smallest effect that n >= 2 replicates call different in 80 % of runs, by the rule of the judge."""
     error = _error(n, sd, paired)
     return by_rule(error, float(_df(n, paired)), limits, family=family) if error else 0.0
@@ -85,7 +85,9 @@ def find_replicates(effect: float, sd: float, alpha: float, *, aim: float = POWE
     return high
 
 
-def curve(variant: str, n: int, sd: float, limits: Limits, *, family: int = 1, paired: bool = True) -> PowerCurve:
+def curve(
+    variant: str, n: int, sd: float, limits: EstimateLimits, *, family: int = 1, paired: bool = True
+) -> PowerCurve:
     """Return the effects that n >= 2 replicates with this spread could have seen, and those that more of them would
     see.
     """

@@ -13,7 +13,7 @@ from scipy import special
 
 from kdyno.base.arrays import Labels
 from kdyno.judge.stats.estimate import CONFIDENCE
-from kdyno.judge.stats.scaling.levels import Level
+from kdyno.judge.stats.scaling.levels import ProcessLevel
 
 DRAWS = 2000
 SEED = 19670418
@@ -34,7 +34,7 @@ class Resampled:
     """The share of draws below the lower end of an interval, and above the upper one."""
 
 
-def drawn_cases(levels: Sequence[Level]) -> tuple[Drawn, list[Labels] | None]:
+def drawn_cases(levels: Sequence[ProcessLevel]) -> tuple[Drawn, list[Labels] | None]:
     """Return the unit that the bootstrap draws, and the label of each value; None if values don't belong together."""
     layouts = [level.sample.clusters for level in levels if level.sample.clusters is not None]
     if len(layouts) == len(levels) and len(np.unique(np.concatenate(layouts))) > 1:
@@ -45,7 +45,7 @@ def drawn_cases(levels: Sequence[Level]) -> tuple[Drawn, list[Labels] | None]:
     return "replicates", None
 
 
-def no_interval_reason(levels: Sequence[Level], labels: list[Labels] | None, drawn: str) -> str:
+def no_interval_reason(levels: Sequence[ProcessLevel], labels: list[Labels] | None, drawn: str) -> str:
     """Return why there can be no bootstrap; empty if there can."""
     if all(np.ptp(level.sample.values) == 0 for level in levels) and any(
         len(level.sample.values) > 1 for level in levels
@@ -64,7 +64,7 @@ def no_interval_reason(levels: Sequence[Level], labels: list[Labels] | None, dra
 
 
 def resample(
-    levels: Sequence[Level], labels: list[Labels] | None, draws: int, random: np.random.Generator
+    levels: Sequence[ProcessLevel], labels: list[Labels] | None, draws: int, random: np.random.Generator
 ) -> Resampled:
     """Draw cases with replacement.
 

@@ -10,9 +10,9 @@ from kdyno.base.frozen import Frozen
 from kdyno.judge.stats.estimate import CONFIDENCE
 from kdyno.judge.stats.scaling.bootstrap import DRAWS, SEED, Drawn, drawn_cases, no_interval_reason, resample
 from kdyno.judge.stats.scaling.fit import fit_law
-from kdyno.judge.stats.scaling.laws import NEEDED, TITLES, Fit, Law
+from kdyno.judge.stats.scaling.laws import NEEDED, TITLES, Law, LawFit
 from kdyno.judge.stats.scaling.least_squares import Data
-from kdyno.judge.stats.scaling.levels import Level, Point, points_of, require_usable
+from kdyno.judge.stats.scaling.levels import ProcessLevel, ScalingPoint, points_of, require_usable
 
 TOLD_APART = 2.0
 """Models whose AICc differs by less are not distinguished (Burnham and Anderson, 2002)."""
@@ -22,13 +22,13 @@ class Scaling(Frozen):
     """The scaling of one workload: the measurements, and both laws."""
 
     confidence: float
-    points: tuple[Point, ...]
+    points: tuple[ScalingPoint, ...]
     drawn: Drawn
     """The unit that the bootstrap draws."""
-    amdahl: Fit | None
+    amdahl: LawFit | None
     no_amdahl: str
     """Why it can't be fitted; empty if it is."""
-    usl: Fit | None
+    usl: LawFit | None
     no_usl: str
     aicc_gain: float | None
     """AICc of Amdahl's law less that of the USL: above 0 the USL is the better description. None if not known."""
@@ -36,11 +36,13 @@ class Scaling(Frozen):
     """The better law; None if they can't be distinguished."""
 
     @property
-    def fits(self) -> tuple[Fit, ...]:
+    def fits(self) -> tuple[LawFit, ...]:
         return tuple(fit for fit in (self.amdahl, self.usl) if fit is not None)
 
 
-def scaling(levels: Sequence[Level], largest: int | None = None, draws: int = DRAWS, seed: int = SEED) -> Scaling:
+def scaling(
+    levels: Sequence[ProcessLevel], largest: int | None = None, draws: int = DRAWS, seed: int = SEED
+) -> Scaling:
     """Fit both laws. `largest`: also predict up to this n; predictions beyond the measured range are marked.
 
     Raise NoThroughput, NoSuchCount, NotAscending and UnusableThroughput.
@@ -50,7 +52,7 @@ def scaling(levels: Sequence[Level], largest: int | None = None, draws: int = DR
     data = Data.from_levels(levels)
     no_interval = no_interval_reason(levels, labels, drawn)
     resampled = None if no_interval else resample(levels, labels, draws, np.random.default_rng(seed))
-    fits: dict[Law, Fit] = {}
+    fits: dict[Law, LawFit] = {}
     reasons: dict[Law, str] = {"amdahl": "", "usl": ""}
     for law, needed in NEEDED.items():
         if len(levels) < needed:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kdyno.judge.stats.estimate import exp
 from kdyno.judge.stats.scaling import solver
 from kdyno.judge.stats.scaling.bootstrap import Resampled
-from kdyno.judge.stats.scaling.laws import Fit, Law, Parameter, Peak, Prediction, curve_at, peaks_of
+from kdyno.judge.stats.scaling.laws import Law, LawFit, Parameter, Peak, Prediction, curve_at, peaks_of
 from kdyno.judge.stats.scaling.least_squares import Data, basis_of, constants, least_squares, quality
 
 MOST_DRAWN = 64
@@ -37,7 +37,7 @@ class _Refits:
         return self.ends(curve_at(n, self.singles, *self.values.T))
 
 
-def fit_law(law: Law, data: Data, resampled: Resampled | None, no_interval: str, largest: int) -> Fit:
+def fit_law(law: Law, data: Data, resampled: Resampled | None, no_interval: str, largest: int) -> LawFit:
     basis, scales = basis_of(law, data.n)
     upper = np.full(len(basis), np.inf) if law == "usl" else scales  # s <= 1
     logs = data.logs - np.log(data.n)
@@ -53,7 +53,7 @@ def fit_law(law: Law, data: Data, resampled: Resampled | None, no_interval: str,
     ends = refits.ends(refits.singles) if refits else (None, None)
     missed = float((data.counts * (logs - math.log(single) + np.log1p(scaled @ basis)) ** 2).sum())
     residual_sd, misfit_p, aicc = quality(data, missed, len(basis) + 1)
-    return Fit(
+    return LawFit(
         law=law,
         single=Parameter(value=single, low=ends[0], high=ends[1], bound=None),
         contention=parameters[0],

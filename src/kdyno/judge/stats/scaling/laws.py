@@ -64,7 +64,7 @@ class Prediction(Frozen):
     """Whether n is beyond the measured range."""
 
 
-class Fit(Frozen):
+class LawFit(Frozen):
     """The fit of one law."""
 
     law: Law

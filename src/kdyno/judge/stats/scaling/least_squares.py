@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from kdyno.judge.stats.scaling.laws import Bound, Law
-from kdyno.judge.stats.scaling.levels import Level, orders_of_blocks
+from kdyno.judge.stats.scaling.levels import ProcessLevel, orders_of_blocks
 
 ON_BOUND = 1e-9
 """A parameter is on its bound if it is this near, as a fraction of its effect at the largest n."""
@@ -36,7 +36,7 @@ class Data:
     """The degrees of freedom of it."""
 
     @classmethod
-    def from_levels(cls, levels: Sequence[Level]) -> Data:
+    def from_levels(cls, levels: Sequence[ProcessLevel]) -> Data:
         logs = [np.log(level.sample.values) for level in levels]
         means = np.array([_mean(own) for own in logs])
         pure = float(sum(((own - mean) ** 2).sum() for own, mean in zip(logs, means, strict=True)))

@@ -15,7 +15,7 @@ from kdyno.judge.stats import logratio
 from kdyno.judge.stats.contrast import contrast_of, log_ratio
 from kdyno.judge.stats.estimate import CONFIDENCE, exp
 from kdyno.judge.stats.logratio import LogRatio
-from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.observations import Observations, ReplicateSample
 
 LARGEST_N = 999_999
 
@@ -41,15 +41,15 @@ class NoThroughput(UserError):
 
 
 @dataclass(frozen=True)
-class Level:
+class ProcessLevel:
     """All replicates at one number of processes."""
 
     n: int
-    sample: Sample
+    sample: ReplicateSample
     """Throughputs: work per time, finite and positive. Blocks or layouts show which were measured together."""
 
 
-class Point(Frozen):
+class ScalingPoint(Frozen):
     """The measurements at one n."""
 
     n: int
@@ -67,7 +67,7 @@ class Point(Frozen):
     """Speed-up over n."""
 
 
-def require_usable(levels: Sequence[Level]) -> None:
+def require_usable(levels: Sequence[ProcessLevel]) -> None:
     """Raise NoThroughput, NoSuchCount, NotAscending or UnusableThroughput, naming n and value; values count from 1."""
     if not levels:
         raise NoThroughput(where="any n")
@@ -85,7 +85,7 @@ def require_usable(levels: Sequence[Level]) -> None:
         before = level.n
 
 
-def ratio_of(level: Level, base: Level) -> tuple[float, float | None, float | None]:
+def ratio_of(level: ProcessLevel, base: ProcessLevel) -> tuple[float, float | None, float | None]:
     """Return throughput over another one's, with the ends of its interval: within blocks if both have them."""
     observed = Observations("", "", "higher", "", {"level": level.sample, "base": base.sample})
     contrast = contrast_of(observed, "level", "base")
@@ -95,14 +95,14 @@ def ratio_of(level: Level, base: Level) -> tuple[float, float | None, float | No
     return _interval(log_ratio(contrast))
 
 
-def points_of(levels: Sequence[Level]) -> tuple[Point, ...]:
+def points_of(levels: Sequence[ProcessLevel]) -> tuple[ScalingPoint, ...]:
     base = levels[0] if levels[0].n == 1 else None
     points = []
     for level in levels:
         throughput, low, high = _interval(logratio.log_ratio_of_differences(np.log(level.sample.values)))
         speedup = None if base is None else (1.0, None, None) if level is base else ratio_of(level, base)
         points.append(
-            Point(
+            ScalingPoint(
                 n=level.n,
                 replicates=len(level.sample.values),
                 throughput=throughput,
@@ -124,7 +124,7 @@ def _interval(ratio: LogRatio) -> tuple[float, float | None, float | None]:
     return exp(ratio.mean), exp(ratio.mean - reach), exp(ratio.mean + reach)
 
 
-def orders_of_blocks(levels: Sequence[Level]) -> list[Labels] | None:
+def orders_of_blocks(levels: Sequence[ProcessLevel]) -> list[Labels] | None:
     """Return the indices that sort the values of each n by block; None unless every block has exactly one value of
     every n.
     """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from kdyno.measure.readers.errors import Broken
-from kdyno.measure.readers.readings import ONE_PROCESS, ProgramOutput, Series, positive
+from kdyno.measure.readers.readings import ONE_PROCESS, FileSeries, ProgramOutput, positive
 from kdyno.measure.readers.sheet import grids, is_printed_number, refusal, shape_of
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 from kdyno.measure.readers.units import format_unit
 
 TITLE = "criterion's raw.csv"
@@ -17,13 +17,13 @@ _TOTALS = {"sample_measured_value", "sample_time_nanos"}
 _COUNT = "iteration_count"
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: FileSource) -> bool:
     first = next((line for line in source.head.splitlines() if line.strip()), "")
     columns = first.strip().split(",")
     return tuple(columns[:3]) == _NAME and _COUNT in columns and not _TOTALS.isdisjoint(columns)
 
 
-def read(source: Source) -> ProgramOutput:
+def read(source: FileSource) -> ProgramOutput:
     """Read values that are each the time of one iteration, on average over its sample. Several files that were written
     into one, one after the other, are read. Raise Broken, BadValue and the errors of a table.
     """
@@ -44,6 +44,6 @@ def read(source: Source) -> ProgramOutput:
         benchmark = "/".join(filter(None, (row.cells[place[name]] for name in _NAME)))
         unit = row.cells[place["unit"]] if "unit" in place else "ns"
         values[benchmark, format_unit(unit)].append(float(row.cells[place[total]]) / float(row.cells[place[_COUNT]]))
-    series = [Series(benchmark, unit, tuple(times)) for (benchmark, unit), times in values.items()]
+    series = [FileSeries(benchmark, unit, tuple(times)) for (benchmark, unit), times in values.items()]
     usable, unusable = positive(series)
     return ProgramOutput(usable, (*unusable, ONE_PROCESS))

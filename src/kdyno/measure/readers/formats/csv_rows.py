@@ -22,7 +22,7 @@ from kdyno.measure.readers.readings import LEFT, Frame, LongTable
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.roles import FACTORS, NUMBERING, Roles, find_roles, fold_name
 from kdyno.measure.readers.sheet import LARGEST, LEAST, LONGEST_FIELD, Shape, is_number, refusal, rows, shape_of
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 
 MOST = {"variant": 50, "benchmark": 2000}
 MOST_ROWS = 10_000_000
@@ -34,7 +34,7 @@ MOST_LEFT = 100
 """Columns without a role that are looked at."""
 
 
-def read(source: Source, request: JudgeRequest) -> LongTable:
+def read(source: FileSource, request: JudgeRequest) -> LongTable:
     """Read one file. Without a column for the variant, the whole file is one variant with the file's name.
 
     Raise NoHeader, NoRows, NoColumn, NoSuchColumn, RaggedRow, HugeField, BadValue, EmptyCell, ManyVariants and
@@ -102,7 +102,7 @@ def _looked_at(shape: Shape, roles: Roles) -> tuple[str, ...]:
     return tuple(sorted(columns, key=lambda name: fold_name(name) not in FACTORS)[:MOST_LEFT])
 
 
-def _frame(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str]) -> tuple[Frame, Mapping[str, str]]:
+def _frame(source: FileSource, shape: Shape, roles: Roles, looked_at: Sequence[str]) -> tuple[Frame, Mapping[str, str]]:
     """Return the columns that have a role, and those `looked_at` that have few values; and the units with the values.
 
     Values that aren't plain numbers, such as `1,079.5` or `5.84 s`, are read as text first, which takes longer.
@@ -134,7 +134,9 @@ def _is_bad(text: str, cell: Cell | None) -> bool:
     return not is_missing(text) and (cell is None or cell.kind != "value" or bool(cell.sd))
 
 
-def _columns(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str], *, as_text: bool = False) -> Frame:
+def _columns(
+    source: FileSource, shape: Shape, roles: Roles, looked_at: Sequence[str], *, as_text: bool = False
+) -> Frame:
     """Read chunk by chunk: plain text takes much memory, and among categories `6.10` would be 6.1. Raise _NotPlain."""
     named = _required_columns(roles)
     texts = list(dict.fromkeys((*named, *looked_at, *(roles.values if as_text else ()))))
@@ -185,7 +187,7 @@ def _required_columns(roles: Roles) -> list[str]:
     return list(dict.fromkeys((*roles.columns.values(), *roles.further)))
 
 
-def _require_good(source: Source, shape: Shape, roles: Roles, table: Frame) -> None:
+def _require_good(source: FileSource, shape: Shape, roles: Roles, table: Frame) -> None:
     values = all(
         bool((((table[name] > LEAST) & (table[name] < LARGEST)) | table[name].isna()).all()) for name in roles.values
     )
@@ -199,7 +201,7 @@ def _require_good(source: Source, shape: Shape, roles: Roles, table: Frame) -> N
         raise _locate_fault(source, shape, roles, "a value or a name in it is invalid, but no line shows which")
 
 
-def _locate_fault(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
+def _locate_fault(source: FileSource, shape: Shape, roles: Roles, why: str) -> UserError:
     """Go through a faulty file, and return an error that names line and column.
 
     Raise RaggedRow and HugeField directly. `why` is the reason if no fault is found; `{line}` in it is where the last

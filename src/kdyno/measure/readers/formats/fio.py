@@ -8,8 +8,8 @@ from collections import defaultdict
 from kdyno.measure.readers import json_values as json
 from kdyno.measure.readers.cells import cell_of
 from kdyno.measure.readers.errors import Broken
-from kdyno.measure.readers.readings import ProgramOutput, Series, positive, printed_series
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive, printed_series
+from kdyno.measure.readers.source import FileSource
 
 TITLE = "fio output"
 _WAYS = ("read", "write", "trim")
@@ -18,14 +18,14 @@ _IOPS = re.compile(r"^ +(?P<way>read|write|trim) ?: (?:IOPS=(?P<rate>\d+(?:\.\d+
 _DOCUMENT = re.compile(r"^\{", re.MULTILINE)
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: FileSource) -> bool:
     head = source.head
     if source.form == "json" or '"fio version"' in head:
         return '"fio version"' in head
     return bool(re.search(r"^fio-\d", head, re.MULTILINE) and re.search(r"rw=|groupid=", head))
 
 
-def read(source: Source) -> ProgramOutput:
+def read(source: FileSource) -> ProgramOutput:
     """Read a run from each document of a file; clones of a job run at the same time, and their operations are added.
 
     Bandwidth is derived from the same measurement. Raise Broken.
@@ -33,7 +33,7 @@ def read(source: Source) -> ProgramOutput:
     return _read_json(source) if '"fio version"' in source.head else _read_text(source)
 
 
-def _read_json(source: Source) -> ProgramOutput:
+def _read_json(source: FileSource) -> ProgramOutput:
     rates: dict[str, list[float]] = defaultdict(list)
     notes: list[str] = []
     try:
@@ -53,11 +53,11 @@ def _read_json(source: Source) -> ProgramOutput:
                 rates[benchmark].append(rate)
     except ValueError as error:
         raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
-    usable, unusable = positive([Series(name, "IOPS", tuple(v), direction="higher") for name, v in rates.items()])
+    usable, unusable = positive([FileSeries(name, "IOPS", tuple(v), direction="higher") for name, v in rates.items()])
     return ProgramOutput(usable, (*dict.fromkeys(notes), *unusable))
 
 
-def _read_text(source: Source) -> ProgramOutput:
+def _read_text(source: FileSource) -> ProgramOutput:
     rates: dict[str, list[str]] = defaultdict(list)
     name = ""
     for line in source.text.splitlines():

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 
 from kdyno.measure.readers.readings import ONE_PROCESS, ProgramOutput, positive, printed_series
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 from kdyno.measure.readers.units import find, format_unit
 
 TITLE = "go test -bench output"
@@ -14,11 +14,11 @@ _ROW = re.compile(r"^Benchmark(\S+)\s+\d+\s+(\d\S*\s+\S+/\S+.*)$", re.MULTILINE)
 _PAIR = re.compile(r"(?<![\d.])(\d++(?:\.\d++)?(?:e[-+]\d++)?)\s++(\S+)")
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: FileSource) -> bool:
     return bool(_ROW.search(source.head))
 
 
-def read(source: Source) -> ProgramOutput:
+def read(source: FileSource) -> ProgramOutput:
     """Read a value for each unit of every row; MB/s is derived from ns/op, and zeros are left out because ratios need
     positive values.
     """

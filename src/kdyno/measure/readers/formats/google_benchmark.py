@@ -6,21 +6,21 @@ from collections import defaultdict
 
 from kdyno.measure.readers import json_values as json
 from kdyno.measure.readers.errors import Broken
-from kdyno.measure.readers.readings import ONE_PROCESS, ProgramOutput, Series, positive
+from kdyno.measure.readers.readings import ONE_PROCESS, FileSeries, ProgramOutput, positive
 from kdyno.measure.readers.sheet import LARGEST
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 
 TITLE = "google-benchmark JSON"
 _OWN = {"real_time", "cpu_time", "aggregate_name", "error_occurred"}
 """Keys that every entry has."""
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: FileSource) -> bool:
     benchmarks = source.document.get("benchmarks") if isinstance(source.document, dict) else None
     return isinstance(benchmarks, list) and any(isinstance(entry, dict) and _OWN & entry.keys() for entry in benchmarks)
 
 
-def read(source: Source) -> ProgramOutput:
+def read(source: FileSource) -> ProgramOutput:
     """Read a value, in real time, from every repetition. If only aggregates were kept, read mean and standard
     deviation.
 
@@ -48,9 +48,9 @@ def read(source: Source) -> ProgramOutput:
         scaled = json.table(document.get("context", {}), "context").get("cpu_scaling_enabled")
     except ValueError as error:
         raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
-    series = [Series(name, unit, tuple(values)) for (name, unit), values in times.items()]
+    series = [FileSeries(name, unit, tuple(values)) for (name, unit), values in times.items()]
     series += [
-        Series(name, unit, (sums["mean"],), sd=sums["stddev"] / sums["mean"], n=int(sums["n"]))
+        FileSeries(name, unit, (sums["mean"],), sd=sums["stddev"] / sums["mean"], n=int(sums["n"]))
         for (name, unit), sums in aggregates.items()
         if (name, unit) not in times and _is_whole(sums)
     ]

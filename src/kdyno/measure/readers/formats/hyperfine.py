@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from kdyno.measure.readers import json_values as json
 from kdyno.measure.readers.errors import Broken
-from kdyno.measure.readers.readings import ProgramOutput, Series, positive
+from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive
 from kdyno.measure.readers.sheet import grids, is_printed_number, refusal
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 
 TITLE = "hyperfine output"
 _COLUMNS = "command,mean,stddev,median,user,system,min,max"
 """The header of the CSV begins like this; parameters follow."""
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: FileSource) -> bool:
     if source.form != "json":
         return source.head.lstrip().startswith(_COLUMNS)
     results = source.document.get("results") if isinstance(source.document, dict) else None
     return isinstance(results, list) and any(isinstance(result, dict) and "command" in result for result in results)
 
 
-def read(source: Source) -> ProgramOutput:
+def read(source: FileSource) -> ProgramOutput:
     """Read a series from every command. Failed runs are left out, and a note says so.
 
     Raise Broken, and the errors of a table.
@@ -28,7 +28,7 @@ def read(source: Source) -> ProgramOutput:
     return _read_json(source) if source.form == "json" else _read_csv(source)
 
 
-def _read_json(source: Source) -> ProgramOutput:
+def _read_json(source: FileSource) -> ProgramOutput:
     try:
         document = json.table(source.document, "the document")
         series, notes = [], []
@@ -44,14 +44,14 @@ def _read_json(source: Source) -> ProgramOutput:
                 notes.append(f"{len(times) - len(good)} of {len(times)} runs of {command} failed: left out")
             if not times:
                 notes.append(f"{command} has no single times: left out")
-            series.append(Series("elapsed", "s", good, command=command))
+            series.append(FileSeries("elapsed", "s", good, command=command))
     except ValueError as error:
         raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
     usable, unusable = positive(series)
     return ProgramOutput(usable, (*notes, *unusable))
 
 
-def _read_csv(source: Source) -> ProgramOutput:
+def _read_csv(source: FileSource) -> ProgramOutput:
     """Read means and standard deviations of seconds; a single run has no standard deviation."""
     series = []
     for grid in grids(source):
@@ -64,6 +64,6 @@ def _read_csv(source: Source) -> ProgramOutput:
                     raise refusal(source.shown, row.line, name, text, text)
             value = float(mean)
             series.append(
-                Series("elapsed", "s", (value,), command=command, sd=float(sd) / value if sd and value else None)
+                FileSeries("elapsed", "s", (value,), command=command, sd=float(sd) / value if sd and value else None)
             )
     return ProgramOutput(*positive(series))

@@ -7,8 +7,8 @@ from typing import Any
 
 from kdyno.measure.readers import json_values as json
 from kdyno.measure.readers.errors import Broken
-from kdyno.measure.readers.readings import ProgramOutput, Series, positive
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive
+from kdyno.measure.readers.source import FileSource
 
 TITLE = "iperf3 JSON"
 _SUMS = {
@@ -17,12 +17,12 @@ _SUMS = {
 }
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: FileSource) -> bool:
     head = source.head
     return '"start"' in head and ('"test_start"' in head or '"iperf3' in head or '"version":\t"iperf' in head)
 
 
-def read(source: Source) -> ProgramOutput:
+def read(source: FileSource) -> ProgramOutput:
     """Read a run from every document of a file. Raise Broken."""
     rates: dict[str, list[float]] = defaultdict(list)
     notes: list[str] = []
@@ -41,7 +41,7 @@ def read(source: Source) -> ProgramOutput:
                 rates[", ".join(filter(None, (name, what)))].append(rate)
     except ValueError as error:
         raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
-    usable, unusable = positive([Series(name, "b/s", tuple(v), direction="higher") for name, v in rates.items()])
+    usable, unusable = positive([FileSeries(name, "b/s", tuple(v), direction="higher") for name, v in rates.items()])
     return ProgramOutput(usable, (*dict.fromkeys(notes), *unusable))
 
 

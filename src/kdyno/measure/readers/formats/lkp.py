@@ -11,9 +11,9 @@ from kdyno.base.text import format_list
 from kdyno.measure.readers import json_values as json
 from kdyno.measure.readers.errors import Broken
 from kdyno.measure.readers.numerals import is_missing
-from kdyno.measure.readers.readings import ProgramOutput, Series, positive
+from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive
 from kdyno.measure.readers.sheet import is_printed_number, last_place
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 
 TITLE = "lkp's comparison, or its matrix.json"
 LEAST_PRINTED = 0.02
@@ -43,7 +43,7 @@ _MONITORS = frozenset(
 LINE_LENGTH = 1000
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: FileSource) -> bool:
     if source.form != "json":
         return bool(_COMMITS.search(source.head)) and "%change" in source.head
     document = source.document
@@ -58,14 +58,14 @@ def _is_metric(item: tuple[str, object]) -> bool:
     return isinstance(values, list) and bool(values) and all(isinstance(value, float) for value in values)
 
 
-def read(source: Source) -> ProgramOutput:
+def read(source: FileSource) -> ProgramOutput:
     """Read a benchmark from every metric of the test; metrics of monitors are left out if there are others. Raise
     Broken.
     """
     return _read_json(source) if source.form == "json" else _read_text(source)
 
 
-def _read_json(source: Source) -> ProgramOutput:
+def _read_json(source: FileSource) -> ProgramOutput:
     try:
         document = json.table(source.document, "the document")
         rows = [
@@ -74,12 +74,12 @@ def _read_json(source: Source) -> ProgramOutput:
         ]
     except ValueError as error:
         raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
-    series = [Series(name, "", values, direction=_direction(name)) for name, values in rows]
+    series = [FileSeries(name, "", values, direction=_direction(name)) for name, values in rows]
     return _select_test_metrics(series, "")
 
 
-def _read_text(source: Source) -> ProgramOutput:
-    series: list[Series] = []
+def _read_text(source: FileSource) -> ProgramOutput:
+    series: list[FileSeries] = []
     commits: list[str] = []
     runs: set[int] = set()
     small: set[str] = set()
@@ -100,7 +100,7 @@ def _read_text(source: Source) -> ProgramOutput:
                     continue
                 small |= set() if percent else {name}
                 series.append(
-                    Series(
+                    FileSeries(
                         name,
                         "",
                         (float(mean),),
@@ -139,7 +139,7 @@ def _row(line: str, commits: int) -> tuple[str, list[tuple[str, str]]]:
     return (name, values) if name and " " not in name else ("", [])
 
 
-def _select_test_metrics(series: Sequence[Series], test: str) -> ProgramOutput:
+def _select_test_metrics(series: Sequence[FileSeries], test: str) -> ProgramOutput:
     """Return only the metrics of the test, if there are any."""
     own = [one for one in series if one.benchmark.partition(".")[0] == test]
     own = own or [one for one in series if one.benchmark.partition(".")[0] not in _MONITORS] or list(series)

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from kdyno.base.measurement import Direction
 from kdyno.measure.readers.readings import ProgramOutput, positive, printed_series
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 from kdyno.measure.readers.units import format_unit
 
 TITLE = "lmbench output"
@@ -23,11 +23,11 @@ _SIGN = re.compile(
 )
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: FileSource) -> bool:
     return bool(_SIGN.search(source.head))
 
 
-def read(source: Source) -> ProgramOutput:
+def read(source: FileSource) -> ProgramOutput:
     """Read a benchmark from every line of a result and every row of a table; one that occurs again has further
     values.
     """

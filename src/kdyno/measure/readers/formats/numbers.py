@@ -5,22 +5,22 @@ from __future__ import annotations
 from kdyno.measure.readers.cells import cell_of
 from kdyno.measure.readers.errors import BadValue, TwoMarks
 from kdyno.measure.readers.numerals import Decimal, decimal_of, is_missing
-from kdyno.measure.readers.readings import ProgramOutput, Series, positive
+from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.sheet import last_place
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 from kdyno.measure.readers.units import format_unit
 
 TITLE = "one number a line"
 NAME = "value"
 
 
-def recognises(source: Source, _request: JudgeRequest) -> bool:
+def recognises(source: FileSource, _request: JudgeRequest) -> bool:
     lines = _lines(source.head if len(source.data) < len(source.head) + 4 else source.head.rpartition("\n")[0])
     return bool(lines) and all(is_missing(text) or cell_of(text, ".") or cell_of(text, ",") for _, text in lines)
 
 
-def read(source: Source, request: JudgeRequest) -> ProgramOutput:
+def read(source: FileSource, request: JudgeRequest) -> ProgramOutput:
     """Read a value from every line. Raise BadValue and TwoMarks."""
     lines = [(number, text) for number, text in _lines(source.text) if not is_missing(text)]
     decimal = Decimal(request.decimal) if request.decimal else decimal_of(text for _, text in lines)
@@ -40,7 +40,7 @@ def read(source: Source, request: JudgeRequest) -> ProgramOutput:
         notes.append(
             f"{decimal.guessed_from} was read with a comma between thousands; --decimal , reads it the other way"
         )
-    series = Series(
+    series = FileSeries(
         NAME,
         format_unit(unit) or request.unit,
         tuple(map(float, values)),

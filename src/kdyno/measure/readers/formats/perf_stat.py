@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from kdyno.measure.readers.errors import Broken, CommaTwice
 from kdyno.measure.readers.json_values import not_json, require_moderate
-from kdyno.measure.readers.readings import ProgramOutput, Series, positive
+from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive
 from kdyno.measure.readers.sheet import is_printed_number, last_place
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 from kdyno.measure.readers.units import format_unit
 
 TITLE = "perf stat -x output"
@@ -64,7 +64,7 @@ def _match_line(line: str) -> re.Match[str] | None:
     return next((row for pattern in _PATTERNS if (row := pattern.match(line))), None)
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: FileSource) -> bool:
     lines = (line for line in source.head.splitlines() if line.strip() and not line.startswith("#"))
     first = next(lines, "")
     if first.startswith("{"):
@@ -72,7 +72,7 @@ def recognises(source: Source) -> bool:
     return bool(_match_line(first) or _COMMAS.match(first))
 
 
-def read(source: Source) -> ProgramOutput:
+def read(source: FileSource) -> ProgramOutput:
     """Read a benchmark from every event. Notes say which events weren't counted, or not all the time. Raise Broken and
     CommaTwice.
     """
@@ -98,12 +98,12 @@ def read(source: Source) -> ProgramOutput:
         # A count is exact, unless it is the mean of several runs.
         exact = error is None and all(number.is_integer() for number in numbers)
         step = 0.0 if exact else max(map(last_place, texts))
-        series.append(Series(event, unit, numbers, error=error, step=step))
+        series.append(FileSeries(event, unit, numbers, error=error, step=step))
     usable, unusable = positive(series)
     return ProgramOutput(usable, (*notes, *unusable))
 
 
-def _counts(source: Source) -> Iterator[_Count]:
+def _counts(source: FileSource) -> Iterator[_Count]:
     for number, line in enumerate(source.text.splitlines(), 1):
         if line.startswith("{"):
             count = _count_from_json(line, number, source)
@@ -122,7 +122,7 @@ def _counts(source: Source) -> Iterator[_Count]:
             )
 
 
-def _count_from_json(line: str, number: int, source: Source) -> _Count | None:
+def _count_from_json(line: str, number: int, source: FileSource) -> _Count | None:
     """Return the count in a line of -j; None for a line with only a metric. Raise Broken."""
     try:
         require_moderate(line)

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 
 from kdyno.measure.readers.readings import ProgramOutput, positive, printed_series
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 
 TITLE = "pgbench output"
 _RUN = re.compile(r"^transaction type: (?:<builtin: )?([^>]*+)>?$")
@@ -22,11 +22,11 @@ _LATENCY = re.compile(r"^latency average = (\d+(?:\.\d+)?) ms$")
 _FAILED = re.compile(r"^number of failed transactions: ([1-9]\d*+) ")
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: FileSource) -> bool:
     return "\ntransaction type: " in f"\n{source.head}" and "scaling factor: " in source.head
 
 
-def read(source: Source) -> ProgramOutput:
+def read(source: FileSource) -> ProgramOutput:
     """Read transactions per second; or the latency of runs that -R held at a rate. Every further run is a further
     value.
 

@@ -8,9 +8,9 @@ from kdyno.base.measurement import Direction
 from kdyno.measure.readers import xml_values as xml
 from kdyno.measure.readers.errors import Broken
 from kdyno.measure.readers.json_values import Unfit
-from kdyno.measure.readers.readings import ProgramOutput, Series, positive
+from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive
 from kdyno.measure.readers.sheet import is_printed_number, last_place
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 from kdyno.measure.readers.units import format_unit
 
 TITLE = "Phoronix Test Suite XML"
@@ -18,11 +18,11 @@ DIRECTIONS: dict[str, Direction] = {"LIB": "lower", "HIB": "higher"}
 REPEATED = "the Phoronix Test Suite repeats a test until its values agree, so their spread may be larger than it looks"
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: FileSource) -> bool:
     return "<PhoronixTestSuite" in source.head
 
 
-def read(source: Source) -> ProgramOutput:
+def read(source: FileSource) -> ProgramOutput:
     """Read a benchmark from every result, a variant from every identifier; graphs of sensors are left out. Raise
     Broken.
     """
@@ -40,7 +40,7 @@ def read(source: Source) -> ProgramOutput:
                 notes.append(f"{benchmark} of {variant} has no single values: left out")
                 continue
             series.append(
-                Series(
+                FileSeries(
                     benchmark,
                     unit,
                     tuple(map(float, printed)),

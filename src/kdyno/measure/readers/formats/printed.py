@@ -12,7 +12,7 @@ from kdyno.measure.readers.cells import cell_of
 from kdyno.measure.readers.errors import TooLarge, TwoMarks
 from kdyno.measure.readers.numerals import Mark, decimal_of
 from kdyno.measure.readers.readings import ProgramOutput, positive, printed_series
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 from kdyno.measure.readers.units import format_unit
 
 _V = r"(?P<value>\d+(?:,\d{3})*(?:\.\d+)?)"
@@ -34,7 +34,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Program:
+class PrintedProgram:
     """The output of a program."""
 
     name: str
@@ -53,10 +53,10 @@ class Program:
     def title(self) -> str:
         return f"{self.name} output"
 
-    def recognises(self, source: Source) -> bool:
+    def recognises(self, source: FileSource) -> bool:
         return bool(self.sign.search(source.head))
 
-    def read(self, source: Source) -> ProgramOutput:
+    def read(self, source: FileSource) -> ProgramOutput:
         """Read a value from every run, for the benchmark that its circumstances name. Raise TwoMarks."""
         matches = [
             (named, line, match) for named, run in self._runs(source) for line, match in self._match_measures(run)
@@ -75,7 +75,7 @@ class Program:
         series = [printed_series(name, unit, texts, direction) for (name, unit, direction), texts in values.items()]
         return ProgramOutput(*positive(series))
 
-    def _runs(self, source: Source) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    def _runs(self, source: FileSource) -> Iterator[tuple[tuple[str, ...], list[str]]]:
         """Yield the lines of each run, with the circumstances that precede them."""
         facts: dict[str, str] = {}
         lines: list[str] = []
@@ -128,7 +128,7 @@ def _line(pattern: str, unit: str = "", direction: Direction | None = None, name
 
 _PER_SECOND = r"(?:/sec|/s| per sec(?:ond)?)"
 PROGRAMS = (
-    Program(
+    PrintedProgram(
         "hackbench",
         re.compile(
             r"^Running (?:in \w+ mode )?with \d+.*tasks|\A\s*(?:Time: [\d.]+\s+)*Time: [\d.]+\s*\Z", re.MULTILINE
@@ -143,7 +143,7 @@ PROGRAMS = (
             r"will pass (\d+) messages of (\d+) bytes": r"\1 messages of \2 bytes",
         },
     ),
-    Program(
+    PrintedProgram(
         "perf-bench",
         re.compile(r"^# Running '?[a-z-]+/[a-z-]+'? benchmark", re.MULTILINE),
         "lines like `# Running 'sched/pipe' benchmark:` and `4.912345 usecs/op`",
@@ -166,7 +166,7 @@ PROGRAMS = (
             r"^# (\d+ groups) == \d+ (\w+) run": r"\1 of \2",
         },
     ),
-    Program(
+    PrintedProgram(
         "wrk",
         re.compile(r"^Running \S+ tests? @ |^Requests/sec: ", re.MULTILINE),
         "lines like `Running 10s test @ http://...` and `Requests/sec: 49801.12`",
@@ -177,7 +177,7 @@ PROGRAMS = (
             r"^ +(\d+ threads?) and (\d+ connections?)": r"\1, \2",
         },
     ),
-    Program(
+    PrintedProgram(
         "ab",
         re.compile(r"^This is ApacheBench|^Requests per second: +[\d.]+ \[#/sec\]", re.MULTILINE),
         "lines like `Requests per second:    1234.56 [#/sec] (mean)`",
@@ -185,7 +185,7 @@ PROGRAMS = (
         start=re.compile(r"^Server Software:|^This is ApacheBench"),
         facts={r"^Document Path: +(\S+)": r"\1", r"^Concurrency Level: +(\d+)": r"concurrency \1"},
     ),
-    Program(
+    PrintedProgram(
         "redis-benchmark",
         re.compile(
             r'^====== .+ ======|: [\d.]+ requests per second|^"test","rps"|^"[A-Z][^"\n]*","[\d.]+"', re.MULTILINE
@@ -206,7 +206,7 @@ PROGRAMS = (
             r"^ +(\d+) bytes payload": r"\1 bytes",
         },
     ),
-    Program(
+    PrintedProgram(
         "unixbench",
         re.compile(r"System Benchmarks (?:Partial )?Index|BYTE UNIX Benchmarks", re.MULTILINE),
         "lines like `Pipe Throughput   1851218.4 lps   (10.0 s, 7 samples)`, or the table of indices",
@@ -219,7 +219,7 @@ PROGRAMS = (
         start=re.compile(r"running \d+ parallel cop"),
         facts={r"running (\d+) parallel cop(?:y|ies)": r"\1 at once"},
     ),
-    Program(
+    PrintedProgram(
         "iperf3-text",
         re.compile(r"^Connecting to host .*, port \d+|^\[ *(?:\d+|SUM)\] .*[KMG]?bits/sec", re.MULTILINE),
         "lines like `[  5]   0.00-10.00  sec  11.2 GBytes  9.61 Gbits/sec      receiver`",
@@ -231,7 +231,7 @@ PROGRAMS = (
         ),
         start=re.compile(r"^Connecting to host "),
     ),
-    Program(
+    PrintedProgram(
         "time",
         re.compile(
             r"^real\s+\d\S*\s+user\s+\d|Elapsed \(wall clock\) time|user .*elapsed \d+%CPU|s user \S+s system \d+% cpu",

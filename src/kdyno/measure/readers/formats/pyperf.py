@@ -6,14 +6,14 @@ import statistics
 
 from kdyno.measure.readers import json_values as json
 from kdyno.measure.readers.errors import Broken
-from kdyno.measure.readers.readings import ProgramOutput, Series, positive
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive
+from kdyno.measure.readers.source import FileSource
 
 TITLE = "pyperf JSON"
 UNITS = {"second": "s", "byte": "B", "integer": ""}
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: FileSource) -> bool:
     if not isinstance(source.document, dict):
         return False
     benchmarks = source.document.get("benchmarks", [source.document])
@@ -24,7 +24,7 @@ def recognises(source: Source) -> bool:
     )
 
 
-def read(source: Source) -> ProgramOutput:
+def read(source: FileSource) -> ProgramOutput:
     """Read a series from every benchmark, with one value for each process: the median of its values.
 
     The values of a process share its memory layout and hash seed. Warm-ups and calibration runs (which have no values)
@@ -42,7 +42,7 @@ def read(source: Source) -> ProgramOutput:
             metadata = {**common, **json.table(benchmark.get("metadata", {}), "metadata")}
             unit = json.text(metadata.get("unit", "second"), "unit")
             name = json.text(metadata.get("name", "benchmark"), "name")
-            series.append(Series(name, UNITS.get(unit, unit), tuple(map(statistics.median, processes))))
+            series.append(FileSeries(name, UNITS.get(unit, unit), tuple(map(statistics.median, processes))))
     except ValueError as error:
         raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
     notes = () if single else ("each process of pyperf counts once, with the median of its values",)

@@ -31,7 +31,7 @@ from kdyno.measure.readers.formats import (
 from kdyno.measure.readers.readings import LongTable, ProgramOutput, Reading
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.sheet import has_columns, has_pipe_table, shape_of
-from kdyno.measure.readers.source import Form, Source
+from kdyno.measure.readers.source import FileSource, Form
 
 SHOWN = 12
 """Keys of a document that an error names."""
@@ -45,11 +45,11 @@ class Reader:
     """The name for `--format`."""
     title: str
     """The name in reports and errors."""
-    recognises: Callable[[Source, JudgeRequest], bool]
+    recognises: Callable[[FileSource, JudgeRequest], bool]
     """Returns whether a file has this format, by its beginning; it is called only after the rows above have returned
     False.
     """
-    read: Callable[[Source, JudgeRequest], Reading]
+    read: Callable[[FileSource, JudgeRequest], Reading]
     excerpt: str
     """The content of such a file, in words."""
     forms: tuple[Form, ...] = ("text",)
@@ -61,8 +61,8 @@ class Reader:
 def program_reader(
     name: str,
     title: str,
-    recognises: Callable[[Source], bool],
-    read: Callable[[Source], ProgramOutput],
+    recognises: Callable[[FileSource], bool],
+    read: Callable[[FileSource], ProgramOutput],
     excerpt: str,
     *forms: Form,
     lone_variant: str = "",
@@ -79,7 +79,7 @@ def program_reader(
     )
 
 
-def _read_csv(source: Source, request: JudgeRequest) -> LongTable:
+def _read_csv(source: FileSource, request: JudgeRequest) -> LongTable:
     from kdyno.measure.readers.formats import csv_rows  # brings pandas, which takes half a second to import
 
     return csv_rows.read(source, request)
@@ -200,7 +200,7 @@ READERS = (
 BY_NAME = {reader.name: reader for reader in READERS}
 
 
-def recognise(source: Source, request: JudgeRequest) -> Reader:
+def recognise(source: FileSource, request: JudgeRequest) -> Reader:
     """Find the reader of a file.
 
     Raise UnknownForm, UnknownText, Broken, NoHeader, and the errors of Source.require_text.
@@ -215,14 +215,14 @@ def recognise(source: Source, request: JudgeRequest) -> Reader:
     raise UnknownForm(file=source.shown, form=source.form.upper(), programs=programs, keys=_keys(source))
 
 
-def is_claims(source: Source, request: JudgeRequest) -> bool:
+def is_claims(source: FileSource, request: JudgeRequest) -> bool:
     """Return whether a file is just a list of published statistics. Raise the errors of `recognise`."""
     if recognise(source, request).name not in ("csv", "table") or has_pipe_table(source.head):
         return False
     return claims.looks_like(shape_of(source).header)
 
 
-def _keys(source: Source) -> str:
+def _keys(source: FileSource) -> str:
     """Return the keys of an unknown document, as the end of a hint."""
     if source.form != "json":
         return ""

@@ -6,8 +6,8 @@ import re
 
 from kdyno.measure.readers import json_values as json
 from kdyno.measure.readers.errors import Broken
-from kdyno.measure.readers.readings import ProgramOutput, Series, positive
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive
+from kdyno.measure.readers.source import FileSource
 
 TITLE = "rustc-perf output"
 _FINISHED = re.compile(r"^Finished (\S+) \(\d+/\d+\)$")
@@ -18,14 +18,14 @@ _COMPARISONS = {"compile_comparisons": ("benchmark", "profile", "scenario"), "ru
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: FileSource) -> bool:
     if source.form == "json":
         return isinstance(source.document, dict) and not _COMPARISONS.keys().isdisjoint(source.document)
     lines = [line.strip() for line in source.head.splitlines()]
     return any(map(_FINISHED.match, lines)) and any(map(_METRIC.match, lines))
 
 
-def read(source: Source) -> ProgramOutput:
+def read(source: FileSource) -> ProgramOutput:
     """Read means and standard deviations of runtime benchmarks; or the two values of each benchmark of a comparison.
 
     Raise Broken.
@@ -33,8 +33,8 @@ def read(source: Source) -> ProgramOutput:
     return _comparison(source) if source.form == "json" else _runtime(source)
 
 
-def _runtime(source: Source) -> ProgramOutput:
-    series: list[Series] = []
+def _runtime(source: FileSource) -> ProgramOutput:
+    series: list[FileSeries] = []
     benchmark = ""
     for line in map(str.strip, source.text.splitlines()):
         if match := _FINISHED.match(line):
@@ -44,11 +44,13 @@ def _runtime(source: Source) -> ProgramOutput:
             if mean:
                 unit = _UNITS.get(match[1], "")
                 name = f"{benchmark} {match[1].partition(' [')[0].lower()}"
-                series.append(Series(name, unit, (mean,), sd=sd / mean, population=True, direction="lower", step=1.0))
+                series.append(
+                    FileSeries(name, unit, (mean,), sd=sd / mean, population=True, direction="lower", step=1.0)
+                )
     return ProgramOutput(*positive(series))
 
 
-def _comparison(source: Source) -> ProgramOutput:
+def _comparison(source: FileSource) -> ProgramOutput:
     try:
         document = json.table(source.document, "the document")
         variants = [_artifact(document, key) for key in ("a", "b")]
@@ -62,7 +64,7 @@ def _comparison(source: Source) -> ProgramOutput:
                 if len(values) != len(variants):
                     raise json.Unfit(f"statistics of {name} are not two")
                 series += [
-                    Series(name, "", (value,), variant=variant, direction="lower")
+                    FileSeries(name, "", (value,), variant=variant, direction="lower")
                     for variant, value in zip(variants, values, strict=True)
                 ]
     except ValueError as error:

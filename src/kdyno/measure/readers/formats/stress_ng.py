@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 
 from kdyno.measure.readers.readings import ProgramOutput, positive, printed_series
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 
 TITLE = "stress-ng output"
 UNIT = "bogo ops/s"
@@ -17,11 +17,11 @@ _STRESSOR = re.compile(r"^\s*-\s+stressor:\s*['\"]?([^'\"\s]+)")
 _RATE = re.compile(rf"^\s*bogo-ops-per-second-real-time:\s*({_NUMBER})\s*$")
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: FileSource) -> bool:
     return "stress-ng: " in source.head or "bogo-ops-per-second-real-time" in source.head
 
 
-def read(source: Source) -> ProgramOutput:
+def read(source: FileSource) -> ProgramOutput:
     """Read bogo operations per second of real time; every further run in a file is a further value."""
     rates: dict[str, list[str]] = defaultdict(list)
     stressor = ""

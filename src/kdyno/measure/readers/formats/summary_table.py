@@ -10,26 +10,35 @@ from kdyno.base.errors import UserError
 from kdyno.base.text import format_list
 from kdyno.measure.readers import claims, units
 from kdyno.measure.readers.cells import Cell, cell_of
-from kdyno.measure.readers.errors import BadValue, MaybeRows, MaybeWide, NoSize, NotMeasured
+from kdyno.measure.readers.errors import BadValue, MaybeRows, MaybeWide, NoSize, NotAMeasurement
 from kdyno.measure.readers.headings import MEANS, SDS, bare, is_statistic
 from kdyno.measure.readers.layout import Layout, layout_of
 from kdyno.measure.readers.numerals import is_missing, plain, tidy
-from kdyno.measure.readers.readings import Published, SummaryTables
+from kdyno.measure.readers.readings import PublishedValue, SummaryTables
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.roles import find_column, fold_name, with_level
-from kdyno.measure.readers.sheet import Grid, Row, grids, has_pipe_table, is_beyond, refusal, shape_of, whole_number
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.sheet import (
+    SheetGrid,
+    SheetRow,
+    grids,
+    has_pipe_table,
+    is_beyond,
+    refusal,
+    shape_of,
+    whole_number,
+)
+from kdyno.measure.readers.source import FileSource
 
 TITLE = "a table of means and standard deviations"
 
 
-def recognises(source: Source, request: JudgeRequest) -> bool:
+def recognises(source: FileSource, request: JudgeRequest) -> bool:
     if has_pipe_table(source.head) or request.wide:
         return True
     shape = shape_of(source)
     if _has_means(shape.header, request):
         return True
-    grid = Grid(shape.header, tuple(Row(number, cells) for number, cells in enumerate(shape.first, 2)))
+    grid = SheetGrid(shape.header, tuple(SheetRow(number, cells) for number, cells in enumerate(shape.first, 2)))
     if any(len(row.cells) != len(grid.header) for row in grid.rows):
         return False
     try:
@@ -39,7 +48,7 @@ def recognises(source: Source, request: JudgeRequest) -> bool:
     return layout is not None and layout.is_wide
 
 
-def read(source: Source, request: JudgeRequest) -> SummaryTables:
+def read(source: FileSource, request: JudgeRequest) -> SummaryTables:
     """Read all tables of a file, of either form; those of published statistics are kept for checking.
 
     Raise NoRows, TooLarge, NoSuchColumn, NoSize and BadValue; for a file without a readable table, the fault of the
@@ -53,7 +62,7 @@ def read(source: Source, request: JudgeRequest) -> SummaryTables:
             continue
         try:
             layout = layout_of(grid, request, source.shown)
-        except (MaybeWide, MaybeRows, NotMeasured) as error:
+        except (MaybeWide, MaybeRows, NotAMeasurement) as error:
             unclear.append((grid.line, error))
             continue
         if layout is not None:
@@ -89,11 +98,11 @@ def _column(header: tuple[str, ...], request: JudgeRequest, role: str, names: tu
 class _Table:
     """One table that is being read."""
 
-    grid: Grid
+    grid: SheetGrid
     layout: Layout
     request: JudgeRequest
-    source: Source
-    published: list[Published] = field(default_factory=list)
+    source: FileSource
+    published: list[PublishedValue] = field(default_factory=list)
     missing: Counter[str] = field(default_factory=Counter)
     asides: dict[str, None] = field(default_factory=dict)
     """Texts in brackets that are not standard deviations."""
@@ -124,7 +133,7 @@ class _Table:
             read = plain(unclear, self.layout.decimal.mark)
             yield f"{unclear} was read as {read}; --decimal {other} reads it the other way"
 
-    def row_measurements(self) -> Iterator[Published]:
+    def row_measurements(self) -> Iterator[PublishedValue]:
         """Yield one measurement for each row. Without a column for the variant, all belong to the variant that the file
         is.
         """
@@ -139,7 +148,7 @@ class _Table:
                 several = len(layout.values) > 1
                 name = f"{own} {column}" if own and several else own or column
                 sd = self._deviation(row, cell, column)
-                yield Published(
+                yield PublishedValue(
                     benchmark=self._with_further(name, row),
                     variant=variant,
                     label=self._text(row, "label") or cell.label,
@@ -153,12 +162,12 @@ class _Table:
                     command=variant if layout.runs_commands and "variant" not in self.request.columns else "",
                 )
 
-    def column_measurements(self) -> Iterator[Published]:
+    def column_measurements(self) -> Iterator[PublishedValue]:
         """Yield the measurements of rows that are benchmarks, with columns that are variants."""
         layout, key = self.layout, self.layout.roles.get("benchmark", "")
         statistics = {row.line for row in self.grid.rows if is_statistic(self._text(row, "benchmark"))}
         if len(statistics) == len(self.grid.rows):
-            raise NotMeasured(
+            raise NotAMeasurement(
                 file=self.source.shown,
                 line=self.grid.line,
                 columns=format_list([self._text(self.grid.rows[0], "benchmark")]),
@@ -175,7 +184,7 @@ class _Table:
                 if cell is None:
                     continue
                 sd = self._deviation(row, cell, column, in_cell=True)
-                yield Published(
+                yield PublishedValue(
                     benchmark=benchmark,
                     variant=variant,
                     label=cell.label,
@@ -197,18 +206,18 @@ class _Table:
         bracketed = {units.unit_of_column(name) if name.endswith((")", "]")) else "" for name in self.layout.values}
         return len(bracketed) == 1 and bool(bracketed.pop())
 
-    def _with_further(self, benchmark: str, row: Row) -> str:
+    def _with_further(self, benchmark: str, row: SheetRow) -> str:
         for column in self.layout.further:
             benchmark = with_level(benchmark, column, self._at(row, column))
         return benchmark
 
-    def _at(self, row: Row, column: str) -> str:
+    def _at(self, row: SheetRow, column: str) -> str:
         return row.cells[self.grid.header.index(column)]
 
-    def _text(self, row: Row, role: str) -> str:
+    def _text(self, row: SheetRow, role: str) -> str:
         return self._at(row, self.layout.roles[role]) if role in self.layout.roles else ""
 
-    def _cell(self, row: Row, column: str, variant: str) -> Cell | None:
+    def _cell(self, row: SheetRow, column: str, variant: str) -> Cell | None:
         """Return the measurement in a cell; None if it says that nothing was measured.
 
         Raise BadValue and BeyondLimits.
@@ -224,7 +233,7 @@ class _Table:
             self.asides[cell.aside] = None
         return cell
 
-    def _deviation(self, row: Row, cell: Cell, column: str, *, in_cell: bool = False) -> str:
+    def _deviation(self, row: SheetRow, cell: Cell, column: str, *, in_cell: bool = False) -> str:
         """Return the standard deviation in a cell, or in the next column; empty if there is none.
 
         Raise BadValue and BeyondLimits.
@@ -245,7 +254,7 @@ class _Table:
                 raise refusal(self.source.shown, row.line, column, self._at(row, column), number)
         return absolute
 
-    def _size(self, row: Row, what: str) -> int:
+    def _size(self, row: SheetRow, what: str) -> int:
         text = self._text(row, "n")
         if text:
             size = whole_number(text)

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 
 from kdyno.measure.readers.readings import ProgramOutput, positive, printed_series
-from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.source import FileSource
 
 TITLE = "sysbench output"
 _RATES = (
@@ -29,11 +29,11 @@ _EVENTS = re.compile(r"total number of events: +(\d+)")
 _THREADS = re.compile(r"Number of threads: +(\d+)")
 
 
-def recognises(source: Source) -> bool:
+def recognises(source: FileSource) -> bool:
     return bool(re.search(r"^sysbench \d|^Running the test with following options:", source.head, re.MULTILINE))
 
 
-def read(source: Source) -> ProgramOutput:
+def read(source: FileSource) -> ProgramOutput:
     """Read a value from every run; if it has no rate, its events divided by its time are one."""
     values: dict[tuple[str, str], list[str]] = defaultdict(list)
     for run in re.split(r"^(?=sysbench \d)", source.text, flags=re.MULTILINE):
