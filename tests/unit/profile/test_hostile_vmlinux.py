@@ -41,7 +41,7 @@ def test_a_vmlinux_that_is_larger_than_any_is_refused(tmp_path: Path, reader: st
 @pytest.mark.parametrize("reader", READERS)
 def test_a_pipe_in_its_place_keeps_nobody_waiting(tmp_path: Path, reader: str) -> None:
     os.mkfifo(tmp_path / "vmlinux")
-    assert "it is no regular file" in python(READ.format(reader), tmp_path / "vmlinux").stdout
+    assert "it is not a regular file" in python(READ.format(reader), tmp_path / "vmlinux").stdout
 
 
 def test_the_largest_that_is_read_fits_with_all_of_its_sections(tmp_path: Path) -> None:

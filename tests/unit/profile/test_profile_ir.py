@@ -158,7 +158,7 @@ def test_a_program_that_is_not_instrumented_or_not_linked_or_none_is_refused(
         (directory / "one.o", "isn't linked yet"),
         (directory / "one.c", "not a 64-bit ELF file"),
         (tmp_path / "missing", "No such file"),
-        (tmp_path, "it is no regular file"),
+        (tmp_path, "it is not a regular file"),
     ):
         for read in (counted_functions, counters_range):
             with pytest.raises(OtherLayout, match=message):
