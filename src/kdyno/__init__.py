@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kdyno.base.version import __version__
+
 if TYPE_CHECKING:
     from kdyno.api import CommandResult, Machine, Result, ab, run
 
 __all__ = ["CommandResult", "Machine", "Result", "__version__", "ab", "run"]
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:

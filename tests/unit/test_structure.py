@@ -230,3 +230,13 @@ def test_only_one_module_writes_to_the_terminal() -> None:
                 case ast.ImportFrom(module="sys"):
                     strays.append(f"{name_of(file)}:{node.lineno}: from sys import")
     assert strays == []
+
+
+def test_a_class_name_means_one_thing() -> None:
+    """A stack trace, a schema and a search for a name are unambiguous. Names with an underscore are a module's own."""
+    places: dict[str, list[str]] = {}
+    for file in FILES:
+        for node in parsed(file).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(name_of(file))
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}

@@ -92,10 +92,13 @@ def read_whole(path: Path, most_bytes: int, *, follow_link: bool = True) -> byte
             raise OSError(errno.ELOOP, "it is a symbolic link", str(path)) from error
         raise
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            content = file.read(most_bytes + 1)
+            content = file.read(min(status.st_size, most_bytes) + 1)  # takes that much memory before it reads
+            if status.st_size < len(content) <= most_bytes:  # of /proc, or it grows
+                content += file.read(most_bytes + 1 - len(content))
     finally:
         os.close(descriptor)
     if len(content) > most_bytes:

@@ -14,11 +14,11 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import NoReturn
 
-from kdyno import __version__
 from kdyno.base import stop_signals, surroundings, terminal
 from kdyno.base.errors import InfrastructureError, KdynoError, Unbuildable
 from kdyno.base.names import unfit
 from kdyno.base.state import DiskFull
+from kdyno.base.version import __version__
 from kdyno.cli import exit_codes
 from kdyno.cli.common import add_common
 from kdyno.cli.verbs import START, VERBS, overview

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import kdyno
 from kdyno.base.files import read_whole
 from kdyno.base.state import State, StateNotWritable, unwritable_reason
+from kdyno.base.version import __version__
 from kdyno.kernel import build_directory, build_log, estimate, hardening, images, inputs, kconfig, kconfig_check, lkd
 from kdyno.kernel.delegation import ccd, held, records
 from kdyno.kernel.delegation.records import Records
@@ -291,7 +291,7 @@ def _record(work: BuildWork, notes: tuple[str, ...], steps: int, seconds: float)
         environment=plan.environment,
         inputs=inputs.digests(plan.inputs),
         config_sha256=images.content_digest(work.objects / ".config"),
-        kdyno=kdyno.__version__,
+        kdyno=__version__,
         patches=plan.patches,
         facts=plan.facts,
         needs=plan.needs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kdyno import __version__
+from kdyno.base.version import __version__
 from kdyno.judge.stats.sequential import look_ends
 from kdyno.runs.boots import Boots, Outcome
 from kdyno.runs.checks import check_kernels, checks_left

@@ -18,12 +18,12 @@ from typing import IO, Annotated, TypeVar
 
 from pydantic import Field, ValidationError
 
-from kdyno import __version__
 from kdyno.base.errors import KdynoError, UserError
 from kdyno.base.files import replacement
 from kdyno.base.frozen import Frozen
 from kdyno.base.mistakes import first_fault
 from kdyno.base.plain_tar import END, ArchiveDamaged, TarLimits, entry, files
+from kdyno.base.version import __version__
 from kdyno.store import identity, plain_json, rows, schema
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.checks import keys_of

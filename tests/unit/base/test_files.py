@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import tracemalloc
 from pathlib import Path
 from threading import Thread
 
@@ -133,3 +134,22 @@ def test_a_named_file_is_read_only_if_it_is_a_file_and_no_larger_than_it_may_be(
     for no_file in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(OSError, match="it is not a regular file"):
             read_whole(no_file, 4)
+
+
+def test_a_small_file_takes_little_memory_whatever_the_limit_is(tmp_path: Path) -> None:
+    path = tmp_path / "small"
+    path.write_bytes(b"x" * 10)
+    tracemalloc.start()
+    try:
+        assert read_whole(path, 1 << 30) == b"x" * 10
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_of_proc_is_read_although_it_has_no_size() -> None:
+    path = Path("/proc/self/status")
+    assert path.stat().st_size == 0
+    assert b"VmPeak" in read_whole(path, 1 << 20)
+    with pytest.raises(OSError, match="larger than 100 bytes"):
+        read_whole(path, 100)

@@ -61,3 +61,11 @@ def test_what_makefiles_hold_besides_is_passed_over(tmp_path: Path) -> None:
 def test_objects_that_are_made_of_each_other_end(tmp_path: Path) -> None:
     text = "obj-$(CONFIG_A) += a.o\na-y := b.o\nb-y := a.o dev.o\n"
     assert symbol_files(tmp_path, {"net/core/Makefile": text}) == {"A": {"net/core/dev.c"}}
+
+
+def test_objects_that_share_their_parts_are_looked_at_once(tmp_path: Path) -> None:
+    """Twenty levels of two that each name the next two are a million ways to the last."""
+    lines = ["obj-$(CONFIG_A) += a0.o"]
+    lines += [f"{side}{level}-y := a{level + 1}.o b{level + 1}.o" for level in range(20) for side in "ab"]
+    (tmp_path / "Makefile").write_text("\n".join(lines))
+    assert files_of_symbols(tmp_path, ["a20.c", "b7.c"]) == {"A": {"a20.c", "b7.c"}}

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import kdyno
 from kdyno.base.digests import file_digest
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import digest
 from kdyno.base.plain_tar import END, entry
 from kdyno.base.state import State
+from kdyno.base.version import __version__
 from kdyno.kernel import images
 from kdyno.kernel.built_kernels import debian
 from kdyno.kernel.built_kernels.configuration import configuration_in
@@ -186,7 +186,7 @@ def _keep(key: str, spec: str, built: BuiltKernel, state: State) -> None:
         make=(),
         environment={},
         config_sha256=hashlib.sha256(built.config).hexdigest(),
-        kdyno=kdyno.__version__,
+        kdyno=__version__,
         banner=built.header.banner,
         modules=tuple(built.modules),
         notes=(ITS_OWN_SYMBOLS,) if own else () if symbols else (NO_SYMBOLS,),

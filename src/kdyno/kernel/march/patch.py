@@ -6,11 +6,11 @@ import difflib
 import hashlib
 from pathlib import Path
 
-from kdyno import __version__
 from kdyno.base import git
 from kdyno.base.cpu_families import find, table
 from kdyno.base.errors import UserError
 from kdyno.base.files import write_whole
+from kdyno.base.version import __version__
 from kdyno.kernel.march.kernel_tree import ANY, KCONFIG, MACROS, MAKEFILE, VERMAGIC, edited, native_symbol
 from kdyno.kernel.version import kernel_version
 

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import Literal
 
-import kdyno
 from kdyno.base.frozen import Frozen
 from kdyno.base.installed import BUILT_WITH_KDYNO, ProgramMissing
 
@@ -47,7 +46,7 @@ def find_plugin() -> Path:
     if named := os.environ.get("KDYNO_PMU_PLUGIN"):
         pattern, plugins = Path(named).absolute(), [Path(named).absolute()]
     else:
-        pattern = Path(kdyno.__file__).parent / "kdyno_pmu.*.so"
+        pattern = Path(__file__).parents[2] / "kdyno_pmu.*.so"
         plugins = list(pattern.parent.glob(pattern.name))
     existing = [plugin for plugin in plugins if plugin.is_file()]
     if not existing:

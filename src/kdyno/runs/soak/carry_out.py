@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 
-from kdyno import __version__
 from kdyno.base.errors import UserError
 from kdyno.base.files import copy_whole, read_whole, write_whole
 from kdyno.base.state import State, translate_disk_full
 from kdyno.base.stop_signals import stops_set
 from kdyno.base.talk import Advance, Talk
 from kdyno.base.text import clean, format_list
+from kdyno.base.version import __version__
 from kdyno.boot.base import BootEnd, BootLimits, BootOrder, Description, MachineBackend
 from kdyno.boot.console import TAIL_BYTES, findings, read_console
 from kdyno.boot.ktap import read_ktap, rest_of

@@ -24,8 +24,6 @@ CONDITION = re.compile(
 )
 OTHER_CONDITION = re.compile(r"(ifdef|ifndef|ifeq|ifneq)\b")
 SUFFIXES = (".c", ".S")
-DEEPEST = 8
-"""Objects made of objects."""
 
 
 @dataclass(frozen=True)
@@ -86,18 +84,19 @@ def read_rules(text: str) -> Iterator[KbuildRule]:
             yield KbuildRule(assignment[1], symbols, tuple(assignment[4].split()))
 
 
-def _files(item: str, folder: str, rules: list[KbuildRule], known: set[str], depth: int = 0) -> Iterator[str]:
-    """The source files behind an object or a directory."""
-    path = posixpath.normpath(posixpath.join(folder, item))
-    if item.endswith("/"):
-        # Makefiles of architectures name directories from the top of the tree.
-        for start in (f"{path}/", item):
-            yield from (file for file in known if file.startswith(start))
-    elif item.endswith(".o"):
-        yield from (f"{path[:-2]}{suffix}" for suffix in SUFFIXES if f"{path[:-2]}{suffix}" in known)
-        if depth < DEEPEST:
-            for rule in rules:
-                if rule.name == item[:-2]:
-                    for part in rule.items:
-                        if part != item:
-                            yield from _files(part, folder, rules, known, depth + 1)
+def _files(item: str, folder: str, rules: list[KbuildRule], known: set[str]) -> set[str]:
+    """Return the source files behind an object or a directory. An object is looked at once, however many name it."""
+    files: set[str] = set()
+    waiting, seen = [item], {item}
+    while waiting:
+        part = waiting.pop()
+        path = posixpath.normpath(posixpath.join(folder, part))
+        if part.endswith("/"):
+            # Makefiles of architectures name directories from the top of the tree.
+            files |= {file for file in known if file.startswith((f"{path}/", part))}
+        elif part.endswith(".o"):
+            files |= {f"{path[:-2]}{suffix}" for suffix in SUFFIXES} & known
+            new = {inner for rule in rules if rule.name == part[:-2] for inner in rule.items} - seen
+            seen |= new
+            waiting += new
+    return files

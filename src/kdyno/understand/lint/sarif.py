@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-from kdyno import __version__
+from kdyno.base.version import __version__
 from kdyno.understand.lint.model import LINTS, LintFinding, LintReport
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
