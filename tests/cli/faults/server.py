@@ -15,7 +15,7 @@ from kdyno.cli.main import main
 from tests.cli.faults import KINDS
 
 FIRST = (
-    *("cli.run", "cli.store", "cli.report", "run.run", "report.output", "run.experiment.resolve"),
+    *("cli.run", "cli.store", "cli.report", "runs.run", "report.output", "runs.experiment.resolve"),
     *("judge.verdicts.assemble", "judge.verdicts.regression", "store.upkeep.runs", "store.upkeep.gc", "boot.fake"),
 )
 """Imported once, before the forks."""

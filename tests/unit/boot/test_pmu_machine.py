@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import kdyno
 from kdyno.base.errors import KdynoError
 from kdyno.base.installed import ProgramMissing
 from kdyno.base.measurement import Benchmark, Sample
@@ -106,7 +105,7 @@ def test_the_plugin_of_a_wheel_or_a_checkout_wins_over_what_an_older_installatio
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, new: str
 ) -> None:
     monkeypatch.delenv("KDYNO_PMU_PLUGIN", raising=False)
-    monkeypatch.setattr(kdyno, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr("kdyno.measure.guest.pmu.PACKAGE", tmp_path)
     (tmp_path / new).write_bytes(b"new")
     assert find_plugin() == tmp_path / new
     for old in ("kdyno_pmu.cpython-310-x86_64-linux-gnu.so", "kdyno_pmu.cpython-312-x86_64-linux-gnu.so"):

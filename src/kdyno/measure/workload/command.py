@@ -52,8 +52,8 @@ class CommandWorkload(WorkloadSettings):
         return tuple(self.metrics)
 
     def notices(self, lane: LaneName) -> tuple[str, ...]:
-        values = "values are what the command says, in its own units"
-        virtual = "; a time that it takes itself is virtual: it counts instructions" if LANES[lane].is_icount else ""
+        values = "values are printed by the command, in its own units"
+        virtual = "; a time that it measures itself is virtual: it counts instructions" if LANES[lane].is_icount else ""
         return (values + virtual,)
 
     def describe_benchmarks(self, report: AgentReport) -> tuple[Benchmark, ...]:  # noqa: ARG002
