@@ -135,7 +135,7 @@ def test_a_variant_whose_first_two_boots_fail_is_given_up_and_that_is_said_each_
 
 def test_a_variant_that_came_through_once_is_not_given_up(lab: Lab) -> None:
     lab.recording.add("shaky", died("init-exited.log"), blocks=[1, 2])
-    assert "given up" not in lab("run", lab.experiment("shaky")).err
+    assert "abandoned" not in lab("run", lab.experiment("shaky")).err
     assert len(lab.cells()) == 6
 
 

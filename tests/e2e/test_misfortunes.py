@@ -50,7 +50,7 @@ console_mb = 0.2
     assert reasons["dies"].startswith("oops: Oops: invalid opcode")
     assert [boot["status"] for boot in report["boots"] if boot["variant"] == "plain"] == ["ok", "ok"]
     assert {console["variant"] for console in report["consoles"]} == set(reasons)
-    assert "panics was given up" in done.stderr
+    assert "panics was abandoned" in done.stderr
 
 
 def children(pid: int) -> list[int]:

@@ -18,7 +18,7 @@ from kdyno import __version__
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = ROOT / "src" / "kdyno"
-PROGRAMS = ("agent", "probe", "pgod", "loads", "delegate", "lint", "blocks", "layout")
+PROGRAMS = ("agent", "probe", "pgod", "loads", "debuginfo", "delegate", "lint", "blocks", "layout")
 PLUGIN = "kdyno/kdyno_pmu.abi3.so"
 MANUAL = "share/man/man1/kdyno.1"
 

@@ -39,7 +39,9 @@ def _note_unfinished(run: RunRecord, boots: Sequence[BootRecord], look: Look) ->
     progress = progress_of(run, boots, run.stopped_at)
     planned = len(progress.cells)
     failed = sum(boot.status == "failed" for boot in boots)
-    notices = [f"{variant} was given up, it never succeeded: {reason}" for variant, reason in progress.given_up.items()]
+    notices = [
+        f"{variant} was abandoned: all of its boots failed: {reason}" for variant, reason in progress.given_up.items()
+    ]
     if not progress.is_complete:
         judged = (
             "verdicts may still change"
