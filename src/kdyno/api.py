@@ -20,6 +20,7 @@ from kdyno.base.errors import UserError
 from kdyno.base.mistakes import problems
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
+from kdyno.base.text import clean_lines
 from kdyno.boot.base import MachineSettings
 from kdyno.boot.console import read_console
 from kdyno.boot.registry import MACHINES, MachineConfig
@@ -62,7 +63,7 @@ class Result:
         return report_as_text(self.report)
 
     def write_html(self, path: StrPath) -> None:
-        """Write the report as one HTML file, as `--html` does. Raises OSError."""
+        """Write the report as one HTML file, as `--html` does. Raises NotWritable and DiskFull."""
         from kdyno.report.html import write_html
 
         write_html(self.report, Path(path), self.artefacts)
@@ -113,7 +114,7 @@ def ab(
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command in a guest came to."""
+    """The result of a command in a guest."""
 
     status: int
     """The command's exit status."""
@@ -121,7 +122,7 @@ class CommandResult:
     stderr: bytes
     """Both as the guest wrote them: they may hold what a terminal obeys."""
     console: str
-    """The kernel's console, cleaned."""
+    """The end of the kernel's console; nothing in it steers a terminal."""
 
 
 class Machine:
@@ -170,7 +171,7 @@ class Machine:
                 stdout=stdout,
                 stderr=stderr,
             )
-            return CommandResult(status, stdout.getvalue(), stderr.getvalue(), read_console(console))
+            return CommandResult(status, stdout.getvalue(), stderr.getvalue(), clean_lines(read_console(console)))
 
 
 def _carry_out(experiment: Experiment, *, again: bool, state: StrPath | None, store: str | None, quiet: bool) -> Result:

@@ -96,11 +96,14 @@ def test_settings_that_no_machine_has_are_refused_in_words(settings: dict[str, o
 
 def test_a_boot_returns_what_its_command_wrote_and_how_it_ended(here: Lab) -> None:
     here.recording.change("baseline", ran("6.12.1\n", status=3, stderr="oh\n"))
+    console = here.recording.directory / "baseline" / "0" / "console.log"
+    console.write_bytes(console.read_bytes() + b"\x1b[2Jhostile\n")
     kernel = here.directory / "bzImage"
     kernel.write_bytes(b"\0" * 0x202 + b"HdrS")
     result = Machine(type="fake", recording=here.recording.directory / "baseline").boot(kernel, ["uname", "-r"])
     assert (result.status, result.stdout, result.stderr) == (3, b"6.12.1\n", b"oh\n")
-    assert result.console == "reboot: Restarting system\n"
+    assert result.console.startswith("reboot: Restarting system\n")
+    assert "hostile" in result.console and "\x1b" not in result.console
 
 
 def test_the_example_gate_fails_where_something_is_slower(here: Lab, capsys: pytest.CaptureFixture[str]) -> None:

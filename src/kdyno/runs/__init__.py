@@ -1,1 +1,1 @@
-"""The line: recipe + source -> image -> boot -> samples, for one experiment. run.py reads as the sentence."""
+"""The pipeline: recipe + source -> image -> boot -> samples, for one experiment. run.py reads as the sentence."""

@@ -1,7 +1,7 @@
 """What a load needs of the machine that it runs on, and how the needs of several are joined.
 
 A new requirement is a field of Needs and a line of `_joined`: then workload files have it, and loads, and what joins
-them. Guests get it from `MachineSettings.suited`, `Machine.provide`, or the recipes of their kernels.
+them. Guests get it from `MachineSettings.at_least`, `Machine.provide`, or the recipes of their kernels.
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ from kdyno.store.artefacts import Artefacts
 
 
 def _data(report: Report, _artefacts: Artefacts | None) -> RunReport | None:
-    has_one = isinstance(report, RunReport) and (report.selftest or report.link_order)
-    return report if has_one and isinstance(report, RunReport) else None
+    return report if isinstance(report, RunReport) and (report.selftest or report.link_order) else None
 
 
 SECTION = ReportSection("selftest", "benchmarks", _data)
