@@ -140,7 +140,7 @@ def test_a_commands_numbers_can_not_be_explained(commands: Lab) -> None:
     result = commands("explain", "latest", "fast", "throughput")
     assert (result.status, result.err.splitlines()[0]) == (
         1,
-        "kdyno: throughput can't be explained: its values are what a command said, and kdyno knows no loop behind them",
+        "kdyno: throughput cannot be explained: a command printed its values, and their loop is not known",
     )
 
 

@@ -1,1 +1,1 @@
-"""What explains a kernel or a measurement, and what tells whether to trust it."""
+"""Explains kernels and measurements, and checks whether they can be trusted."""

@@ -1,4 +1,4 @@
-"""Looking at this host: what kdyno needs, what is here, and what mends each lack."""
+"""Examines this host: the requirements of kdyno, their status, and a fix for each missing one."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ DISK_NEEDED_MB = 8_000
 MEMORY_NEEDED_MB = 3_000
 """Two compilers and a link of the dyno configuration, or two guests."""
 RUST_NEEDED = (1, 88)
-"""As in Cargo.toml and tools/setup."""
+"""The version in Cargo.toml and tools/setup."""
 
 Status = Literal["ok", "missing", "optional"]
 STATUS_WITHOUT: dict[str, Status] = {"needed": "missing", "wanted": "optional", "extra": "optional"}
-"""What the lack of a program is, by who needs it; of what isn't here kdyno itself has no need."""
+"""The status of a missing program by its requirement; kdyno itself doesn't need programs of other requirements."""
 
 
 @dataclass(frozen=True)
 class DoctorFinding:
-    """One thing that was looked at. `missing` stops kdyno; `optional` takes something from it."""
+    """One finding. `missing` stops kdyno; `optional` disables a feature."""
 
     name: str
     status: Status
     detail: str
     mend: str = ""
-    """What mends it: a command, or words where there is none."""
+    """The fix: a command, or a sentence if no command fixes it."""
 
 
 Findings = tuple[DoctorFinding, ...]
-"""What `kdyno doctor --json` prints."""
+"""The output of `kdyno doctor --json`."""
 
 
 def examine(state: State) -> Iterator[DoctorFinding]:
-    """Look at everything, one finding after the other; the proof of KVM takes up to two seconds."""
+    """Yield one finding after the other; the proof of KVM takes up to two seconds."""
     for requirement in requirements():
         if requirement.when in STATUS_WITHOUT:
             yield _present(requirement)
@@ -99,7 +99,7 @@ def _busybox_is_static() -> DoctorFinding:
 
 
 def _installed(name: str, find: Callable[[], Path], without: Status) -> DoctorFinding:
-    """A program that is built and installed with kdyno."""
+    """Return the finding on a program that is built and installed with kdyno."""
     try:
         return DoctorFinding(name, "ok", str(find()))
     except ProgramMissing as error:
@@ -107,7 +107,7 @@ def _installed(name: str, find: Callable[[], Path], without: Status) -> DoctorFi
 
 
 def _qemu_loads_plugins() -> DoctorFinding:
-    """Most of kdyno works without: the counts of [machine.pmu], `explain` and `profile` don't."""
+    """Return the finding on plugins. Only [machine.pmu], `explain` and `profile` need them."""
     name = "QEMU plugins"
     try:
         plugin = find_plugin()
@@ -131,20 +131,20 @@ def _qemu_confines_itself() -> DoctorFinding:
 
 
 def _rust() -> DoctorFinding:
-    """Only those who build kdyno itself need Rust."""
-    wanted = f"building kdyno itself needs Rust {'.'.join(map(str, RUST_NEEDED))} or newer"
+    """Return the finding on Rust, which only building kdyno needs."""
+    requirement = f"building kdyno itself needs Rust {'.'.join(map(str, RUST_NEEDED))} or newer"
     mend = way_to_install(*(row.package for row in requirements() if row.when == "rust"))
     if shutil.which("cargo") is None:
-        return DoctorFinding("rust", "optional", f"no cargo; {wanted}", mend)
+        return DoctorFinding("rust", "optional", f"no cargo; {requirement}", mend)
     banner = attempt(["cargo", "--version"]).stdout.strip()
     version = re.match(r"\D*(\d{1,9})\.(\d{1,9})", banner)
     if version and (int(version[1]), int(version[2])) >= RUST_NEEDED:
         return DoctorFinding("rust", "ok", banner)
-    return DoctorFinding("rust", "optional", f"{banner or 'cargo does not answer'}; {wanted}", mend)
+    return DoctorFinding("rust", "optional", f"{banner or 'cargo does not answer'}; {requirement}", mend)
 
 
 def _state_directory(state: State) -> DoctorFinding:
-    """Its parts are looked at one by one: what was made under sudo belongs to root."""
+    """Return the finding on the state directory. All its entries are checked: those made under sudo belong to root."""
     name, mend = "state directory", "export KDYNO_STATE=/path/without/spaces/that/can/be/written"
     if why := why_unfit(state):
         return DoctorFinding(name, "missing", f"{state.root}: {why}", mend)
@@ -157,14 +157,16 @@ def _state_directory(state: State) -> DoctorFinding:
 
 
 def _temporary_directory() -> DoctorFinding:
-    name, named = "temporary directory", os.environ.get("TMPDIR")
+    name, requested = "temporary directory", os.environ.get("TMPDIR")
     try:
-        used = tempfile.gettempdir()
+        directory = tempfile.gettempdir()
     except FileNotFoundError as error:
         return DoctorFinding(name, "missing", str(error.strerror), "export TMPDIR=/path/that/can/be/written")
-    if named is None or Path(named).absolute() == Path(used):
-        return DoctorFinding(name, "ok", used)
-    return DoctorFinding(name, "optional", f"can't write to TMPDIR={named}; kdyno takes {used} instead", "unset TMPDIR")
+    if requested is None or Path(requested).absolute() == Path(directory):
+        return DoctorFinding(name, "ok", directory)
+    return DoctorFinding(
+        name, "optional", f"can't write to TMPDIR={requested}; kdyno takes {directory} instead", "unset TMPDIR"
+    )
 
 
 def _ccache() -> Iterator[DoctorFinding]:
@@ -193,10 +195,10 @@ def _disk(state: State) -> DoctorFinding:
 
 
 def _memory() -> DoctorFinding:
-    have = host_facts().get("memory_mb", 0)
-    if have >= MEMORY_NEEDED_MB:
-        return DoctorFinding("memory", "ok", f"{have} MB, {os.cpu_count()} CPUs")
-    return DoctorFinding("memory", "optional", f"{have} MB; builds and guests want {MEMORY_NEEDED_MB} MB")
+    memory_mb = host_facts().get("memory_mb", 0)
+    if memory_mb >= MEMORY_NEEDED_MB:
+        return DoctorFinding("memory", "ok", f"{memory_mb} MB, {os.cpu_count()} CPUs")
+    return DoctorFinding("memory", "optional", f"{memory_mb} MB; builds and guests want {MEMORY_NEEDED_MB} MB")
 
 
 def _kvm() -> DoctorFinding:

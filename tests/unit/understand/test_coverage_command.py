@@ -134,14 +134,14 @@ def test_bad_input_is_one_message_each(coverage: Command, tmp_path: Path) -> Non
     (tmp_path / "torn.kpmu").write_bytes(Path(record).read_bytes()[:-9])
     for words, expected in (
         ((empty,), "has no kernel code in these regions and contexts"),
-        ((record, "--boot"), "doesn't say what ran outside of the benchmarks' loops"),
-        ((record, "--unused"), "an older plugin wrote it: record it again"),
+        ((record, "--boot"), "does not have the code that ran outside of the benchmarks' loops"),
+        ((record, "--unused"), "record it again: an older plugin wrote it"),
         ((record, "--region", "lat_pipe"), "the record has no region lat_pipe"),
         ((other,), "is not the vmlinux that ran"),
-        ((record, "--workload", "lat_pipe"), "--workload goes with an image"),
+        ((record, "--workload", "lat_pipe"), "--workload cannot be combined with"),
         (("nothing",), "there is nothing called nothing: no file or directory, no image in"),
-        ((record, record), "coverage takes one, not 2"),
-        (("--diff", record), "coverage takes two, not 1"),
+        ((record, record), "coverage expects one, not 2"),
+        (("--diff", record), "coverage expects two, not 1"),
         ((record, "--lcov", str(tmp_path / "no" / "file")), "its directory does not exist"),
     ):
         assert expected in coverage(*words, status=1), words
@@ -153,10 +153,10 @@ def test_a_record_of_an_unknown_kernel_needs_its_vmlinux(
 ) -> None:
     record = toy.record(tmp_path / "r.kpmu", {"work": 7})
     assert main(["coverage", str(record), "--state", str(tmp_path / "s"), "-q"]) == 1
-    assert "--vmlinux FILE names it, and --source DIR its source" in capsys.readouterr().err
+    assert "name the vmlinux by --vmlinux FILE, and its source by --source DIR" in capsys.readouterr().err
     words = ["--vmlinux", str(toy.vmlinux), "--html", str(tmp_path / "h"), "--state", str(tmp_path / "s"), "-q"]
     assert main(["coverage", str(record), *words]) == 1
-    assert "--source DIR names it" in capsys.readouterr().err
+    assert "name the source by --source DIR" in capsys.readouterr().err
 
 
 def test_a_kernel_without_lines_says_how_to_get_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

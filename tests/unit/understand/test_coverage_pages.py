@@ -54,7 +54,7 @@ def test_a_file_that_lacks_lines_that_were_compiled_is_another_one(tmp_path: Pat
     assert tree.text("a.c", 2) == ["int a;", "int b;", "\ufffd"]
     with pytest.raises(SourceChanged) as caught:
         tree.text("a.c", 9)
-    assert "it has 3 lines, and code of vmlinux is of line 9" in str(caught.value)
+    assert "it has 3 lines, but vmlinux has code of line 9" in str(caught.value)
 
 
 @pytest.mark.parametrize("path", ["o/generated.h", "/etc/passwd", "../../etc/passwd", "missing.c", "folder"])

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from kdyno.understand.explain.align import align
-from kdyno.understand.explain.tree import Frame, merged
+from kdyno.understand.explain.tree import Frame, merge_regions
 from tests.unit.explain_specimen import Kernel, pair
 
 
@@ -14,7 +14,7 @@ def stacks(**instructions: float) -> Kernel:
 
 
 def aligned(before: Kernel, after: Kernel) -> Frame:
-    root = merged(before.measured(), after.measured())
+    root = merge_regions(before.measured(), after.measured())
     total = root.total.baseline, root.total.variant
     align(root)
     assert (root.total.baseline, root.total.variant) == total

@@ -27,7 +27,7 @@ from kdyno.runs.session import Session
 from kdyno.runs.single_boots import PmuRun, SingleBoots
 from kdyno.store.errors import NoSuchVariant
 from kdyno.understand.explain import budget_rows, sides
-from kdyno.understand.explain.budgets import EdgesAreNoBudget, explain_budgets, of_records, with_budgets
+from kdyno.understand.explain.budgets import EdgesAreNoBudget, explain_budgets, make_budgets, with_budgets
 from kdyno.understand.explain.command import OnlyValues
 from kdyno.understand.explain.measured import RecordsUnlike
 from kdyno.understand.explain.records import NotMeasured, Recorded, UnknownBenchmark, WorkUnknown
@@ -89,7 +89,7 @@ def test_the_median_iteration_counts_and_not_a_cold_one(lab: Lab) -> None:
 
     def cycles_of(record: PmuRecord, work: list[int]) -> tuple[float, float]:
         recorded = Recorded(BASELINE, record, (BENCHMARK,), {BENCHMARK: work}, {})
-        [budgets] = of_records(lab.report, [benchmark], [recorded], "one boot").budgets
+        [budgets] = make_budgets(lab.report, [benchmark], [recorded], "one boot").budgets
         return budgets.cycles, budgets.interrupt_cycles
 
     weight = WEIGHT["instructions"]
@@ -101,7 +101,7 @@ def test_the_median_iteration_counts_and_not_a_cold_one(lab: Lab) -> None:
 def test_an_iteration_without_work_has_no_budget_and_is_named(lab: Lab) -> None:
     [benchmark] = (benchmark for benchmark in lab.report.benchmarks if benchmark.name == BENCHMARK)
     idle = Recorded(BASELINE, uneven(100, 100), (BENCHMARK,), {BENCHMARK: [10, 0]}, {})
-    budgets = of_records(lab.report, [benchmark], [idle], "one boot")
+    budgets = make_budgets(lab.report, [benchmark], [idle], "one boot")
     assert budgets.budgets == ()
     assert budgets.missing == (str(WorkUnknown(variant=BASELINE, benchmark=BENCHMARK, why="an iteration did no work")),)
 
@@ -112,7 +112,7 @@ def test_an_iteration_without_work_has_no_budget_and_is_named(lab: Lab) -> None:
         ("clang-19-thinlt", BENCHMARK, {}, NoSuchVariant, "did you mean clang-19-thinlto?"),
         (VARIANT, "lat_syscall.rea", {}, UnknownBenchmark, "did you mean lat_syscall.read"),
         (VARIANT, "bw_pipe.64k", {}, NotMeasured, "both kernels"),
-        (VARIANT, None, {"events": "edges"}, EdgesAreNoBudget, "leave out --events edges"),
+        (VARIANT, None, {"events": "edges"}, EdgesAreNoBudget, "remove --events edges"),
     ],
 )
 def test_what_has_no_budget_is_said_in_one_message(
@@ -224,7 +224,7 @@ def test_the_command_prints_a_budget_as_text_and_as_json(lab: Lab, capsys: pytes
     ("words", "message"),
     [
         ((), "explain needs a benchmark of clang-19-thinlto, or --budget"),
-        (("--budget", "--svg", "x.svg"), "--svg draws the flame graph of a difference, and --budget has none"),
+        (("--budget", "--svg", "x.svg"), "--svg cannot be combined with --budget"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

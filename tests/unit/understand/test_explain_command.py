@@ -38,7 +38,7 @@ from kdyno.understand.explain.command import (
 )
 from kdyno.understand.explain.records import NotMeasured, Recorded, UnknownBenchmark, WorkUnknown, common_boots, work_of
 from kdyno.understand.explain.sides import ImageReplaced, NoKernel, refuse_replaced
-from kdyno.understand.explain.why import largest, why
+from kdyno.understand.explain.why import find_reasons, largest
 from tests.unit import specimen
 from tests.unit.explain_specimen import Kernel, pair
 from tests.unit.pmu_specimen import encode
@@ -132,7 +132,7 @@ def test_a_benchmark_whose_samples_are_values_of_their_own_can_not_be_explained(
     spoken = Sample(benchmark=BENCHMARK, iteration=0, value=1.5)
     boots = tuple(boot.model_copy(update={"samples": (spoken,)}) for boot in lab.report.boots)
     report = lab.report.model_copy(update={"boots": boots})
-    with pytest.raises(OnlyValues, match=f"{BENCHMARK} can't be explained: its values are what a command said"):
+    with pytest.raises(OnlyValues, match=f"{BENCHMARK} cannot be explained: a command printed its values"):
         explain_benchmark(
             report, ExplainRequest(VARIANT, BENCHMARK), session=Session(lab.state, NO_STORE, Talk(quiet=True))
         )
@@ -237,17 +237,17 @@ def test_a_region_that_is_missing_is_an_error(lab: Lab) -> None:
     [benchmark] = (benchmark for benchmark in lab.report.benchmarks if benchmark.name == BENCHMARK)
     record = Kernel().record(benchmark=7)
     with pytest.raises(WorkUnknown, match="no region"):
-        Recorded("gcc-12", record, (BENCHMARK,), {BENCHMARK: [1]}, {}).measured(benchmark)
+        Recorded("gcc-12", record, (BENCHMARK,), {BENCHMARK: [1]}, {}).measured_region(benchmark)
     with pytest.raises(WorkUnknown, match="4 iterations in the one, 1 in the other"):
-        Recorded("gcc-12", Kernel().record(), (BENCHMARK,), {BENCHMARK: [1]}, {}).measured(benchmark)
+        Recorded("gcc-12", Kernel().record(), (BENCHMARK,), {BENCHMARK: [1]}, {}).measured_region(benchmark)
     with pytest.raises(NotMeasured, match="no such system call"):
-        Recorded("gcc-12", record, (), {}, {BENCHMARK: "no such system call"}).measured(benchmark)
+        Recorded("gcc-12", record, (), {}, {BENCHMARK: "no such system call"}).measured_region(benchmark)
 
 
 def test_bandwidths_are_explained_per_kibibyte(lab: Lab) -> None:
     [benchmark] = (benchmark for benchmark in lab.report.benchmarks if benchmark.name == "bw_pipe.64k")
     kernel = Kernel(iterations=2).function("copy", 100)
-    measured = Recorded("gcc-12", kernel.record(), ("bw_pipe.64k",), {"bw_pipe.64k": [1024] * 2}, {}).measured(
+    measured = Recorded("gcc-12", kernel.record(), ("bw_pipe.64k",), {"bw_pipe.64k": [1024] * 2}, {}).measured_region(
         benchmark
     )
     assert measured.work == 2
@@ -294,13 +294,13 @@ def only_known(report: RunReport) -> RunReport:
 
 
 def test_variants_with_records_have_reasons(lab: Lab) -> None:
-    reasons = why(lab.report, lab.artefacts)
+    reasons = find_reasons(lab.report, lab.artefacts)
     assert list(reasons) == [VARIANT]
     assert all("was not measured in" in reason.problem for reason in reasons[VARIANT] if reason.row.name != BENCHMARK)
 
 
 def test_a_reason_has_the_largest_parts_and_the_graph(lab: Lab) -> None:
-    [reason] = why(only_known(lab.report), lab.artefacts)[VARIANT]
+    [reason] = find_reasons(only_known(lab.report), lab.artefacts)[VARIANT]
     assert reason.functions[0][0] == "take_lock"
     assert list(reason.inlining) == ["fput seems inlined into ksys_read (12 calls/op gone)"]
     assert reason.svg
@@ -308,7 +308,7 @@ def test_a_reason_has_the_largest_parts_and_the_graph(lab: Lab) -> None:
 
 
 def test_a_record_that_is_gone_is_said_in_its_place(lab: Lab, tmp_path: Path) -> None:
-    [reason] = why(only_known(lab.report), Artefacts(tmp_path / "elsewhere"))[VARIANT]
+    [reason] = find_reasons(only_known(lab.report), Artefacts(tmp_path / "elsewhere"))[VARIANT]
     assert "is not in" in reason.problem
 
 
@@ -325,7 +325,7 @@ def test_the_page_says_why_and_hostile_names_add_no_tag(tmp_path: Path) -> None:
 
 
 def test_a_run_without_records_has_no_reasons(bare: Lab) -> None:
-    assert why(bare.report, bare.artefacts) == {}
+    assert find_reasons(bare.report, bare.artefacts) == {}
 
 
 def test_only_what_was_judged_to_differ_is_explained(lab: Lab) -> None:

@@ -97,7 +97,7 @@ def test_line_tables_confirm_what_they_show(tmp_path: Path, monkeypatch: pytest.
         Inlining(caller="ksys_read", callee=callee, calls=1, appeared=True, confirmed=None)
         for callee in ("fput", "never")
     ]
-    checked = line_tables.confirmed(claims, pair()[1].measured(), tmp_path / "vmlinux")
+    checked = line_tables.confirm_inlining(claims, pair()[1].measured(), tmp_path / "vmlinux")
     assert [claim.confirmed for claim in checked] == [True, False]
     assert asked
 
@@ -106,7 +106,7 @@ def test_without_line_tables_nothing_is_confirmed(tmp_path: Path) -> None:
     vmlinux = tmp_path / "vmlinux"
     vmlinux.write_bytes(b"not an ELF file")
     claim = Inlining(caller="ksys_read", callee="fput", calls=1, appeared=True, confirmed=None)
-    assert line_tables.confirmed([claim], pair()[1].measured(), vmlinux) == [claim]
+    assert line_tables.confirm_inlining([claim], pair()[1].measured(), vmlinux) == [claim]
 
 
 def test_a_function_is_called_as_in_the_source_even_where_the_file_has_no_answer(

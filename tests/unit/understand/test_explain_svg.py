@@ -8,7 +8,7 @@ import pytest
 from kdyno.measure.guest.pmu_parts import StackNode
 from kdyno.understand.explain.layout import DEEPEST, boxes
 from kdyno.understand.explain.svg import Caption, flame_graph
-from kdyno.understand.explain.tree import Frame, merged
+from kdyno.understand.explain.tree import Frame, merge_regions
 from tests.unit.explain_specimen import Kernel, pair
 
 CAPTION = Caption("lat_syscall.read", "gcc-O2", "gcc-O3", "op")
@@ -19,7 +19,7 @@ HOSTILE = '</title><script>alert(1)</script>"&\x1b[2J\x00'
 @pytest.fixture
 def tree() -> Frame:
     before, after = pair()
-    return merged(before.measured(), after.measured())
+    return merge_regions(before.measured(), after.measured())
 
 
 def frames(svg: str) -> dict[str, list[ElementTree.Element]]:
@@ -85,7 +85,7 @@ def test_a_title_has_both_values(tree: Frame) -> None:
 def test_no_name_can_leave_its_place() -> None:
     kernel = Kernel().function(HOSTILE, 100).stack(HOSTILE, 100)
     hostile = Caption(HOSTILE, HOSTILE, HOSTILE, "op")
-    svg = flame_graph(merged(Kernel().measured(), kernel.measured()), hostile)
+    svg = flame_graph(merge_regions(Kernel().measured(), kernel.measured()), hostile)
     tags = {element.tag for element in ElementTree.fromstring(svg).iter()}
     assert tags == {f"{SVG}{name}" for name in ("svg", "rect", "text", "title")}
     assert "\x1b" not in svg
@@ -93,14 +93,14 @@ def test_no_name_can_leave_its_place() -> None:
 
 
 def test_the_same_tree_is_the_same_picture() -> None:
-    one, two = (merged(*(kernel.measured() for kernel in pair())) for _ in range(2))
+    one, two = (merge_regions(*(kernel.measured() for kernel in pair())) for _ in range(2))
     assert flame_graph(one, CAPTION) == flame_graph(two, CAPTION)
 
 
 def test_text_is_cut_to_its_frame() -> None:
     long = "a_function_with_a_very_long_name"
     kernel = Kernel().function("f", 100).function(long, 10).stack("f", 90).stack(f"f;{long}", 10)
-    [frame] = frames(flame_graph(merged(Kernel().measured(), kernel.measured()), CAPTION))[long]
+    [frame] = frames(flame_graph(merge_regions(Kernel().measured(), kernel.measured()), CAPTION))[long]
     text = frame.find(f"{SVG}text")
     assert text is not None
     assert text.text is not None
@@ -109,7 +109,7 @@ def test_text_is_cut_to_its_frame() -> None:
 
 
 def test_empty_stacks_make_a_picture_that_says_so() -> None:
-    svg = flame_graph(merged(Kernel().measured(), Kernel().measured()), CAPTION)
+    svg = flame_graph(merge_regions(Kernel().measured(), Kernel().measured()), CAPTION)
     assert svg.count("no stacks on record") == 2
     assert frames(svg) == {}
 
@@ -118,14 +118,14 @@ def test_frames_too_small_to_see_are_counted() -> None:
     kernel = Kernel(work=1).function("f", 1).stack("f", 100_000)
     for number in range(50):
         kernel.function(f"g{number}", 1).stack(f"f;g{number}", 1)
-    svg = flame_graph(merged(Kernel().measured(), kernel.measured()), CAPTION)
+    svg = flame_graph(merge_regions(Kernel().measured(), kernel.measured()), CAPTION)
     assert "; 50 frames too small to show" in svg
 
 
 def test_a_stack_as_deep_as_a_guest_likes_is_cut_off() -> None:
     kernel = Kernel().function("f", 1)
     kernel.stacks = [StackNode(depth, 0, 0, 1000) for depth in range(20_000)]
-    root = merged(kernel.measured(), kernel.measured())
+    root = merge_regions(kernel.measured(), kernel.measured())
     placed, left_out = boxes(root, "variant", 0.0)
     assert (len(placed), left_out) == (DEEPEST, 1)
     assert root.total.variant == 20_000

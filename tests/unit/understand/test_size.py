@@ -16,7 +16,7 @@ from kdyno.base.debuginfo import ElfDamaged, ElfSymbol
 from kdyno.base.state import State
 from kdyno.kernel.recipe import Recipe
 from kdyno.runs.subject import NothingOfThatName, OtherKind
-from kdyno.understand.size.compare import counted_as, section_rows, section_sizes, symbol_rows, symbol_sizes, totals
+from kdyno.understand.size.compare import counted_name, section_rows, section_sizes, symbol_rows, symbol_sizes, totals
 from kdyno.understand.size.elf import Elf, NotElf, Section, read_elf
 from kdyno.understand.size.report import OtherMachine, size_report
 from tests.unit.bounded import kdyno, python, require_one_message
@@ -102,14 +102,14 @@ def test_sections_that_nobody_writes_to_are_read_only_data_whatever_their_flags_
     ],
 )
 def test_clones_belong_to_their_function_unless_they_are_counted_apart(name: str, whole: str, apart: str) -> None:
-    assert counted_as(name, "text", clones_apart=False) == whole
-    assert counted_as(name, "text", clones_apart=True) == apart
+    assert counted_name(name, "text", clones_apart=False) == whole
+    assert counted_name(name, "text", clones_apart=True) == apart
 
 
 def test_data_loses_only_numbers() -> None:
-    assert counted_as("descriptor.5", "data", clones_apart=False) == "descriptor"
-    assert counted_as("__UNIQUE_ID_license123", "rodata", clones_apart=False) == "__UNIQUE_ID_license"
-    assert counted_as("table.part", "data", clones_apart=False) == "table.part"
+    assert counted_name("descriptor.5", "data", clones_apart=False) == "descriptor"
+    assert counted_name("__UNIQUE_ID_license123", "rodata", clones_apart=False) == "__UNIQUE_ID_license"
+    assert counted_name("table.part", "data", clones_apart=False) == "table.part"
 
 
 def test_bytes_are_counted_once_and_paddings_not_at_all() -> None:

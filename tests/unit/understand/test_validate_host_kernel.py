@@ -15,12 +15,12 @@ from kdyno.understand.validate.host_kernel import (
     additions,
     compiler_of,
     config_of,
-    dropped,
+    dropped_options,
     nearest_source,
     release_number,
     running_config,
 )
-from kdyno.understand.validate.mitigations import compared, parse_listing, read_vulnerabilities, words_for
+from kdyno.understand.validate.mitigations import compare_mitigations, parse_listing, read_vulnerabilities, words_for
 
 READY = dict.fromkeys((need.symbol for need in host_kernel.WANTED), "y")
 
@@ -64,7 +64,7 @@ def test_of_two_that_are_equally_near_the_newer_is_taken(tmp_path: Path) -> None
 
 
 def test_a_host_without_a_source_and_a_strange_release_are_said(tmp_path: Path) -> None:
-    with pytest.raises(NoSource, match=r"no kernel source here for 6\.18") as error:
+    with pytest.raises(NoSource, match=r"this host has no kernel source for 6\.18") as error:
         nearest_source("6.18", tmp_path)
     assert "--source SPEC" in error.value.advice
     (tmp_path / "linux-source-6.12.tar.xz").touch()
@@ -76,7 +76,7 @@ def test_a_host_that_hides_its_configuration_is_told_how_to_name_it(monkeypatch:
     monkeypatch.setattr(host_kernel, "PLACES", ("/nowhere/config-{release}",))
     with pytest.raises(NoRunningConfig, match=r"/nowhere/config-6\.1") as error:
         running_config("6.1")
-    assert error.value.advice == "name it: --config FILE" and error.value.exit_code == 1
+    assert error.value.advice == "name the configuration by --config FILE" and error.value.exit_code == 1
 
 
 def test_a_configuration_that_is_named_is_read(tmp_path: Path) -> None:
@@ -98,8 +98,8 @@ def test_only_what_a_guest_lacks_is_added() -> None:
 
 def test_options_that_the_source_does_not_have_are_listed_without_those_of_the_compiler() -> None:
     host = {"PVM_GUEST": "y", "UNIX": "y", "CC_HAS_ASM_INLINE": "y", "DEBUG_INFO_BTF": "y", "E1000": "m", "ZONE": "n"}
-    assert dropped(host, {"UNIX": "y"}) == ("PVM_GUEST",)
-    assert dropped(host, {"UNIX": "y"}, asked=("PVM_GUEST",)) == ()
+    assert dropped_options(host, {"UNIX": "y"}) == ("PVM_GUEST",)
+    assert dropped_options(host, {"UNIX": "y"}, requested=("PVM_GUEST",)) == ()
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_fault_that_a_kernel_does_not_know_is_no_difference_unless_something_i
     listing = f"/sys/devices/{'x'}/meltdown:Mitigation: PTI\n/sys/x/srbds:Vulnerable\ngrep: nothing\n"
     guest = parse_listing(listing)
     assert guest["meltdown"] == "Mitigation: PTI"
-    rows = {row.name: row for row in compared({"meltdown": "Mitigation: PTI", "tsa": "Not affected"}, guest)}
+    rows = {row.name: row for row in compare_mitigations({"meltdown": "Mitigation: PTI", "tsa": "Not affected"}, guest)}
     assert "srbds" not in rows and rows["tsa"].guest == "unknown" and rows["tsa"].is_matched
     assert rows["meltdown"].is_matched
 

@@ -251,7 +251,7 @@ def test_a_function_is_compiled_timed_and_counted_with_two_option_sets(tmp_path:
 
 def test_a_set_whose_function_computes_something_else_is_refused(tmp_path: Path) -> None:
     broken = OptionSet("gcc broken", "gcc", ("-DBROKEN",))
-    with pytest.raises(SetsDisagree, match=r"gcd gives another result with gcc broken .* than with gcc -O2"):
+    with pytest.raises(SetsDisagree, match=r"gcd gives different results with gcc broken .* and with gcc -O2"):
         measured(tmp_path, [PLAIN, broken])
 
 
@@ -285,7 +285,7 @@ def test_a_makefile_that_names_no_flags_of_a_kernel_is_refused(tmp_path: Path) -
     source = tree(tmp_path / "linux")
     makefile = source / "Makefile"
     makefile.write_text(makefile.read_text().replace("-mcmodel=kernel", ""))
-    with pytest.raises(NoMakefileFlags, match="don't say how they compile for x86-64 with gcc"):
+    with pytest.raises(NoMakefileFlags, match="do not list their flags for x86-64 with gcc"):
         measure_library(
             str(source), load_family("generic"), State(tmp_path / "state"), Talk(quiet=True), sets=[PLAIN, SMALL]
         )

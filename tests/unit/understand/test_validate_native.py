@@ -20,10 +20,10 @@ from kdyno.understand.validate.native import (
     NativeFailed,
     NoTmpfs,
     cycles_per_ns,
+    cycles_per_unit,
     measure_native,
     model_orders,
-    per_unit,
-    pinned,
+    pin_to_last_cpu,
     writable_tmpfs,
 )
 
@@ -42,12 +42,12 @@ def test_the_clock_of_the_core_comes_from_the_shorter_of_two_chains() -> None:
 
 def test_of_the_samples_of_a_pass_the_one_that_a_tenth_undercuts_counts() -> None:
     elapsed = [5_000_000 + 1_000 * number for number in range(11)]
-    assert per_unit(LATENCY, samples(*elapsed, work=1000), 2.0) == pytest.approx(5_001_000 / 1000 * 2.0)
-    assert per_unit(LATENCY, samples(100, 100, 100_000), 3.0) == 300
+    assert cycles_per_unit(LATENCY, samples(*elapsed, work=1000), 2.0) == pytest.approx(5_001_000 / 1000 * 2.0)
+    assert cycles_per_unit(LATENCY, samples(100, 100, 100_000), 3.0) == 300
 
 
 def test_a_bandwidth_is_told_in_cycles_per_kib() -> None:
-    assert per_unit(BANDWIDTH, samples(500_000, work=1_024_000), 3.0) == pytest.approx(1500)
+    assert cycles_per_unit(BANDWIDTH, samples(500_000, work=1_024_000), 3.0) == pytest.approx(1500)
 
 
 def test_every_parameter_is_spelled_out_as_the_model_lane_has_it() -> None:
@@ -59,7 +59,7 @@ def test_every_parameter_is_spelled_out_as_the_model_lane_has_it() -> None:
 
 def test_a_thread_is_pinned_to_one_cpu_and_set_free_again() -> None:
     before, priority = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
-    with pinned():
+    with pin_to_last_cpu():
         assert os.sched_getaffinity(0) == {max(before)}
         assert os.getpriority(os.PRIO_PROCESS, 0) <= priority
     assert (os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)) == (before, priority)

@@ -16,9 +16,9 @@ def _data(report: Report, artefacts: Artefacts | None) -> dict[str, list[Benchma
     """Return the reasons by variant. Only runs with PMU records pay for the import."""
     if artefacts is None or not isinstance(report, RunReport) or not any(boot.pmu for boot in report.boots):
         return None
-    from kdyno.understand.explain.why import why
+    from kdyno.understand.explain.why import find_reasons
 
-    return why(report, artefacts) or None
+    return find_reasons(report, artefacts) or None
 
 
 SECTION = ReportSection("why", "values", _data)

@@ -1,1 +1,1 @@
-"""Which lines, functions and files of a kernel's source were executed, and how often."""
+"""Coverage: the lines, functions and files of a kernel's source that were executed, and their counts."""

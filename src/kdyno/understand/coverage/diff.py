@@ -1,4 +1,4 @@
-"""What of one source two boots executed: only the first, only the second, or both."""
+"""The difference of two boots' coverage of one source: lines of the first only, of the second only, and of both."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kdyno.understand.coverage.measure import ExecutedCode
 
 
 class OtherSource(UserError):
-    message = "{first} and {second} were built from different sources: their lines can't be compared"
-    hint = "compare kernels of one source, with the same patches"
+    message = "{first} and {second} were built from different sources, so that their lines cannot be compared"
+    hint = "compare kernels of one source with the same patches"
 
 
 class FunctionDifference(Frozen):
-    """A function that only one of the two executed."""
+    """A function that only one of the two boots executed."""
 
     name: str
     file: str
@@ -42,13 +42,13 @@ class CoverageDifference(Frozen):
     only: tuple[int, int]
     neither: int
     files: tuple[FileDifference, ...]
-    """That differ; most lines first."""
+    """The files that differ, the most lines first."""
     functions: tuple[FunctionDifference, ...]
-    """Most bytes first."""
+    """The functions that differ, the most bytes first."""
 
 
 Counts = Mapping[str, Mapping[int, tuple[int, int]]]
-"""By file and line: how often either executed it."""
+"""The counts of both boots by file and line."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,13 @@ class Difference:
 
 
 def require_one_source(first: ImageRecord | None, second: ImageRecord | None) -> None:
-    """Raise OtherSource if two images were built from different trees; of one without a record nothing is known."""
+    """Raise OtherSource if two images were built from different trees. An image without a record is not checked."""
     if first and second and (first.source.identity, first.patches) != (second.source.identity, second.patches):
         raise OtherSource(first=first.key[:12], second=second.key[:12])
 
 
 def difference(first: ExecutedCode, second: ExecutedCode) -> Difference:
-    """Lines that only one of two kernels has code for count as never executed in the other."""
+    """Compare two boots. Lines with code in only one of the kernels count as never executed in the other."""
     counts = _counts(first, second)
     files = [_file(path, lines) for path, lines in sorted(counts.items())]
     report = CoverageDifference(
@@ -80,40 +80,44 @@ def difference(first: ExecutedCode, second: ExecutedCode) -> Difference:
 
 def _counts(first: ExecutedCode, second: ExecutedCode) -> Counts:
     counts: dict[str, dict[int, tuple[int, int]]] = {}
-    for place, measured in enumerate((first, second)):
-        lines = measured.lines
+    for place, code in enumerate((first, second)):
+        lines = code.lines
         rows = lines.lines
         for number, line, count in zip(
             rows["file"].tolist(), rows["line"].tolist(), rows["count"].tolist(), strict=True
         ):
-            of_file = counts.setdefault(lines.files[number], {})
-            before = of_file.get(line, (0, 0))
-            of_file[line] = (count, before[1]) if place == 0 else (before[0], count)
+            counts_of_file = counts.setdefault(lines.files[number], {})
+            pair = counts_of_file.get(line, (0, 0))
+            counts_of_file[line] = (count, pair[1]) if place == 0 else (pair[0], count)
     return counts
 
 
 def _file(path: str, lines: Mapping[int, tuple[int, int]]) -> FileDifference:
-    ran = [(one > 0, other > 0) for one, other in lines.values()]
+    executed = [(first > 0, second > 0) for first, second in lines.values()]
     return FileDifference(
         path=path,
-        both=ran.count((True, True)),
-        only=(ran.count((True, False)), ran.count((False, True))),
-        neither=ran.count((False, False)),
+        both=executed.count((True, True)),
+        only=(executed.count((True, False)), executed.count((False, True))),
+        neither=executed.count((False, False)),
     )
 
 
 def _functions(first: ExecutedCode, second: ExecutedCode) -> tuple[FunctionDifference, ...]:
     sides = [
-        {(function.file, function.name): function for function in measured.report.functions}
-        for measured in (first, second)
+        {(function.file, function.name): function for function in code.report.functions} for code in (first, second)
     ]
     differing = []
     for file, name in sorted(sides[0].keys() | sides[1].keys()):
         pair = [side.get((file, name)) for side in sides]
-        run = tuple(function.bytes_executed if function else 0 for function in pair)
-        if (run[0] > 0) != (run[1] > 0):
+        bytes_executed = tuple(function.bytes_executed if function else 0 for function in pair)
+        if (bytes_executed[0] > 0) != (bytes_executed[1] > 0):
             calls = tuple(function.calls if function else 0 for function in pair)
             differing.append(
-                FunctionDifference(name=name, file=file, calls=(calls[0], calls[1]), bytes_executed=(run[0], run[1]))
+                FunctionDifference(
+                    name=name,
+                    file=file,
+                    calls=(calls[0], calls[1]),
+                    bytes_executed=(bytes_executed[0], bytes_executed[1]),
+                )
             )
     return tuple(sorted(differing, key=lambda function: (-sum(function.bytes_executed), function.file, function.name)))

@@ -1,4 +1,4 @@
-"""The functions of a vmlinux with the source file that each was compiled with."""
+"""The functions of a vmlinux with their source files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kdyno.profile.sources import NOWHERE as NO_FILE
 from kdyno.profile.sources import Sources, read_sources
 
 PADDING_BEFORE = "__pfx_"
-"""Symbols of the room before functions that the kernel may put code in (CONFIG_CALL_PADDING)."""
+"""The prefix of symbols for the space before functions, which the kernel may patch (CONFIG_CALL_PADDING)."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Code under one symbol: a function, a clone of it, or what a compiler has split off."""
+    """The code of one symbol: a function, a clone of it, or a part that a compiler has split off."""
 
     address: int
     size: int
@@ -31,7 +31,7 @@ class Part:
     function: str
     """The name in the source."""
     file: str
-    """What it was compiled with, relative to the source tree; empty if that isn't known, as of assembler code."""
+    """The source file relative to the source tree; empty if it isn't known, as for assembler code."""
 
 
 class CodeParts:
@@ -43,7 +43,7 @@ class CodeParts:
         self._sizes = np.array([part.size for part in parts], np.uint64)
 
     def find(self, addresses: NDArray[Any]) -> NDArray[np.int64]:
-        """Place of the part that each address is in; NOWHERE for what is in none."""
+        """Return the index of the part of each address; NOWHERE for an address outside of all parts."""
         if not self.parts:
             return np.full(len(addresses), NOWHERE)
         indices = np.searchsorted(self._starts, addresses, side="right").astype(np.int64) - 1
@@ -52,13 +52,13 @@ class CodeParts:
 
 
 def read_parts(vmlinux: Path) -> CodeParts:
-    """Raises ElfUnsound, VmlinuxUnfit, and what read_sources raises."""
+    """Read the code parts of a vmlinux. Raises ElfUnsound, VmlinuxUnfit, and what read_sources raises."""
     symbols = functions(elf_listing.symbols(vmlinux), vmlinux)
     return parts_of([(symbol.address, symbol.size, symbol.name) for symbol in symbols], read_sources(vmlinux))
 
 
 def parts_of(symbols: Sequence[tuple[int, int, str]], sources: Sources) -> CodeParts:
-    """Of address, size and name of each symbol, in the order of addresses. Pure."""
+    """Return the code parts of symbols, which are addresses, sizes and names in the order of addresses. Pure."""
     named = [symbol for symbol in symbols if symbol[1] and not symbol[2].startswith(PADDING_BEFORE)]
     files = sources.files(np.array([address for address, *_ in named], np.uint64))
     return CodeParts(
@@ -70,5 +70,5 @@ def parts_of(symbols: Sequence[tuple[int, int, str]], sources: Sources) -> CodeP
 
 
 def _plain_file(file: str) -> str:
-    """The file as line tables name it."""
+    """Return the file as in line tables; empty for code without a file."""
     return file if file != NO_FILE else ""

@@ -1,4 +1,4 @@
-"""Which inlined copy of a function an instruction belongs to: the calls that it was inlined through."""
+"""The inlined copy of a function that an instruction belongs to, identified by the calls of the inlining."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from kdyno.base.debuginfo import CodeFrame
 
 
 def copies(addresses: Sequence[int], vmlinux: Path) -> list[int]:
-    """A number for each address, the same for instructions of one copy of a function: those of one innermost function
-    that are inlined through the same calls. Raises what debuginfo.frames raises.
+    """Return a number for each address, equal for the instructions of one copy of a function.
+
+    A copy has one innermost function that is inlined through the same calls. Raises what debuginfo.frames raises.
     """
     numbers: dict[tuple[str, tuple[CodeFrame, ...]], int] = {}
     return [

@@ -1,8 +1,8 @@
-"""Which configuration symbol adds which source files to a kernel, as its makefiles say.
+"""The source files that each configuration symbol adds to a kernel, from its makefiles.
 
-What is read: `obj-$(CONFIG_X) += a.o dir/`, objects made of several (`a-y`, `a-objs`, `a-$(CONFIG_Y)`), and lines
-between `ifdef CONFIG_X`, `ifeq ($(CONFIG_X),y)` or `ifneq ($(CONFIG_X),)` and their `else` or `endif`. Other make code
-is passed over: no makefile is executed.
+It reads `obj-$(CONFIG_X) += a.o dir/`, composite objects (`a-y`, `a-objs`, `a-$(CONFIG_Y)`), and lines between
+`ifdef CONFIG_X`, `ifeq ($(CONFIG_X),y)` or `ifneq ($(CONFIG_X),)` and their `else` or `endif`. It skips other make
+code, and executes no makefile.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ class KbuildRule:
 
 
 def files_of_symbols(tree: Path, files: Iterable[str]) -> dict[str, set[str]]:
-    """The files among `files`, relative to the tree, that each symbol (without CONFIG_) adds."""
-    known = set(files)
+    """Return by symbol (without CONFIG_) the files that it adds among `files`, which are relative to the tree."""
+    known_files = set(files)
     files_of: dict[str, set[str]] = defaultdict(set)
-    for folder in sorted({"", *(above for file in known for above in _above(file))}):
+    for folder in sorted({"", *(parent for file in known_files for parent in _parent_folders(file))}):
         rules = list(_rules(tree, folder))
         for rule in rules:
             if rule.symbols:
-                added = {file for item in rule.items for file in _files(item, folder, rules, known)}
+                added_files = {file for item in rule.items for file in _files(item, folder, rules, known_files)}
                 for symbol in rule.symbols:
-                    files_of[symbol] |= added
-    return {symbol: added for symbol, added in files_of.items() if added}
+                    files_of[symbol] |= added_files
+    return {symbol: added_files for symbol, added_files in files_of.items() if added_files}
 
 
-def _above(file: str) -> Iterator[str]:
+def _parent_folders(file: str) -> Iterator[str]:
     folder = posixpath.dirname(file)
     while folder:
         yield folder
@@ -66,9 +66,9 @@ def _rules(tree: Path, folder: str) -> Iterator[KbuildRule]:
 
 
 def read_rules(text: str) -> Iterator[KbuildRule]:
-    """The assignments of a makefile. Pure."""
+    """Yield the assignments of a makefile. Pure."""
     conditions: list[str] = []
-    """Symbol of each condition that a line is below; empty for one that says nothing."""
+    """The symbol of each open condition; empty for a condition that is not read."""
     for line in text.replace("\\\n", " ").splitlines():
         words = line.partition("#")[0].strip()
         if condition := CONDITION.match(words):
@@ -84,19 +84,19 @@ def read_rules(text: str) -> Iterator[KbuildRule]:
             yield KbuildRule(assignment[1], symbols, tuple(assignment[4].split()))
 
 
-def _files(item: str, folder: str, rules: list[KbuildRule], known: set[str]) -> set[str]:
-    """Return the source files behind an object or a directory. An object is looked at once, however many name it."""
+def _files(item: str, folder: str, rules: list[KbuildRule], known_files: set[str]) -> set[str]:
+    """Return the source files behind an object or a directory. Each object is visited once."""
     files: set[str] = set()
-    waiting, seen = [item], {item}
+    waiting, visited = [item], {item}
     while waiting:
         part = waiting.pop()
         path = posixpath.normpath(posixpath.join(folder, part))
         if part.endswith("/"):
             # Makefiles of architectures name directories from the top of the tree.
-            files |= {file for file in known if file.startswith((f"{path}/", part))}
+            files |= {file for file in known_files if file.startswith((f"{path}/", part))}
         elif part.endswith(".o"):
-            files |= {f"{path[:-2]}{suffix}" for suffix in SUFFIXES} & known
-            new = {inner for rule in rules if rule.name == part[:-2] for inner in rule.items} - seen
-            seen |= new
+            files |= {f"{path[:-2]}{suffix}" for suffix in SUFFIXES} & known_files
+            new = {inner for rule in rules if rule.name == part[:-2] for inner in rule.items} - visited
+            visited |= new
             waiting += new
     return files

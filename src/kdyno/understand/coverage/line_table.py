@@ -1,4 +1,4 @@
-"""The line tables of a vmlinux: which line of which source each instruction was compiled from."""
+"""The line tables of a vmlinux: the source line of each instruction."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ class LineTable:
     """The lines of all code, by address."""
 
     files: tuple[str, ...]
-    """Relative to the source tree; of a generated file, as `GENERATED` says; others as they are."""
+    """The paths relative to the source tree; generated files begin with GENERATED, and other paths are absolute."""
     pieces: NDArray[Any]
-    """Of dtype PIECE, longer than nothing."""
+    """The pieces of code, of dtype PIECE and with a positive length."""
     marks: NDArray[Any]
-    """The same of lines that begin at an address which the table then gives to another: both ends are the address."""
+    """Lines that begin at an address that the table then gives to another line, of dtype PIECE: both ends are the
+    address."""
 
     def lines_at(self, addresses: NDArray[Any]) -> list[dict[str, int]]:
-        """For each address the files with lines that have code or begin there, each with the first of its lines."""
+        """Return for each address the files with lines that have code or begin there, each with its first line."""
         lines_of: list[dict[str, int]] = [{} for _ in addresses]
         for rows in (self.pieces, self.marks):
             first = np.searchsorted(rows["start"], addresses, side="left").tolist()
-            behind = np.searchsorted(rows["start"], addresses, side="right").tolist()
-            for lines, start, end in zip(lines_of, first, behind, strict=True):
+            ends = np.searchsorted(rows["start"], addresses, side="right").tolist()
+            for lines, start, end in zip(lines_of, first, ends, strict=True):
                 for row in rows[start:end]:
                     file, line = self.files[row["file"]], int(row["line"])
                     lines[file] = min(line, lines.get(file, line))
@@ -40,17 +41,17 @@ class LineTable:
 
 
 GENERATED = "o/"
-"""What the name of a file begins with that lies in the object directory."""
+"""The prefix of a file in the object directory."""
 
 
 def read_line_table(vmlinux: Path) -> LineTable:
-    """Of a vmlinux with line tables. Raises NotAVmlinux, NoLineTables, and what debuginfo.lines raises."""
+    """Read the line tables of a vmlinux. Raises NotAVmlinux, NoLineTables, and what debuginfo.lines raises."""
     require_line_tables(vmlinux)
     return one_table(debuginfo.lines(vmlinux))
 
 
 def one_table(lines: Lines) -> LineTable:
-    """All tables as one. Pure."""
+    """Merge all line tables. Pure."""
     place_of: dict[str, int] = {}
     places = [
         place_of.setdefault(in_tree(posixpath.join(directory, path), directory), len(place_of))
@@ -59,14 +60,14 @@ def one_table(lines: Lines) -> LineTable:
     pieces = np.concatenate(lines.pieces) if lines.pieces else np.empty(0, PIECE)
     pieces["file"] = np.array(places, np.uint32)[pieces["file"]]
     marks = _marks(pieces)
-    pieces = _begun(pieces[pieces["start"] < pieces["end"]], marks)
+    pieces = _mark_begins(pieces[pieces["start"] < pieces["end"]], marks)
     return LineTable(tuple(place_of), pieces[np.argsort(pieces["start"], kind="stable")], marks)
 
 
 def in_tree(path: str, objects: str) -> str:
-    """The path relative to the source tree, which the object directory lies in.
+    """Return the path relative to the source tree, which contains the object directory.
 
-    `objects` is the object directory, empty where the path starts there.
+    `objects` is the object directory; empty if the path starts there.
     """
     path = posixpath.normpath(path)
     if objects:
@@ -77,7 +78,7 @@ def in_tree(path: str, objects: str) -> str:
 
 
 def _marks(pieces: NDArray[Any]) -> NDArray[Any]:
-    """Those of no length, each once."""
+    """Return the pieces without length, each once."""
     marks = pieces[pieces["start"] == pieces["end"]]
     marks = marks[np.lexsort((marks["line"], marks["file"], marks["start"]))]
     same = np.logical_and.reduce([marks[key][1:] == marks[key][:-1] for key in ("start", "file", "line")])
@@ -85,14 +86,14 @@ def _marks(pieces: NDArray[Any]) -> NDArray[Any]:
     return once
 
 
-def _begun(pieces: NDArray[Any], marks: NDArray[Any]) -> NDArray[Any]:
-    """The pieces; where a mark says that their line begins, they begin it."""
+def _mark_begins(pieces: NDArray[Any], marks: NDArray[Any]) -> NDArray[Any]:
+    """Return the pieces. A piece begins its line if a mark of that line has the same address."""
     rows = np.concatenate((marks, pieces))
     is_mark = np.arange(len(rows)) < len(marks)
     order = np.lexsort((~is_mark, rows["line"], rows["file"], rows["start"]))
     ordered = rows[order]
     same = np.logical_and.reduce([ordered[key][1:] == ordered[key][:-1] for key in ("start", "file", "line")])
-    behind = order[1:][same & is_mark[order][:-1]]
-    rows["begins"][behind] = True
-    begun: NDArray[Any] = rows[len(marks) :]
-    return begun
+    first_pieces = order[1:][same & is_mark[order][:-1]]
+    rows["begins"][first_pieces] = True
+    marked: NDArray[Any] = rows[len(marks) :]
+    return marked

@@ -1,4 +1,4 @@
-"""From a PMU record to what of a kernel's source was executed."""
+"""Measures the executed code of a kernel's source from a PMU record."""
 
 from __future__ import annotations
 
@@ -27,66 +27,67 @@ SPLIT_OFF = ".cold"
 
 class NothingRan(UserError):
     message = "{subject} has no kernel code in these regions and contexts"
-    hint = "`kdyno profile show` lists what ran in each region"
+    hint = "choose others: `kdyno profile show` lists the code of each region"
 
 
 class BootUnknown(UserError):
-    message = "{subject} doesn't say what ran outside of the benchmarks' loops"
-    hint = "an older plugin wrote it: record it again"
+    message = "{subject} does not have the code that ran outside of the benchmarks' loops"
+    hint = "record it again: an older plugin wrote it"
 
 
 @dataclass(frozen=True)
 class RecordSelection:
-    """What of a record is meant."""
+    """The selected parts of a record."""
 
     regions: tuple[str, ...] = ()
-    """Benchmarks, tests or indices; all if there are none."""
+    """Benchmarks, tests or indices; empty: all regions."""
     contexts: tuple[str, ...] = CONTEXTS
     with_boot: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class ExecutedCode:
-    """What was executed, by line, function, file and directory."""
+    """The executed code by line, function, file and directory."""
 
     report: CoverageReport
     lines: LineCoverage
 
 
-def measure(record: PmuRecord, vmlinux: Path, wanted: RecordSelection, subject: str) -> ExecutedCode:
-    """`vmlinux` is the one that the record was made with. Raises NoSuchRegion, NothingRan, BootUnknown, and what the
-    readers of vmlinux raise.
+def measure(record: PmuRecord, vmlinux: Path, selection: RecordSelection, subject: str) -> ExecutedCode:
+    """Measure the executed code in a record, which was made with `vmlinux`.
+
+    Raises NoSuchRegion, NothingRan, BootUnknown, and what the readers of vmlinux raise.
     """
-    if wanted.with_boot and record.unmeasured is None:
+    if selection.with_boot and record.unmeasured is None:
         raise BootUnknown(subject=subject)
-    regions = choose(record, wanted.regions)
-    executed = executions(record, regions, wanted.contexts, Code(vmlinux), with_boot=wanted.with_boot)
-    if not executed.counts.any():
+    regions = choose(record, selection.regions)
+    executed_counts = executions(record, regions, selection.contexts, Code(vmlinux), with_boot=selection.with_boot)
+    if not executed_counts.counts.any():
         raise NothingRan(subject=subject)
     table, parts = read_line_table(vmlinux), read_parts(vmlinux)
-    lines = line_coverage(table, parts, executed, lambda addresses: copies(addresses, vmlinux))
-    functions = function_coverage(table, parts, executed)
+    lines = line_coverage(table, parts, executed_counts, lambda addresses: copies(addresses, vmlinux))
+    functions = function_coverage(table, parts, executed_counts)
     files = file_coverage(lines, functions)
     report = CoverageReport(
         subject=subject,
         vmlinux=record.image or "",
         regions=tuple(record.benchmark_name(region.benchmark) for region in regions),
-        contexts=wanted.contexts,
-        with_boot=wanted.with_boot,
-        totals=summed([file.totals for file in files]),
+        contexts=selection.contexts,
+        with_boot=selection.with_boot,
+        totals=sum_totals([file.totals for file in files]),
         directories=directory_coverage(files),
         files=files,
         functions=functions,
-        notes=_notes(regions, wanted),
+        notes=_notes(regions, selection),
     )
     return ExecutedCode(report, lines)
 
 
 def function_coverage(table: LineTable, parts: CodeParts, executed: Executions) -> tuple[FunctionCoverage, ...]:
-    """The functions of all parts, by file and name."""
+    """Return the functions of all parts by file and name."""
     starts = np.array([part.address for part in parts.parts], np.uint64)
     sizes = np.array([part.size for part in parts.parts], np.uint64)
-    run = executed.bytes_before(starts + sizes) - executed.bytes_before(starts)
+    bytes_executed = executed.bytes_before(starts + sizes) - executed.bytes_before(starts)
     calls = executed.at(starts)
     begins = table.lines_at(starts)
     grouped: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -102,59 +103,64 @@ def function_coverage(table: LineTable, parts: CodeParts, executed: Executions) 
                 line=min((begins[index][file] for index in entries if file in begins[index]), default=0),
                 calls=sum(int(calls[index]) for index in entries),
                 bytes=sum(int(sizes[index]) for index in indices),
-                bytes_executed=sum(int(run[index]) for index in indices),
+                bytes_executed=sum(int(bytes_executed[index]) for index in indices),
             )
         )
     return tuple(functions)
 
 
 def file_coverage(lines: LineCoverage, functions: Iterable[FunctionCoverage]) -> tuple[FileCoverage, ...]:
-    """Files that have code, by path; headers with the lines that were inlined from them."""
-    of_files: dict[str, list[FunctionCoverage]] = defaultdict(list)
+    """Return the files with code by path; a header has the lines that were inlined from it."""
+    functions_by_file: dict[str, list[FunctionCoverage]] = defaultdict(list)
     for function in functions:
-        of_files[function.file].append(function)
+        functions_by_file[function.file].append(function)
     number = len(lines.files)
     counted = [
-        np.bincount(chosen["file"], minlength=number).tolist()
-        for chosen in (
+        np.bincount(selected_lines["file"], minlength=number).tolist()
+        for selected_lines in (
             lines.lines,
             lines.lines[lines.lines["state"] != NEVER],
             lines.lines[lines.lines["state"] == PARTLY],
         )
     ]
-    by_path = {path: counts for path, *counts in zip(lines.files, *counted, strict=True) if counts[0]}
+    counts_by_path = {path: counts for path, *counts in zip(lines.files, *counted, strict=True) if counts[0]}
     files = []
-    for path in sorted(by_path.keys() | of_files.keys()):
-        own = of_files.get(path, [])
-        known, ran, partly = by_path.get(path, (0, 0, 0))
+    for path in sorted(counts_by_path.keys() | functions_by_file.keys()):
+        file_functions = functions_by_file.get(path, [])
+        all_lines, executed, partly = counts_by_path.get(path, (0, 0, 0))
         totals = Totals(
-            lines=known,
-            executed=ran,
+            lines=all_lines,
+            executed=executed,
             partly=partly,
-            functions=len(own),
-            functions_executed=sum(function.bytes_executed > 0 for function in own),
-            bytes=sum(function.bytes for function in own),
-            bytes_executed=sum(function.bytes_executed for function in own),
+            functions=len(file_functions),
+            functions_executed=sum(function.bytes_executed > 0 for function in file_functions),
+            bytes=sum(function.bytes for function in file_functions),
+            bytes_executed=sum(function.bytes_executed for function in file_functions),
         )
         files.append(FileCoverage(path=path, totals=totals))
     return tuple(files)
 
 
 def directory_coverage(files: Iterable[FileCoverage]) -> tuple[DirectoryCoverage, ...]:
-    """Each directory on the way to a file, with all below it, by path."""
-    below: dict[str, list[Totals]] = defaultdict(list)
+    """Return each directory of a file with the totals of all files below it, by path."""
+    totals_by_directory: dict[str, list[Totals]] = defaultdict(list)
     for file in files:
         parts = file.path.split("/")[:-1]
         for depth in range(1, len(parts) + 1):
-            below["/".join(parts[:depth])].append(file.totals)
-    return tuple(DirectoryCoverage(path=path, totals=summed(totals)) for path, totals in sorted(below.items()) if path)
+            totals_by_directory["/".join(parts[:depth])].append(file.totals)
+    return tuple(
+        DirectoryCoverage(path=path, totals=sum_totals(totals))
+        for path, totals in sorted(totals_by_directory.items())
+        if path
+    )
 
 
-def summed(totals: Sequence[Totals]) -> Totals:
+def sum_totals(totals: Sequence[Totals]) -> Totals:
+    """Return the sum of totals."""
     return Totals(**{name: sum(getattr(total, name) for total in totals) for name in Totals.model_fields})
 
 
-def _notes(regions: Sequence[Region], wanted: RecordSelection) -> tuple[str, ...]:
-    if wanted.with_boot or not regions:
+def _notes(regions: Sequence[Region], selection: RecordSelection) -> tuple[str, ...]:
+    if selection.with_boot or not regions:
         return ()
     return ("counts are those of the benchmarks' loops; --boot adds what ran before, between and after them",)

@@ -1,4 +1,4 @@
-"""What `kdyno coverage` prints as JSON."""
+"""The output of `kdyno coverage` as JSON."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from kdyno.base.frozen import Frozen
 
 
 class Totals(Frozen):
-    """How much code there is, and how much of it was executed."""
+    """The amount of code, and of executed code."""
 
     lines: int
-    """That have code."""
+    """The number of lines with code."""
     executed: int
     partly: int
-    """Of those executed: not all of their code was."""
+    """The number of executed lines whose code was not executed completely."""
     functions: int
     functions_executed: int
     bytes: int
@@ -20,15 +20,15 @@ class Totals(Frozen):
 
 
 class FunctionCoverage(Frozen):
-    """A function of the source with all of its clones, as far as it wasn't inlined."""
+    """A function of the source with all of its clones, without inlined copies."""
 
     name: str
     file: str
-    """What it was compiled with; empty for assembler code, which has no lines."""
+    """The source file; empty for assembler code, which has no lines."""
     line: int
-    """Where it begins, or where its body does; 0 if that isn't known."""
+    """The line where the function or its body begins; 0 if it isn't known."""
     calls: int
-    """Executions of its first instruction."""
+    """The number of executions of its first instruction."""
     bytes: int
     bytes_executed: int
 
@@ -39,7 +39,7 @@ class FileCoverage(Frozen):
 
 
 class DirectoryCoverage(Frozen):
-    """A directory with all below it."""
+    """A directory with all files below it."""
 
     path: str
     totals: Totals
@@ -49,14 +49,14 @@ class CoverageReport(Frozen):
     """`kdyno coverage --json`."""
 
     subject: str
-    """What was looked at, in words."""
+    """The measured boot in words."""
     vmlinux: str
-    """SHA-256."""
+    """The SHA-256 of vmlinux."""
     regions: tuple[str, ...]
-    """Benchmarks whose loops are counted."""
+    """The benchmarks whose loops are counted."""
     contexts: tuple[str, ...]
     with_boot: bool
-    """Whether what ran outside of benchmarks' loops is counted, too."""
+    """Whether code outside of the benchmarks' loops is counted, too."""
     totals: Totals
     directories: tuple[DirectoryCoverage, ...]
     files: tuple[FileCoverage, ...]

@@ -1,4 +1,4 @@
-"""The texts of the source that a kernel was built from."""
+"""The source files that a kernel was built from."""
 
 from __future__ import annotations
 
@@ -14,29 +14,27 @@ from kdyno.kernel.source_trees import tree_path
 from kdyno.understand.coverage.line_table import GENERATED
 
 MOST_BYTES = 16_000_000
-"""Of a source file; the largest of Linux's that has code has 1 MB."""
+"""The largest source file that is read; the largest one of Linux with code has 1 MB."""
 
 
 class SourceGone(UserError):
     message = "the source of this kernel, {spec} ({identity}), is not in the state directory any more"
-    hint = "`kdyno plan` of its experiment puts it there again, or --source DIR names a tree like it"
+    hint = "run `kdyno plan` of its experiment to fetch it again, or name an equal tree by --source DIR"
 
 
 class SourceUnknown(UserError):
-    message = "kdyno didn't build this vmlinux, and doesn't know its source"
-    hint = "--source DIR names it"
+    message = "kdyno did not build this vmlinux, and its source is not known"
+    hint = "name the source by --source DIR"
 
 
 class NotATree(UserError):
-    message = "{path} is no source tree: it has none of the {number:,} files that vmlinux names"
-    hint = "--source names the directory that has kernel/, mm/ and the others in it"
+    message = "{path} is not the source tree: all {number:,} files that vmlinux names are missing"
+    hint = "name the directory with kernel/, mm/ and the others by --source DIR"
 
 
 class SourceChanged(UserError):
-    message = (
-        "{path} is not the file that was compiled: it has {lines:,} lines, and code of vmlinux is of line {line:,}"
-    )
-    hint = "the source was changed since: --source DIR names a tree as it was"
+    message = "{path} is not the file that was compiled: it has {lines:,} lines, but vmlinux has code of line {line:,}"
+    hint = "name a tree with the unchanged source by --source DIR"
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class Tree:
     root: Path
 
     def text(self, path: str, last_line: int) -> list[str] | None:
-        """The lines of a file; None of one that isn't in the tree, as generated ones aren't.
+        """Return the lines of a file; None for a file outside of the tree, such as a generated one.
 
         Raises SourceChanged if it has fewer than `last_line`.
         """
@@ -67,10 +65,10 @@ class Tree:
             raise NotATree(path=self.root, number=len(paths))
 
 
-def find_tree(image: ImageRecord | None, named: Path | None, state: State) -> Tree:
-    """The tree that was named, else the one that the image was built from. Raises SourceUnknown and SourceGone."""
-    if named:
-        return Tree(named)
+def find_tree(image: ImageRecord | None, path: Path | None, state: State) -> Tree:
+    """Return the named tree, or the one that the image was built from. Raises SourceUnknown and SourceGone."""
+    if path:
+        return Tree(path)
     if image is None:
         raise SourceUnknown()
     root = tree_path(image.source.identity, state)

@@ -1,4 +1,4 @@
-"""From what a user names to a PMU record, the vmlinux that ran and the image that it is of."""
+"""Finds the PMU record that a user names, with its vmlinux and its image."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ from kdyno.store.store import Store
 
 class VmlinuxUnknown(UserError):
     message = "kdyno has no image with the vmlinux that {named} was recorded with ({digest})"
-    hint = "--vmlinux FILE names it, and --source DIR its source"
+    hint = "name the vmlinux by --vmlinux FILE, and its source by --source DIR"
 
 
 class NoRecordInRun(UserError):
-    message = "no boot of {variant} in run {run} carries a PMU record"
+    message = "no boot of {variant} in run {run} has a PMU record"
     hint = "boot its kernel under the emulated PMU: kdyno coverage {image} --workload lmbench"
 
 
 class WorkloadOfRecord(UserError):
-    message = "{named} was recorded already: --workload goes with an image"
-    hint = "--region chooses among the benchmarks that were recorded"
+    message = "--workload cannot be combined with {named}, which was recorded already"
+    hint = "name an image for --workload, or choose a recorded benchmark by --region"
 
 
 class WrongNumber(UserError):
-    message = "coverage takes {wanted}, not {number}: an image, a run or a PMU record"
-    hint = "two are compared with --diff"
+    message = "coverage expects {wanted}, not {number}: an image, a run or a PMU record"
+    hint = "name two of them only with --diff"
 
 
 @dataclass(frozen=True)
 class SubjectRequest:
-    """What the user named, and what goes with it."""
+    """The named subject with its options."""
 
     named: str
     workload: tuple[str, ...] = ()
-    """Tests, suites, experiment files; for an image."""
+    """Tests, suites and experiment files, for an image."""
     variant: str | None = None
-    """For a run; the baseline if there is none."""
+    """The variant of a run; None: the baseline."""
     vmlinux: Path | None = None
-    """For a record."""
+    """The vmlinux of a record."""
     seed: int = 1
 
 
@@ -63,42 +63,46 @@ class RecordedBoot:
     """A boot that was recorded."""
 
     label: str
-    """In words."""
+    """The boot in words."""
     record: PmuRecord
     vmlinux: Path
     image: ImageRecord | None
-    """None for a vmlinux that isn't of kdyno's images."""
+    """None for a vmlinux that doesn't belong to an image of kdyno."""
 
 
 DEFAULT_WORKLOAD = ("lmbench",)
 Kind = Literal["record", "image", "run"]
 
 
-def kind_of(named: str, state: State) -> Kind:
-    """What a user names; what is neither a record nor an image can only be a run. Raises what load_image raises."""
-    path = Path(named)
+def kind_of(name: str, state: State) -> Kind:
+    """Return the kind of the named subject: a run if it is neither a record nor an image.
+
+    Raises what load_image raises.
+    """
+    path = Path(name)
     if path.is_file() and path.name not in ("vmlinux", "bzImage"):
         return "record"
     try:
-        find_image(named, state)
+        find_image(name, state)
     except NoSuchImage:
         return "run"
     return "image"
 
 
 def find_subject(request: SubjectRequest, *, session: Session) -> RecordedBoot:
-    """Read the record, or boot the image for it, unless that was done before. Raises the errors above, those of what is
-    named, and those of records, images, runs and boots.
+    """Read the record, or boot the image for it, unless that is on record.
+
+    Raises the errors above, those of the named subject, and those of records, images, runs and boots.
     """
     subject = named.find_subject(request.named, ("image", "run", "record"), session.state, session.store)
     if isinstance(subject, RunRecord):
-        return _of_run(subject, request, session.state, session.store)
+        return _read_run(subject, request, session.state, session.store)
     if not isinstance(subject, Image):
-        return _of_file(subject.path, request, session.state)
-    return _of_image(subject, request, session)
+        return _read_file(subject.path, request, session.state)
+    return _boot_image(subject, request, session)
 
 
-def _of_image(image: Image, request: SubjectRequest, session: Session) -> RecordedBoot:
+def _boot_image(image: Image, request: SubjectRequest, session: Session) -> RecordedBoot:
     load = training_load(request.workload or DEFAULT_WORKLOAD)
     run = SingleBoots(session).count(
         image, load, seed=request.seed, events="edges", family=PmuConfig().family,
@@ -109,7 +113,7 @@ def _of_image(image: Image, request: SubjectRequest, session: Session) -> Record
     return RecordedBoot(label, read_pmu_record(run.record), image.vmlinux, image.record)
 
 
-def _of_file(path: Path, request: SubjectRequest, state: State) -> RecordedBoot:
+def _read_file(path: Path, request: SubjectRequest, state: State) -> RecordedBoot:
     if request.workload:
         raise WorkloadOfRecord(named=path)
     record = read_pmu_record(path)
@@ -125,13 +129,13 @@ def _of_file(path: Path, request: SubjectRequest, state: State) -> RecordedBoot:
     return RecordedBoot(f"record {clean(str(path))}", record, vmlinux, image)
 
 
-def _of_run(run: RunRecord, request: SubjectRequest, state: State, store: Store) -> RecordedBoot:
-    """The first boot of the variant with a record."""
+def _read_run(run: RunRecord, request: SubjectRequest, state: State, store: Store) -> RecordedBoot:
+    """Read the record of the variant's first boot that has one."""
     if request.workload:
         raise WorkloadOfRecord(named=request.named)
     name = request.variant or run.baseline
-    require_variant(run.id, name, [of_run.name for of_run in run.variants])
-    variant = next(of_run for of_run in run.variants if of_run.name == name)
+    require_variant(run.id, name, [run_variant.name for run_variant in run.variants])
+    variant = next(run_variant for run_variant in run.variants if run_variant.name == name)
     boots = [boot for boot in store.boots(run.id) if boot.variant == name and boot.status == "ok" and boot.pmu]
     if not boots or not variant.images:
         key = variant.images[0].key[:12] if variant.images else "IMAGE"

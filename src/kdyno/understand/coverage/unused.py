@@ -1,4 +1,4 @@
-"""What a workload and the boot never execute: what a smaller kernel could lack."""
+"""The code that neither a workload nor the boot executes: a smaller kernel could lack it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class UnusedFile(Frozen):
 
 
 class UnusedSymbol(Frozen):
-    """A configuration symbol that is set, and adds no object of which anything was executed."""
+    """A configuration symbol that is set, and whose objects were never executed."""
 
     name: str
     files: tuple[str, ...]
-    """Those with code."""
+    """The files with code."""
     bytes: int
 
 
@@ -36,17 +36,17 @@ class Unused(Frozen):
 
     subject: str
     bytes: int
-    """Of all code."""
+    """The bytes of all code."""
     bytes_executed: int
     bytes_of_functions: int
-    """Of functions that were never executed; what lacks in executed functions is no part of it."""
+    """The bytes of functions that were never executed, without the unexecuted parts of other functions."""
     functions: tuple[UnusedFunction, ...]
     files: tuple[UnusedFile, ...]
     symbols: tuple[UnusedSymbol, ...]
 
 
 def unused(report: CoverageReport, tree: Path, config: str | None) -> Unused:
-    """`config` is the kernel's configuration: symbols that it doesn't set are left out.
+    """Return the code that was never executed. Symbols that the configuration `config` doesn't set are left out.
 
     Functions of assembler code have no file, and belong to no symbol.
     """

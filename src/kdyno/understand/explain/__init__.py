@@ -1,1 +1,1 @@
-"""Why a benchmark differs between two kernels: two PMU records, compared region by region."""
+"""Explains the difference of a benchmark between two kernels: compares two PMU records region by region."""

@@ -1,4 +1,4 @@
-"""The rows of budgets as short text: the same in the terminal and in the report. Shares are in percent."""
+"""The rows of budgets as short text, for the terminal and for the report. Shares are in percent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHORT: dict[Category, str] = {
     "branches": "branch",
 }
 OF_VARIANT, OF_EVENT = "→ ", "· "
-"""What a line below another one begins with."""
+"""The prefixes of lines below another one."""
 SMALLEST = 0.0005
 """Events with a smaller share are not shown one by one."""
 LEGEND = (
@@ -37,9 +37,10 @@ COLUMNS = ("benchmark", "cycles", *SHORT.values(), "fixed", "layout")
 
 
 def lines(budgets: Sequence[Budget]) -> list[Row]:
-    """One line for each benchmark and variant, as COLUMNS: the baseline's has the benchmark's name, the others' theirs.
+    """Return a row of COLUMNS for each benchmark and variant: the baseline's has the benchmark's name, others the
+    variant's.
 
-    Last, for each variant, the means of its shares, in which every benchmark counts alike.
+    The last rows have the mean shares of each variant, with equal weights of all benchmarks.
     """
     rows = [
         (
@@ -48,17 +49,19 @@ def lines(budgets: Sequence[Budget]) -> list[Row]:
             *_percent([spent.share for spent in budget.categories]),
             *_limits(budget),
         )
-        for _, together in groupby(budgets, key=lambda budget: budget.benchmark)
-        for place, budget in enumerate(together)
+        for _, benchmark_budgets in groupby(budgets, key=lambda budget: budget.benchmark)
+        for place, budget in enumerate(benchmark_budgets)
     ]
-    by_variant = {name: [budget for budget in budgets if budget.variant == name] for name in variants(budgets)}
-    if len(budgets) == len(by_variant):
+    budgets_by_variant = {name: [budget for budget in budgets if budget.variant == name] for name in variants(budgets)}
+    if len(budgets) == len(budgets_by_variant):
         return rows
-    return rows + [_means(name, of_variant, place) for place, (name, of_variant) in enumerate(by_variant.items())]
+    return rows + [
+        _means(name, variant_budgets, place) for place, (name, variant_budgets) in enumerate(budgets_by_variant.items())
+    ]
 
 
 def variants(budgets: Sequence[Budget]) -> list[str]:
-    """Their names, the baseline first."""
+    """Return the names of variants, the baseline first."""
     return list(dict.fromkeys(budget.variant for budget in budgets))
 
 
@@ -80,13 +83,13 @@ def _percent(shares: Sequence[float]) -> list[str]:
 
 
 def _limits(budget: Budget) -> tuple[str, str]:
-    """What no compiler can move, and what a layout gains at most."""
+    """Return the share that no compiler can move, and the largest gain of a layout, in percent."""
     layout = budget.cycles - budget.best_layout
     return f"{100 * budget.share(budget.fixed):.1f}", f"{100 * budget.share(layout):.1f}"
 
 
 def spending(budgets: Sequence[Budget]) -> list[Row]:
-    """Of one benchmark: category or event, then cycles and share of each variant; of two, also the difference."""
+    """Return the rows of one benchmark: category or event, cycles and shares of variants, and their difference."""
     shown = [percentages([spent.share for spent in budget.categories]) for budget in budgets]
     rows: list[Row] = []
     for place, category in enumerate(CATEGORIES):
@@ -97,7 +100,7 @@ def spending(budgets: Sequence[Budget]) -> list[Row]:
 
 
 def limits(budgets: Sequence[Budget]) -> list[Row]:
-    """Of one benchmark, as `spending`: what no compiler moves, what is left at best, what interrupts took besides."""
+    """Return the limits of one benchmark in the columns of `spending`: fixed cycles, the best cases, and interrupts."""
     kinds = (
         ("no compiler can move", [budget.fixed for budget in budgets]),
         ("left with perfect fetch", [budget.perfect_fetch for budget in budgets]),
@@ -111,7 +114,7 @@ def limits(budgets: Sequence[Budget]) -> list[Row]:
 
 
 def _events(spent: Sequence[Spent], budgets: Sequence[Budget]) -> list[Row]:
-    """The events of a category that has several, the largest first."""
+    """Return the rows of a category's events, the largest first; empty for a single event."""
     names = sorted(
         {event for part in spent for event in part.events},
         key=lambda event: -max(part.events.get(event, 0.0) for part in spent),
@@ -132,5 +135,5 @@ def _line(title: str, cycles: Sequence[float], percent: Sequence[float]) -> Row:
 
 
 def caption(budgets: Budgets) -> str:
-    """The first line: lane and model."""
+    """Return the first line: lane and model."""
     return f"lane: {COUNTED_LANE.name} — cycles are {budgets.modelled}"

@@ -1,4 +1,4 @@
-"""Budgets of a run's benchmarks, from PMU records: those of its boots, or of boots made for the purpose."""
+"""The budgets of a run's benchmarks, from the PMU records of its boots, or of boots that are made for this."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from kdyno.understand.explain.records import (
     common_boots,
     family_of,
     find_benchmark,
-    of_boot,
+    read_recording,
     unit_of,
 )
 from kdyno.understand.explain.sides import SidesRequest, find_sides
 
 
 class EdgesAreNoBudget(UserError):
-    message = "a budget can't be made of edges: they leave out caches, TLBs, the branch predictor and all waiting"
-    hint = "leave out --events edges: what the run didn't count is booted once more"
+    message = "edges cannot give a budget: they leave out caches, TLBs, the branch predictor and stalls"
+    hint = "remove --events edges: kdyno then boots again to count all events"
 
 
 class NoGraphOfBudgets(UserError):
-    message = "--svg draws the flame graph of a difference, and --budget has none"
-    hint = "leave out one of them; `kdyno report RUN --html FILE` draws budgets as bars"
+    message = "--svg cannot be combined with --budget: it draws the flame graph of a difference"
+    hint = "remove one of them; `kdyno report RUN --html FILE` draws budgets as bars"
 
 
 def explain_budgets(
@@ -52,24 +52,24 @@ def explain_budgets(
     family: str | None = None,
     session: Session,
 ) -> Budgets:
-    """The budgets of one benchmark, or of all, in the baseline and in a variant, which may be the baseline.
+    """Return the budgets of one benchmark, or of all, in the baseline and in a variant, which may be the baseline.
 
     Raises EdgesAreNoBudget, NoSuchVariant, UnknownBenchmark, OnlyValues, NotMeasured and what `find_sides` raises.
     """
     run = report.run
     if events == "edges":
         raise EdgesAreNoBudget()
-    variants = {known.name: known for known in run.variants}
+    variants = {record.name: record for record in run.variants}
     require_variant(run.id, variant, list(variants))
-    named = [find_benchmark(run.id, report.benchmarks, benchmark)] if benchmark else report.benchmarks
-    benchmarks = [benchmark for benchmark in named if has_region(report, benchmark)]
+    named_benchmarks = [find_benchmark(run.id, report.benchmarks, benchmark)] if benchmark else report.benchmarks
+    benchmarks = [benchmark for benchmark in named_benchmarks if has_region(report, benchmark)]
     if not benchmarks:
-        raise OnlyValues(benchmark=format_list([benchmark.name for benchmark in named]) or "the run")
-    chosen = load_family(family) if family else None
+        raise OnlyValues(benchmark=format_list([benchmark.name for benchmark in named_benchmarks]) or "the run")
+    chosen_family = load_family(family) if family else None
     kernels = tuple(variants[name] for name in dict.fromkeys((run.baseline, variant)))
-    wanted = SidesRequest(kernels, tuple(dict.fromkeys(benchmark.test for benchmark in benchmarks)), "all", family)
-    sides = find_sides(report, wanted, session=session)
-    budgets = of_records(report, benchmarks, sides.records, sides.boots, chosen)
+    request = SidesRequest(kernels, tuple(dict.fromkeys(benchmark.test for benchmark in benchmarks)), "all", family)
+    sides = find_sides(report, request, session=session)
+    budgets = make_budgets(report, benchmarks, sides.records, sides.boots, chosen_family)
     if not budgets.budgets:
         raise NotMeasured(
             benchmark=format_list([benchmark.name for benchmark in benchmarks]), variant=variant, why=budgets.missing[0]
@@ -78,43 +78,43 @@ def explain_budgets(
 
 
 def with_budgets(report: RunReport, artefacts: Artefacts) -> RunReport:
-    """The report with the budgets of one boot of each variant, all of one block, if its boots counted all events.
+    """Return the report with the budgets of one boot of each variant in one block, if the boots counted all events.
 
-    A record that is missing or damaged is no error: the budgets say so in their place. Nor is a family that can't be
-    read, or isn't the same for all: then there are no budgets.
+    A missing or damaged record is not an error: the budgets list it as missing. If the family can't be read, or isn't
+    the same for all, the report has no budgets.
     """
-    counted = {boot.variant for boot in report.boots if boot.status == "ok" and boot.pmu}
+    counted_variants = {boot.variant for boot in report.boots if boot.status == "ok" and boot.pmu}
     boots = common_boots(
-        (boot for boot in report.boots if boot.pmu), *(name for name in report.variants if name in counted)
+        (boot for boot in report.boots if boot.pmu), *(name for name in report.variants if name in counted_variants)
     )
-    if not counted or boots is None:
+    if not counted_variants or boots is None:
         return report
     records, damaged = [], []
     for boot in sorted(boots, key=lambda boot: boot.variant != report.run.baseline):
         try:
-            records.append(of_boot(boot, artefacts))
+            records.append(read_recording(boot, artefacts))
         except KdynoError as error:
             damaged.append(f"{boot.variant}: {error}")
     records = [recorded for recorded in records if recorded.record.events == "all"]
     if not records:
         return report
     try:
-        where = f"the boots of block {boots[0].block}, seed {boots[0].seed}"
-        budgets = of_records(report, report.benchmarks, records, where)
-    except KdynoError:  # a family whose file is gone, or two runs of different families
+        boots_text = f"the boots of block {boots[0].block}, seed {boots[0].seed}"
+        budgets = make_budgets(report, report.benchmarks, records, boots_text)
+    except KdynoError:  # the file of a family is missing, or two runs have different families
         return report
     budgets = budgets.model_copy(update={"missing": (*damaged, *budgets.missing)})
     return report.model_copy(update={"budgets": budgets})
 
 
-def of_records(
+def make_budgets(
     report: RunReport,
     benchmarks: Iterable[Benchmark],
     records: Sequence[Recorded],
     boots: str,
     family: Family | None = None,
 ) -> Budgets:
-    """The budgets of benchmarks in at least one record, by the weights of the family, else of the records' own.
+    """Return the budgets of benchmarks in at least one record, with the weights of `family`, or of the records' family.
 
     Raises RecordsUnlike, and the errors of families.
     """
@@ -139,20 +139,23 @@ def of_records(
 
 
 def _budget(benchmark: Benchmark, recorded: Recorded, family: Family) -> Budget:
-    """Of the median iteration, as a boot's value is the median over its iterations; of two in the middle the shorter.
+    """Return the budget of the median iteration, as the value of a boot is the median; of an even number the shorter
+    one.
 
-    So one iteration in which caches were cold, or a tick switched tasks, is in no budget.
+    A single iteration with cold caches, or with a task switch by the tick, is therefore not in a budget.
     """
     names = recorded.record.names
-    region = recorded.measured(benchmark).region
+    region = recorded.measured_region(benchmark).region
     if min(recorded.work[benchmark.name], default=0) <= 0:
         raise WorkUnknown(variant=recorded.variant, benchmark=benchmark.name, why="an iteration did no work")
     unit = unit_of(benchmark)
     work = np.array(recorded.work[benchmark.name], np.float64) / (BYTES_OF_KIB if unit == "KiB" else 1)
     counts = np.array([region.iterations[number] for number in sorted(region.iterations)], np.float64)
     counts /= work[:, None, None]  # iterations x contexts x events, per unit of work
-    own = counts.sum(axis=1) - counts[:, INTERRUPT]
-    order = np.argsort(cycles(own, names, family), kind="stable")
+    counts_without_interrupts = counts.sum(axis=1) - counts[:, INTERRUPT]
+    order = np.argsort(cycles(counts_without_interrupts, names, family), kind="stable")
     median = order[(len(order) - 1) // 2]
     interrupts = parts(counts[median, INTERRUPT], names, family)
-    return budget(benchmark.name, recorded.variant, unit, parts(own[median], names, family), interrupts)
+    return budget(
+        benchmark.name, recorded.variant, unit, parts(counts_without_interrupts[median], names, family), interrupts
+    )

@@ -1,4 +1,4 @@
-"""What `kdyno explain` does: find or make the PMU records, check that they belong to the run, compare."""
+"""Carries out `kdyno explain`: finds or makes the PMU records, checks that they belong to the run, compares them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kdyno.measure.guest.pmu import Events
 from kdyno.runs.session import Session
 from kdyno.store.named_run import require_variant
 from kdyno.understand.explain import line_tables
-from kdyno.understand.explain.align import aligned
+from kdyno.understand.explain.align import align_regions
 from kdyno.understand.explain.compare import ComparedSubject, explain
 from kdyno.understand.explain.measured import MeasuredRegion
 from kdyno.understand.explain.model import Explanation
@@ -28,27 +28,27 @@ from kdyno.understand.explain.tree import Frame
 
 class NoBenchmark(UserError):
     message = "explain needs a benchmark of {variant}, or --budget"
-    hint = "`kdyno report {run}` lists what was measured; --budget says of all benchmarks where their cycles go"
+    hint = "choose one of `kdyno report {run}`; or pass --budget for the cycles of all benchmarks"
 
 
 class BaselineItself(UserError):
-    message = "{name} is the baseline: there is nothing to explain it against"
+    message = "{name} is the baseline, and cannot be compared with itself"
     hint = "name another variant ({others}), or another baseline with --baseline"
 
 
 class NothingJudged(UserError):
     message = "{benchmark} of {variant} was not compared with the baseline: {why}"
-    hint = "only a benchmark that both kernels ran can be explained"
+    hint = "name a benchmark that both kernels ran"
 
 
 class OnlyValues(UserError):
-    message = "{benchmark} can't be explained: its values are what a command said, and kdyno knows no loop behind them"
-    hint = "explain a benchmark of the agent's own tests"
+    message = "{benchmark} cannot be explained: a command printed its values, and their loop is not known"
+    hint = "name a benchmark of the agent's own tests"
 
 
 @dataclass(frozen=True)
 class ExplainRequest:
-    """What the user asked for; None where anything will do."""
+    """The request of the user; None accepts any value."""
 
     variant: str
     benchmark: str
@@ -66,7 +66,7 @@ class ExplainResult:
 
 
 class Explained(Frozen):
-    """What `kdyno explain --json` prints."""
+    """The output of `kdyno explain --json`."""
 
     verdict: Comparison
     explanation: Explanation
@@ -78,8 +78,8 @@ def explain_benchmark(report: RunReport, request: ExplainRequest, *, session: Se
     variants = {variant.name: variant for variant in run.variants}
     require_variant(run.id, request.variant, list(variants))
     if request.variant == run.baseline:
-        others = ", ".join(name for name in variants if name != run.baseline)
-        raise BaselineItself(name=run.baseline, others=others or "it has none")
+        other_names = ", ".join(name for name in variants if name != run.baseline)
+        raise BaselineItself(name=run.baseline, others=other_names or "it has none")
     benchmark = find_benchmark(run.id, report.benchmarks, request.benchmark)
     [comparison] = (
         candidate
@@ -92,33 +92,33 @@ def explain_benchmark(report: RunReport, request: ExplainRequest, *, session: Se
         raise NothingJudged(benchmark=benchmark.name, variant=request.variant, why=clean(comparison.reason))
     family = load_family(request.family) if request.family else None
     sides = (variants[run.baseline], variants[request.variant])
-    wanted = SidesRequest(sides, (benchmark.test,), request.events, request.family)
-    recorded_sides = find_sides(report, wanted, session=session)
-    baseline, variant = (recorded.measured(benchmark) for recorded in recorded_sides.records)
+    sides_request = SidesRequest(sides, (benchmark.test,), request.events, request.family)
+    recorded_sides = find_sides(report, sides_request, session=session)
+    baseline, variant = (recorded.measured_region(benchmark) for recorded in recorded_sides.records)
     subject = ComparedSubject(benchmark.name, run.baseline, request.variant, unit_of(benchmark), recorded_sides.boots)
     explanation = explain(subject, baseline, variant, family or family_of(run, variant.record))
     explanation = _with_line_tables(
         explanation, {run.baseline: baseline, request.variant: variant}, recorded_sides.images
     )
-    return ExplainResult(explanation, comparison, aligned(baseline, variant))
+    return ExplainResult(explanation, comparison, align_regions(baseline, variant))
 
 
 def has_region(report: RunReport, benchmark: Benchmark) -> bool:
-    """Whether a region of the PMU is behind a benchmark; there is none behind what a command said."""
+    """Return whether a benchmark has a region of the PMU. Values that a command printed don't have one."""
     samples = (sample for boot in report.boots for sample in boot.samples if sample.benchmark == benchmark.name)
     return all(sample.value is None for sample in samples)
 
 
 def _with_line_tables(
-    explanation: Explanation, measured: Mapping[str, MeasuredRegion], images: Mapping[str, Image | None]
+    explanation: Explanation, region_by_kernel: Mapping[str, MeasuredRegion], images: Mapping[str, Image | None]
 ) -> Explanation:
-    """Confirm what seems to be inlined, where a kernel was built with line tables."""
+    """Return the explanation with its inlining confirmed, if a kernel was built with line tables."""
     inlining = list(explanation.inlining)
     for name, appeared in ((explanation.variant, True), (explanation.baseline, False)):
         image = images[name]
         claims = [claim for claim in inlining if claim.appeared == appeared]
         if image and claims:
-            confirmed = line_tables.confirmed(claims, measured[name], image.vmlinux)
-            inlining = [claim for claim in inlining if claim.appeared != appeared] + confirmed
+            confirmed_claims = line_tables.confirm_inlining(claims, region_by_kernel[name], image.vmlinux)
+            inlining = [claim for claim in inlining if claim.appeared != appeared] + confirmed_claims
     inlining.sort(key=lambda claim: (-claim.calls, claim.caller, claim.callee))
     return explanation.model_copy(update={"inlining": tuple(inlining)})

@@ -1,4 +1,4 @@
-"""Comparing one region of two PMU records. Pure."""
+"""Compares one region of two PMU records. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALIGNING = re.compile(r"its_return_thunk|__x86_indirect_its_thunk_\w+")
 
 @dataclass(frozen=True)
 class ComparedSubject:
-    """What is compared, for people."""
+    """The names of the compared benchmark, kernels and boots."""
 
     benchmark: str
     baseline: str
@@ -32,7 +32,7 @@ class ComparedSubject:
 
 
 def explain(subject: ComparedSubject, baseline: MeasuredRegion, variant: MeasuredRegion, family: Family) -> Explanation:
-    """Say what differs between two measured regions. Raises RecordsUnlike."""
+    """Return the differences between two measured regions. Raises RecordsUnlike."""
     refuse_unlike((subject.baseline, baseline.record), (subject.variant, variant.record))
     names = variant.record.names
     weights: Floats = np.asarray(cycles(np.eye(len(names)), names, family), dtype=np.float64)
@@ -51,37 +51,41 @@ def explain(subject: ComparedSubject, baseline: MeasuredRegion, variant: Measure
         family=family.name,
         modelled=family.caption(),
         instructions=_pair(before[instructions], after[instructions]),
-        cycles=_weighted(before, after, weights),
+        cycles=_weighted_pair(before, after, weights),
         interrupt_instructions=_pair(ticks[0][instructions], ticks[1][instructions]),
-        interrupt_cycles=_weighted(*ticks, weights),
+        interrupt_cycles=_weighted_pair(*ticks, weights),
         events=event_changes(names, before, after, weights),
         functions=functions,
         inlining=inlining(baseline, variant),
         footprint=footprint(baseline, variant),
-        notes=() if is_one_image else tuple(_moved(functions, subject.unit)),
+        notes=() if is_one_image else tuple(_thunk_notes(functions, subject.unit)),
     )
 
 
-def _moved(functions: Iterable[FunctionChange], unit: Unit) -> Iterator[str]:
-    """Say where returns and branches take a thunk that others don't because of their addresses alone.
+def _thunk_notes(functions: Iterable[FunctionChange], unit: Unit) -> Iterator[str]:
+    """Yield a note if returns and branches use a thunk only because of their addresses.
 
-    Linux has these thunks against indirect target selection: for those in the lower half of a cache line.
+    Linux has these thunks against indirect target selection, for branches in the lower half of a cache line.
     """
     changes = [change.instructions.difference for change in functions if ALIGNING.fullmatch(change.function)]
     if any(changes):
         yield (
             f"{sum(changes):+,.1f} instructions per {unit} are of thunks for returns and branches in the lower half of "
-            "a cache line (indirect target selection): where these lie is up to the linker; `layouts = 6` in the "
-            "experiment tells that from the change"
+            "a cache line (indirect target selection): their addresses depend on the linker; `layouts = 6` in the "
+            "experiment separates that from the change"
         )
 
 
 def event_changes(names: tuple[str, ...], before: Floats, after: Floats, weights: Floats) -> tuple[EventChange, ...]:
-    """Every event that occurred; those that matter most to the difference first. All arrays have the shape (E,)."""
+    """Return the events that occurred, the largest part of the difference first. All arrays have the shape (E,)."""
     changes = [
-        EventChange(event=name, amount=_pair(before[at], after[at]), cycles=weights[at] * (after[at] - before[at]))
-        for at, name in enumerate(names)
-        if before[at] or after[at]
+        EventChange(
+            event=name,
+            amount=_pair(before[index], after[index]),
+            cycles=weights[index] * (after[index] - before[index]),
+        )
+        for index, name in enumerate(names)
+        if before[index] or after[index]
     ]
     return tuple(
         sorted(changes, key=lambda change: (-abs(change.cycles), -abs(change.amount.difference), change.event))
@@ -91,7 +95,7 @@ def event_changes(names: tuple[str, ...], before: Floats, after: Floats, weights
 def function_changes(
     before: dict[str, FunctionBody], after: dict[str, FunctionBody], weights: Floats, instructions: int
 ) -> tuple[FunctionChange, ...]:
-    """Every function that was executed in either, matched by plain name; those that differ most first."""
+    """Return the functions that were executed in either kernel, matched by plain name, the largest difference first."""
     nothing = FunctionBody((), 0, np.zeros(len(weights)))
     changes = []
     for name in before.keys() | after.keys():
@@ -102,7 +106,7 @@ def function_changes(
                 function=name,
                 clones=tuple(clones) if clones != [name] else (),
                 instructions=_pair(old.events[instructions], new.events[instructions]),
-                cycles=_weighted(old.events, new.events, weights),
+                cycles=_weighted_pair(old.events, new.events, weights),
                 size=_pair(old.size, new.size),
             )
         )
@@ -114,7 +118,7 @@ def function_changes(
     )
 
 
-def _weighted(before: Floats, after: Floats, weights: Floats) -> Pair:
+def _weighted_pair(before: Floats, after: Floats, weights: Floats) -> Pair:
     return _pair(np.dot(before, weights), np.dot(after, weights))
 
 

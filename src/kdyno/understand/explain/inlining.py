@@ -1,6 +1,6 @@
 """Inlining that appeared or went, from calls alone: an edge of the call graph is gone, and the caller has grown.
 
-This is evidence, not proof: kdyno says "seems" unless the line tables of vmlinux confirm it (see line_tables.py).
+This is evidence, not proof: kdyno prints "seems" unless the line tables of vmlinux confirm it (see line_tables.py).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from kdyno.understand.explain.measured import MeasuredRegion
 from kdyno.understand.explain.model import Inlining
 
 RARE = 0.05
-"""Calls per unit of work below which an edge isn't looked at."""
+"""Edges with fewer calls per unit of work are ignored."""
 GONE = 0.05
-"""An edge is gone when less than this part of it is left."""
+"""An edge is gone if less than this share of its calls remains."""
 LOST = 0.5
-"""The callee must have lost this part of the edge's calls altogether: otherwise others call it now."""
+"""The share of the edge's calls that the callee must have lost in total: otherwise others call it now."""
 GROWN = 0.2
-"""The caller must have grown by this part of the callee's lost instructions: much is optimised away, but not all."""
+"""The share of the callee's lost instructions by which the caller must have grown: a part of them is optimised away."""
 
 Edge = tuple[str, str]
 """Caller and callee, plain names."""
@@ -29,11 +29,11 @@ Edge = tuple[str, str]
 
 @dataclass(frozen=True)
 class Calls:
-    """Who calls whom in a region, per unit of work."""
+    """The calls between functions in a region, per unit of work."""
 
     edges: dict[Edge, float]
     into: dict[str, float]
-    """Callee -> calls from everybody."""
+    """Callee -> calls from all callers."""
     own: dict[str, float]
     """Function -> instructions of its own code."""
     sizes: dict[str, int]
@@ -41,7 +41,10 @@ class Calls:
 
 
 def calls_of(measured: MeasuredRegion) -> Calls:
-    """Call edges of task and exception context. Clones are folded: a call of `f` to `f.part.0` is none."""
+    """Return the call edges of task and exception context.
+
+    Clones are folded: a call of `f` to `f.part.0` doesn't count.
+    """
     edges: dict[Edge, float] = defaultdict(float)
     into: dict[str, float] = defaultdict(float)
     for call in calls(measured.record, [measured.region]):
@@ -56,19 +59,19 @@ def calls_of(measured: MeasuredRegion) -> Calls:
 
 
 def inlining(baseline: MeasuredRegion, variant: MeasuredRegion) -> tuple[Inlining, ...]:
-    """What seems to be inlined in one and not in the other, the most frequent calls first."""
-    before, after = calls_of(baseline), calls_of(variant)
+    """Return the calls that seem to be inlined in only one kernel, the most frequent first."""
+    baseline_calls, variant_calls = calls_of(baseline), calls_of(variant)
     changes = [
         Inlining(caller=caller, callee=callee, calls=rate, appeared=appeared, confirmed=None)
-        for called, inlined, appeared in ((before, after, True), (after, before, False))
-        for (caller, callee), rate in _vanished(called, inlined).items()
+        for called, inlined, appeared in ((baseline_calls, variant_calls, True), (variant_calls, baseline_calls, False))
+        for (caller, callee), rate in _inlined_edges(called, inlined).items()
     ]
     return tuple(sorted(changes, key=lambda change: (-change.calls, change.caller, change.callee)))
 
 
-def _vanished(called: Calls, inlined: Calls) -> dict[Edge, float]:
-    """Edges of `called` whose callee seems to be part of its caller in `inlined`."""
-    gone = {
+def _inlined_edges(called: Calls, inlined: Calls) -> dict[Edge, float]:
+    """Return the edges of `called` whose callee seems to be part of its caller in `inlined`."""
+    missing_edges = {
         (caller, callee): rate
         for (caller, callee), rate in called.edges.items()
         if rate >= RARE
@@ -77,25 +80,31 @@ def _vanished(called: Calls, inlined: Calls) -> dict[Edge, float]:
     }
     return {
         (caller, callee): rate
-        for (caller, callee), rate in gone.items()
-        if (host := _host(caller, gone, inlined)) is not None and _grew(host, callee, called, inlined)
+        for (caller, callee), rate in missing_edges.items()
+        if (host := _host(caller, missing_edges, inlined)) is not None and _has_grown(host, callee, called, inlined)
     }
 
 
-def _host(caller: str, gone: Mapping[Edge, float], inlined: Calls) -> str | None:
-    """The function that has the code of `caller` now: itself, or where it was inlined in its turn; None if none has."""
-    passed = set()
+def _host(caller: str, missing_edges: Mapping[Edge, float], inlined: Calls) -> str | None:
+    """Return the function that has the code of `caller` now: itself, or the one that it was inlined into; else None."""
+    visited = set()
     while caller not in inlined.own:
-        passed.add(caller)
-        callers = sorted((-rate, above) for (above, below), rate in gone.items() if below == caller)
-        if not callers or callers[0][1] in passed:
+        visited.add(caller)
+        callers = sorted(
+            (-rate, edge_caller) for (edge_caller, edge_callee), rate in missing_edges.items() if edge_callee == caller
+        )
+        if not callers or callers[0][1] in visited:
             return None
         caller = callers[0][1]
     return caller
 
 
-def _grew(host: str, callee: str, called: Calls, inlined: Calls) -> bool:
-    """Whether a function's own code is another, and executes so much more that it can have the callee's."""
-    lost = called.own.get(callee, 0) - inlined.own.get(callee, 0)
-    grown = inlined.own.get(host, 0) - called.own.get(host, 0)
-    return called.sizes.get(host) != inlined.sizes[host] and grown > 0 and grown >= GROWN * lost
+def _has_grown(host: str, callee: str, called: Calls, inlined: Calls) -> bool:
+    """Return whether the code of a function changed, and executes enough more to contain that of the callee."""
+    lost_instructions = called.own.get(callee, 0) - inlined.own.get(callee, 0)
+    added_instructions = inlined.own.get(host, 0) - called.own.get(host, 0)
+    return (
+        called.sizes.get(host) != inlined.sizes[host]
+        and added_instructions > 0
+        and added_instructions >= GROWN * lost_instructions
+    )

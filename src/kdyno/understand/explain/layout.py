@@ -1,4 +1,4 @@
-"""Where the frames of a flame graph go. Pure."""
+"""The layout of a flame graph's frames. Pure."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import dataclass
 from kdyno.understand.explain.tree import Frame, Side
 
 DEEPEST = 64
-"""Rows of a graph; stacks that are deeper are cut off."""
+"""The most rows of a graph; deeper stacks are cut off."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """Where a frame is drawn."""
+    """The place of a frame in the graph."""
 
     frame: Frame
     x: float
-    """Instructions per unit of work to the left of it."""
+    """The instructions per unit of work to its left."""
     width: float
-    """Instructions per unit of work."""
+    """The width in instructions per unit of work."""
     row: int
-    """0 is the root's."""
+    """The row; the root has row 0."""
 
 
 def boxes(root: Frame, side: Side, narrowest: float) -> tuple[list[Box], int]:
-    """The frames of one kernel as wide as their instructions, callees on top of their caller's left part.
+    """Return the boxes of one kernel's frames, callees above the left part of their caller; and the omitted frames.
 
-    Frames below `narrowest` and those beyond DEEPEST are left out, with all that they call; returns how many there were
-    of these at least.
+    Frames narrower than `narrowest` and deeper than DEEPEST are left out with all their callees. Their number is a
+    lower bound.
     """
     placed: list[Box] = []
     left_out = 0

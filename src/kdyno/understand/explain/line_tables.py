@@ -1,4 +1,4 @@
-"""Asking the line tables of a vmlinux whether a function really is inlined into another."""
+"""Checks in the line tables of a vmlinux whether a function is really inlined into another."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from kdyno.understand.explain.measured import MeasuredRegion
 from kdyno.understand.explain.model import Inlining
 
 MOST_ADDRESSES = 4000
-"""Asked for in one go; takes a second or two beyond reading the tables."""
+"""The most addresses of one query, which takes a second or two after the tables are read."""
 ADDRESSES_EACH = 400
 STEP = 8
-"""Bytes from one address to the next in a block."""
+"""The bytes from one address to the next in a block."""
 
 
-def confirmed(claims: Sequence[Inlining], measured: MeasuredRegion, vmlinux: Path) -> list[Inlining]:
-    """The claims with what the line tables of the kernel that should have the callee inlined say of them.
+def confirm_inlining(claims: Sequence[Inlining], measured: MeasuredRegion, vmlinux: Path) -> list[Inlining]:
+    """Return the claims, confirmed or refuted by the line tables of the kernel that should have the callee inlined.
 
-    Unchanged if vmlinux has no line tables: they are a luxury.
+    They are unchanged if vmlinux has no line tables, which are optional.
     """
     addresses = sorted(_addresses({claim.caller for claim in claims}, measured))[:MOST_ADDRESSES]
     if not addresses or not has_line_tables(vmlinux):
         return list(claims)
-    pairs = set(_nested(chains(addresses, vmlinux)))
+    pairs = set(_inlined_pairs(chains(addresses, vmlinux)))
     return [claim.model_copy(update={"confirmed": (claim.caller, claim.callee) in pairs}) for claim in claims]
 
 
 def has_line_tables(vmlinux: Path) -> bool:
-    """Whether a kernel was built with them: `lines = true` in its recipe."""
+    """Return whether a kernel was built with line tables: `lines = true` in its recipe."""
     try:
         require_line_tables(vmlinux)
     except (NoLineTables, NotAVmlinux):
@@ -45,21 +45,21 @@ def has_line_tables(vmlinux: Path) -> bool:
 
 
 def chains(addresses: Iterable[int], vmlinux: Path) -> list[list[str]]:
-    """For each address the functions that it is code of, the innermost first; empty if the file can't be read."""
+    """Return for each address the functions that contain it, the innermost first; empty if the file can't be read."""
     try:
-        asked = debuginfo.frames(vmlinux, addresses)
+        frames_of_addresses = debuginfo.frames(vmlinux, addresses)
     except (ElfDamaged, ToolHangs):
         return []
-    return [[plain_name(frame.function) for frame in frames] for frames in asked]
+    return [[plain_name(frame.function) for frame in frames] for frames in frames_of_addresses]
 
 
-def _nested(inline_chains: list[list[str]]) -> Iterable[tuple[str, str]]:
-    """(caller, callee) of every callee that is inlined into a function, at whatever depth."""
+def _inlined_pairs(inline_chains: list[list[str]]) -> Iterable[tuple[str, str]]:
+    """Return (caller, callee) for every callee that is inlined into a function, at any depth."""
     return ((chain[-1], callee) for chain in inline_chains for callee in chain[:-1])
 
 
 def _addresses(callers: set[str], measured: MeasuredRegion) -> Iterable[int]:
-    """Addresses all over the most executed blocks of these functions."""
+    """Yield addresses in the most executed blocks of these functions."""
     for function in measured.record.functions:
         if plain_name(function.name) not in callers:
             continue

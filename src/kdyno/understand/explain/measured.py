@@ -1,4 +1,4 @@
-"""One region of a PMU record with the work that was done in it: the half of a comparison."""
+"""One region of a PMU record with its work: one side of a comparison."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ INTERRUPT = CONTEXTS.index("interrupt")
 
 
 class RecordsUnlike(UserError):
-    message = "the PMU records of {baseline} and {variant} can't be compared: they differ in {what}"
+    message = "the PMU records of {baseline} and {variant} cannot be compared: they differ in {what}"
     hint = "boot both with the same plugin, events and CPU family"
 
 
 @dataclass(frozen=True)
 class FunctionBody:
-    """A function's own code: its clones together."""
+    """The own code of a function with all its clones."""
 
     names: tuple[str, ...]
-    """As the kernel has them, sorted."""
+    """The symbols in the kernel, sorted."""
     size: int
-    """Bytes."""
+    """The size in bytes."""
     events: Floats
     """Shape (E,), per unit of work, task and exception context."""
 
 
 @dataclass(frozen=True)
 class MeasuredRegion:
-    """A region, and how much work its iterations did together."""
+    """A region, and the total work of its iterations."""
 
     record: PmuRecord
     region: Region
     work: float
-    """Positive, in the unit that amounts are per."""
+    """The work, positive, in the unit of amounts."""
 
     @cached_property
     def totals(self) -> Floats:
@@ -61,12 +61,12 @@ class MeasuredRegion:
 
     @property
     def contexts(self) -> Iterator[ContextCounts]:
-        """Task and exception."""
+        """The counts of task and exception context."""
         return (context for number, context in enumerate(self.region.contexts) if number != INTERRUPT)
 
     @cached_property
     def bodies(self) -> dict[str, FunctionBody]:
-        """The functions that were executed, by plain name; those of one name in several files count as one."""
+        """The executed functions by plain name; functions of one name in several files count as one."""
         events_by_name: dict[str, dict[int, Floats]] = defaultdict(dict)
         for context in self.contexts:
             for index, events in context.functions.items():

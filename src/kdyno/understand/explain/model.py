@@ -1,4 +1,4 @@
-"""What an explanation says, as data. All amounts are per unit of work unless they say otherwise."""
+"""An explanation as data. Amounts are per unit of work unless stated otherwise."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ class EventChange(Frozen):
     event: str
     amount: Pair
     cycles: float
-    """What the event adds to the difference in modelled cycles: weight times difference."""
+    """The event's part of the difference in modelled cycles: weight times difference."""
 
 
 class FunctionChange(Frozen):
-    """A function, its clones folded into it; its own code, without what it calls."""
+    """The own code of a function with its clones, without its callees."""
 
     function: str
     clones: tuple[str, ...]
-    """The names it has in the two kernels, where they aren't just `function`."""
+    """Its symbols in the two kernels, unless they are just `function`."""
     instructions: Pair
     cycles: Pair
-    """Modelled."""
+    """Modelled cycles."""
     size: Pair
-    """Bytes of code, of all its clones that were executed; 0 where it wasn't."""
+    """The bytes of code of its executed clones; 0 if it wasn't executed."""
 
 
 class Inlining(Frozen):
-    """A function that became part of its caller, or ceased to be."""
+    """A function that became part of its caller, or stopped being one."""
 
     caller: str
     callee: str
     calls: float
-    """Calls that are gone, or that came."""
+    """The calls that went or appeared."""
     appeared: bool
     """True: inlined in the variant, called in the baseline. False: the other way round."""
     confirmed: bool | None
-    """Whether the line tables of the kernel that should have it inlined say so; None without line tables."""
+    """Whether the line tables of the kernel that should have it inlined confirm it; None without line tables."""
 
     @property
     def kernel(self) -> Literal["variant", "baseline"]:
@@ -60,11 +60,11 @@ class Inlining(Frozen):
 
 
 class Footprint(Frozen):
-    """The kernel code that was executed in the region at all, not per unit of work."""
+    """The kernel code that was executed in the region, not per unit of work."""
 
     functions: Pair
     code_bytes: Pair
-    """Sizes of these functions, whole."""
+    """The complete sizes of these functions."""
     lines: Pair
     """Distinct cache lines of 64 bytes."""
     hot_lines: Pair
@@ -74,29 +74,29 @@ class Footprint(Frozen):
 
 
 class Explanation(Frozen):
-    """Why a benchmark differs between a variant and the baseline."""
+    """The explanation of a benchmark's difference between a variant and the baseline."""
 
     benchmark: str
     baseline: str
     variant: str
     unit: Unit
     boots: str
-    """Which boots it is from."""
+    """The boots that it was made from."""
     counted: Literal["edges", "all"]
     family: str
     modelled: str
-    """What must be said with every modelled figure."""
+    """The caption that belongs to every modelled figure."""
     instructions: Pair
     cycles: Pair
     """Modelled; task and exception context."""
     interrupt_instructions: Pair
     interrupt_cycles: Pair
-    """Modelled; interrupt context, in no other figure here."""
+    """Modelled; interrupt context, which other figures leave out."""
     events: tuple[EventChange, ...]
-    """Those that occurred, by their part in the difference."""
+    """The events that occurred, by their part of the difference."""
     functions: tuple[FunctionChange, ...]
-    """Those that were executed in either, by the difference in modelled cycles."""
+    """The functions that were executed in either kernel, by the difference in modelled cycles."""
     notes: tuple[str, ...] = ()
-    """What a reader must know first."""
+    """Notes that the reader must know first."""
     inlining: tuple[Inlining, ...]
     footprint: Footprint

@@ -1,4 +1,4 @@
-"""The PMU records of two variants of a run: those that its boots carry, or those of boots made for the purpose."""
+"""The PMU records of two variants of a run: those of its boots, or of boots that are made for this."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ class UnknownBenchmark(UserError):
 
 class NotMeasured(UserError):
     message = "{benchmark} was not measured in {variant}: {why}"
-    hint = "only a benchmark that both kernels can run can be compared"
+    hint = "name a benchmark that both kernels can run"
 
 
 class WorkUnknown(InfrastructureError):
-    message = "the PMU record of {variant} and its samples of {benchmark} don't belong together: {why}"
-    hint = "agent, plugin and kdyno must be of one release: pip install ."
+    message = "the PMU record of {variant} and its samples of {benchmark} do not match: {why}"
+    hint = "install agent, plugin and kdyno of one release: pip install ."
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the PMU counted in one boot, and what is needed to read it."""
+    """The counts of the PMU in one boot, with the names and the work of its benchmarks."""
 
     variant: str
     record: PmuRecord
     benchmarks: tuple[str, ...]
-    """Names by the number of their region."""
+    """The names by the number of the region."""
     work: Mapping[str, Sequence[int]]
-    """Benchmark -> operations or bytes of its iterations."""
+    """Benchmark -> the operations or bytes of its iterations."""
     absent: Mapping[str, str]
-    """Benchmarks that this kernel didn't run, and why."""
+    """Benchmarks that this kernel didn't run, with the reasons."""
 
-    def measured(self, benchmark: Benchmark) -> MeasuredRegion:
-        """A benchmark's region, its work in operations or in KiB. Raises NotMeasured and WorkUnknown."""
+    def measured_region(self, benchmark: Benchmark) -> MeasuredRegion:
+        """Return a benchmark's region with its work in operations or in KiB. Raises NotMeasured and WorkUnknown."""
         name = benchmark.name
         if name not in self.work or name not in self.benchmarks:
-            why = self.absent.get(name, "it left no samples")
-            raise NotMeasured(benchmark=name, variant=self.variant, why=clean(why))
+            reason = self.absent.get(name, "it left no samples")
+            raise NotMeasured(benchmark=name, variant=self.variant, why=clean(reason))
         region = self.record.regions.get(self.benchmarks.index(name))
         if region is None:
             raise WorkUnknown(variant=self.variant, benchmark=name, why="the record has no region for it")
@@ -70,51 +70,51 @@ class Recorded:
 
 
 def family_of(run: RunRecord, record: PmuRecord) -> Family:
-    """The CPU family that a record of a run was made with. The experiment names it, or its file."""
-    named = json.loads(run.experiment)
+    """Return the CPU family of a run's record. The experiment names it, or its file."""
+    content = json.loads(run.experiment)
     for name in ("machine", "pmu", "family"):
-        named = named.get(name) if isinstance(named, dict) else None
-    if isinstance(named, str) and (family := load_family(named)).name == record.family:
+        content = content.get(name) if isinstance(content, dict) else None
+    if isinstance(content, str) and (family := load_family(content)).name == record.family:
         return family
     return load_family(record.family or PmuConfig().family)
 
 
 def unit_of(benchmark: Benchmark) -> Unit:
-    """What amounts are per: bandwidths count bytes, everything else operations."""
+    """Return the unit of work: KiB for bandwidths, operations for other benchmarks."""
     return "KiB" if benchmark.direction == "higher" else "op"
 
 
 def find_benchmark(run: str, benchmarks: Sequence[Benchmark], name: str) -> Benchmark:
-    """The benchmark of this name. Raises UnknownBenchmark, which names the nearest."""
-    known = {benchmark.name: benchmark for benchmark in benchmarks}
-    if name in known:
-        return known[name]
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.3) or sorted(known)[:3]
+    """Find the benchmark of this name. Raises UnknownBenchmark, which names the nearest."""
+    benchmark_by_name = {benchmark.name: benchmark for benchmark in benchmarks}
+    if name in benchmark_by_name:
+        return benchmark_by_name[name]
+    near = difflib.get_close_matches(name, benchmark_by_name, n=3, cutoff=0.3) or sorted(benchmark_by_name)[:3]
     raise UnknownBenchmark(
         run=run, name=name, near=" or ".join(clean(candidate) for candidate in near) or "none was measured"
     )
 
 
 def common_boots(boots: Iterable[BootRecord], *variants: str) -> tuple[BootRecord, ...] | None:
-    """The boots of all variants in the first block where all are `ok`; those with PMU records come first."""
-    by_block: dict[int, dict[str, BootRecord]] = defaultdict(dict)
+    """Return the boots of all variants in the first block if all are `ok`, with PMU records if possible, or None."""
+    boots_by_block: dict[int, dict[str, BootRecord]] = defaultdict(dict)
     for boot in boots:
         if boot.status == "ok":
-            by_block[boot.block][boot.variant] = boot
-    together = [
-        tuple(of_block[variant] for variant in variants)
-        for _, of_block in sorted(by_block.items())
-        if all(variant in of_block for variant in variants)
+            boots_by_block[boot.block][boot.variant] = boot
+    complete_blocks = [
+        tuple(block_boots[variant] for variant in variants)
+        for _, block_boots in sorted(boots_by_block.items())
+        if all(variant in block_boots for variant in variants)
     ]
-    return min(together, key=lambda boots: not has_records(boots), default=None)
+    return min(complete_blocks, key=lambda boots: not has_records(boots), default=None)
 
 
 def has_records(boots: Sequence[BootRecord]) -> bool:
     return all(boot.pmu for boot in boots)
 
 
-def of_boot(boot: BootRecord, artefacts: Artefacts) -> Recorded:
-    """Read the record that a boot of the run carries. Raises the errors of artefacts and of PMU records."""
+def read_recording(boot: BootRecord, artefacts: Artefacts) -> Recorded:
+    """Read the PMU record of a boot. Raises the errors of artefacts and of PMU records."""
     assert boot.pmu is not None
     record = read_pmu_record(artefacts.get(boot.pmu))
     return Recorded(
@@ -127,7 +127,7 @@ def of_boot(boot: BootRecord, artefacts: Artefacts) -> Recorded:
 
 
 def work_of(samples: Iterable[Sample]) -> dict[str, list[int]]:
-    """Benchmark -> work of each sample that has some."""
+    """Return benchmark -> the work of each sample that has some."""
     work: dict[str, list[int]] = defaultdict(list)
     for sample in samples:
         if sample.work is not None:

@@ -1,4 +1,4 @@
-"""The rows of an explanation's tables, as short text: the same in the terminal and in the report."""
+"""The rows of an explanation's tables as short text, for the terminal and for the report."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kdyno.understand.explain.model import Explanation, FunctionChange, Inlining
 
 Row = tuple[str, ...]
 HASH = re.compile(r"\.llvm\.\d+")
-"""ThinLTO's mark of what was a static function; its number says nothing to anybody."""
+"""The suffix of ThinLTO for static functions, whose number has no meaning for users."""
 
 
 def totals(explanation: Explanation) -> list[Row]:
-    """What, baseline, variant, difference, the same in percent."""
+    """Return rows of name, baseline, variant, difference, and difference in percent."""
     return [
         (name, *_three(pair), relative(pair))
         for name, pair in (
@@ -26,13 +26,13 @@ def totals(explanation: Explanation) -> list[Row]:
 
 
 def events(explanation: Explanation, count: int) -> list[Row]:
-    """Event, baseline, variant, difference, its part in the difference of modelled cycles."""
+    """Return rows of event, baseline, variant, difference, and its part of the difference in modelled cycles."""
     differing = [event for event in explanation.events if _differs(event.amount.difference, event.cycles)]
     return [(event.event, *_three(event.amount), change(event.cycles)) for event in differing[:count]]
 
 
 def functions(explanation: Explanation, count: int) -> list[Row]:
-    """Function and its clones, instructions in baseline and variant, difference, modelled cycles, bytes of code."""
+    """Return rows of function, instructions in baseline and variant, difference, modelled cycles, bytes of code."""
     differing = [
         function
         for function in explanation.functions
@@ -40,7 +40,7 @@ def functions(explanation: Explanation, count: int) -> list[Row]:
     ]
     return [
         (
-            _named(function),
+            _name_with_clones(function),
             *_three(function.instructions),
             change(function.cycles.difference),
             f"{function.size.baseline:,.0f} → {function.size.variant:,.0f}",
@@ -50,7 +50,7 @@ def functions(explanation: Explanation, count: int) -> list[Row]:
 
 
 def footprint(explanation: Explanation) -> list[Row]:
-    """What, baseline, variant, difference; counts, not per unit of work."""
+    """Return rows of name, baseline, variant, difference. Counts are not per unit of work."""
     return [
         (name, f"{pair.baseline:,.0f}", f"{pair.variant:,.0f}", f"{pair.difference:+,.0f}" if pair.difference else "0")
         for name, pair in (
@@ -64,17 +64,16 @@ def footprint(explanation: Explanation) -> list[Row]:
 
 
 def sentence(inlining: Inlining, unit: str) -> str:
-    """`fput is inlined into ksys_read (12 calls/op gone)`; `seems` where no line table says so."""
+    """Return `fput is inlined into ksys_read (12 calls/op gone)`; with `seems` if no line table confirms it."""
     proof = {None: "", True: ", by the line tables", False: ", not in the line tables"}[inlining.confirmed]
     verb = "is" if inlining.confirmed else "seems"
-    how, what = ("inlined", "gone") if inlining.appeared else ("no longer inlined", "came")
-    return (
-        f"{inlining.callee} {verb} {how} into {inlining.caller} ({amount(inlining.calls)} calls/{unit} {what}{proof})"
-    )
+    relation, calls_change = ("inlined", "gone") if inlining.appeared else ("no longer inlined", "came")
+    calls = f"{amount(inlining.calls)} calls/{unit} {calls_change}"
+    return f"{inlining.callee} {verb} {relation} into {inlining.caller} ({calls}{proof})"
 
 
-def _named(function: FunctionChange) -> str:
-    """`do_read (.isra.0)`: a function that isn't only called what it is called in the source."""
+def _name_with_clones(function: FunctionChange) -> str:
+    """Return the name of a function with the suffixes of its clones: `do_read (.isra.0)`."""
     suffixes = {HASH.sub(".llvm", name).removeprefix(function.function) for name in function.clones} - {""}
     return f"{function.function} ({', '.join(sorted(suffixes))})" if suffixes else function.function
 

@@ -1,4 +1,4 @@
-"""Both sides of an explanation: PMU records that the run's boots carry, or those of boots made for the purpose."""
+"""Both sides of an explanation: the PMU records of the run's boots, or of boots that are made for this."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kdyno.runs.session import Session
 from kdyno.runs.single_boots import SingleBoots
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import RunRecord, VariantRecord
-from kdyno.understand.explain.records import Recorded, common_boots, has_records, of_boot
+from kdyno.understand.explain.records import Recorded, common_boots, has_records, read_recording
 
 
 class NoKernel(UserError):
@@ -34,85 +34,86 @@ class NoKernel(UserError):
 
 class ImageReplaced(InfrastructureError):
     message = "the PMU record of {variant} was made with another vmlinux than {vmlinux}"
-    hint = "the image was replaced since: bring it back, or run the experiment again (kdyno run --again)"
+    hint = "restore the image, which was replaced; or run the experiment again (kdyno run --again)"
 
 
 class ExperimentUnreadable(InfrastructureError):
-    message = "the experiment that run {run} has on record can't be carried out: {why}"
-    hint = "another version of kdyno, or somebody else, wrote it; carry the experiment out again from its file"
+    message = "the recorded experiment of run {run} cannot be carried out: {why}"
+    hint = "run the experiment again from its file: another version of kdyno, or another program, wrote the record"
 
 
 @dataclass(frozen=True)
 class SidesRequest:
-    """What is to be looked at: kernels, tests, and what must have been counted; None where anything will do."""
+    """The requested kernels, tests, events and family; None accepts any value."""
 
     variants: tuple[VariantRecord, ...]
-    """The baseline first."""
+    """The variants, the baseline first."""
     tests: tuple[str, ...]
-    """Of the agent, and programs that are measured."""
+    """Tests of the agent, and measured programs."""
     events: Events | None = None
     family: str | None = None
 
     def accepts(self, record: PmuRecord) -> bool:
+        """Return whether a record has the requested events and family."""
         return (self.events != "all" or record.events == "all") and self.family in (None, record.family)
 
 
 @dataclass(frozen=True)
 class ComparedSides:
-    """The records, in the order of the variants, and the boots that they are from."""
+    """The records in the order of the variants, with their boots and images."""
 
     records: tuple[Recorded, ...]
     boots: str
     images: Mapping[str, Image | None]
-    """By variant; None for an image that is gone."""
+    """The image by variant; None for a missing image."""
 
 
-def find_sides(report: RunReport, wanted: SidesRequest, *, session: Session) -> ComparedSides:
-    """The records of one boot of each kernel, with one seed; boots that are missing are made.
+def find_sides(report: RunReport, request: SidesRequest, *, session: Session) -> ComparedSides:
+    """Find the records of one boot of each kernel, with one seed; missing boots are made.
 
     Raises NoKernel, ImageReplaced, ExperimentUnreadable and the errors of records, images and boots.
     """
-    records, boots = _recorded(report, wanted, session.state) or _booted(report, wanted, session)
-    layout = _layout(report, wanted.variants)
-    images = {variant.name: _image_if_there(variant, layout, session.state) for variant in wanted.variants}
+    records, boots = _read_sides(report, request, session.state) or _boot_sides(report, request, session)
+    layout = _layout(report, request.variants)
+    images = {variant.name: _image_if_there(variant, layout, session.state) for variant in request.variants}
     for recorded in records:
         refuse_replaced(recorded.variant, recorded.record, images[recorded.variant], session.state)
     return ComparedSides(records, boots, images)
 
 
 RecordsAndBoots = tuple[tuple[Recorded, ...], str]
-"""Records, and the boots that they are from."""
+"""Records, and their boots in words."""
 
 
-def _recorded(report: RunReport, wanted: SidesRequest, state: State) -> RecordsAndBoots | None:
-    """The records that the run's own boots carry, if they have what is wanted."""
-    boots = common_boots(report.boots, *(variant.name for variant in wanted.variants))
+def _read_sides(report: RunReport, request: SidesRequest, state: State) -> RecordsAndBoots | None:
+    """Return the records of the run's boots; None if they don't match the request."""
+    boots = common_boots(report.boots, *(variant.name for variant in request.variants))
     if boots is None or not has_records(boots):
         return None
     artefacts = Artefacts(state.artefacts)
-    records = tuple(of_boot(boot, artefacts) for boot in boots)
-    if not all(wanted.accepts(recorded.record) for recorded in records):
+    records = tuple(read_recording(boot, artefacts) for boot in boots)
+    if not all(request.accepts(recorded.record) for recorded in records):
         return None
     return records, f"the boots of block {boots[0].block}, seed {boots[0].seed}"
 
 
-def _booted(report: RunReport, wanted: SidesRequest, session: Session) -> RecordsAndBoots:
-    """Boot each image once for the tests, as the run did; boots that were made before are taken again."""
-    layout = _layout(report, wanted.variants)
-    images = [_image(report.run.id, variant, layout, session.state) for variant in wanted.variants]
+def _boot_sides(report: RunReport, request: SidesRequest, session: Session) -> RecordsAndBoots:
+    """Boot each image once for the tests, as the run did. Boots on record are reused."""
+    layout = _layout(report, request.variants)
+    images = [_image(report.run.id, variant, layout, session.state) for variant in request.variants]
     experiment = _experiment(report.run)
-    boots = common_boots(report.boots, *(variant.name for variant in wanted.variants))
+    boots = common_boots(report.boots, *(variant.name for variant in request.variants))
     seed = boots[0].seed if boots else report.run.seed
-    load, events = experiment.workload.load(wanted.tests), wanted.events or "all"
-    family = wanted.family or (getattr(experiment.machine, "pmu", None) or PmuConfig()).family
-    settings = experiment.machine if wanted.family else _as_booted(report.run, experiment.machine)
-    is_the_runs = cpu_of(settings.with_pmu(PmuConfig(family=family))) == report.run.machine.get("cpu")
-    other = "" if is_the_runs else f", on the CPU of {family}: the run's was another"
+    load, events = experiment.workload.load(request.tests), request.events or "all"
+    family = request.family or (getattr(experiment.machine, "pmu", None) or PmuConfig()).family
+    settings = experiment.machine if request.family else _recorded_machine(report.run, experiment.machine)
+    is_same_cpu = cpu_of(settings.with_pmu(PmuConfig(family=family))) == report.run.machine.get("cpu")
+    cpu_note = "" if is_same_cpu else f", on the CPU of {family}: the run's was another"
     records = []
     with session.talk.working("booting with the emulated PMU") as advance:
-        for number, (variant, image) in enumerate(zip(wanted.variants, images, strict=True)):
+        for number, (variant, image) in enumerate(zip(request.variants, images, strict=True)):
             advance(number, len(images), variant.name)
-            booted = SingleBoots(session).count(
+            pmu_run = SingleBoots(session).count(
                 image,
                 load,
                 seed=seed,
@@ -122,10 +123,10 @@ def _booted(report: RunReport, wanted: SidesRequest, session: Session) -> Record
                 settings=settings,
             )
             records.append(
-                Recorded(variant.name, read_pmu_record(booted.record), booted.benchmarks, booted.work, absent={})
+                Recorded(variant.name, read_pmu_record(pmu_run.record), pmu_run.benchmarks, pmu_run.work, absent={})
             )
         advance(len(images), len(images), "done")
-    return tuple(records), f"one boot of each, made to explain it, seed {seed}{other}"
+    return tuple(records), f"one boot of each, made to explain it, seed {seed}{cpu_note}"
 
 
 def _experiment(run: RunRecord) -> Experiment:
@@ -135,8 +136,8 @@ def _experiment(run: RunRecord) -> Experiment:
         raise ExperimentUnreadable(run=run.id, why=first_fault(error)) from error
 
 
-def _as_booted(run: RunRecord, settings: MachineSettings) -> MachineSettings:
-    """The run's machine; in the model lane with the CPU on record, where the same settings mean another today."""
+def _recorded_machine(run: RunRecord, settings: MachineSettings) -> MachineSettings:
+    """Return the machine of the run; in the model lane with the recorded CPU, if the settings give another one now."""
     cpu = run.machine.get("cpu")
     booted_today = cpu_of(settings)
     if not LANES[run.lane].is_icount or not isinstance(cpu, str) or booted_today in (None, cpu):
@@ -145,13 +146,13 @@ def _as_booted(run: RunRecord, settings: MachineSettings) -> MachineSettings:
 
 
 def _layout(report: RunReport, variants: Sequence[VariantRecord]) -> int:
-    """The layout that all booted in the block that is explained."""
+    """Return the layout of the explained block."""
     boots = common_boots(report.boots, *(variant.name for variant in variants))
     return boots[0].layout_index if boots else 0
 
 
 def _image(run: str, variant: VariantRecord, layout: int, state: State) -> Image:
-    """Raises NoKernel, ImageMissing and ImageCorrupt."""
+    """Load the image of a variant. Raises NoKernel, ImageMissing and ImageCorrupt."""
     if not variant.images:
         raise NoKernel(run=run, variant=variant.name)
     return load_image(variant.images[layout].key, state)
@@ -165,6 +166,6 @@ def _image_if_there(variant: VariantRecord, layout: int, state: State) -> Image 
 
 
 def refuse_replaced(variant: str, record: PmuRecord, image: Image | None, state: State) -> None:
-    """Raise ImageReplaced unless the record's addresses are those of the image; an image that is gone says nothing."""
+    """Raise ImageReplaced if the record has the addresses of another image. A missing image is not checked."""
     if image and record.image and file_digest(image.vmlinux, state) != record.image:
         raise ImageReplaced(variant=variant, vmlinux=image.vmlinux)

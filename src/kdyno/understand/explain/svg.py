@@ -1,7 +1,7 @@
-"""The differential flame graph: one SVG, no scripts, no styles that could reach the page around it.
+"""The differential flame graph: one SVG without scripts, and without styles that could affect the page around it.
 
-Two graphs on one scale: above the variant's, below the baseline's. Widths are instructions per unit of work; both have
-the same colours, those of the difference, so that a frame only one of them has can still be seen.
+It has two graphs on one scale: the variant above the baseline. Widths are instructions per unit of work. Both graphs
+have the colours of the difference, so that a frame of only one kernel is visible.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from kdyno.understand.explain.model import Explanation, Pair
 from kdyno.understand.explain.tree import Amount, Frame, Side
 
 WIDTH, EDGE = 1160, 10
-"""Pixels; the graph is as wide as the page lets it be, and scales."""
+"""Sizes in pixels; the graph is scaled to the width of the page."""
 ROW, HEADING, GAP, LEGEND = 17, 26, 14, 40
 CHARACTER = 6.7
-"""Pixels of a character at FONT."""
+"""The width of a character of FONT in pixels."""
 FONT = 'font-family="ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace" font-size="11"'
 NARROWEST = 0.6
-"""Pixels below which a frame is left out."""
+"""The width in pixels below which a frame is left out."""
 INK, SOFT, PLAIN = "#1b1f24", "#57606a", (238, 236, 231)
 GREW, SHRANK = (232, 92, 80), (88, 146, 214)
 ONLY = {"variant": "#8f1d14", "baseline": "#123f7a"}
-"""Outlines of frames that one kernel alone has."""
+"""The outlines of frames that only one kernel has."""
 DASHED = 10
-"""Pixels from which an outline is dashed."""
+"""The width in pixels from which an outline is dashed."""
 FULL = 0.01
-"""Differences up to this part of the baseline's total never have the full colour."""
+"""Differences up to this share of the baseline's total don't get the full colour."""
 PREFIX = {STACK_EXCEPTION: "exception: "}
 
 
 @dataclass(frozen=True)
 class Caption:
-    """What the graph is of."""
+    """The names in the graph."""
 
     benchmark: str
     baseline: str
@@ -50,7 +50,7 @@ class Caption:
 
 
 def flame_graph(root: Frame, caption: Caption) -> str:
-    """Draw a merged tree; the same tree is the same text. A tree without instructions says so."""
+    """Draw a merged tree. The same tree gives the same text. A tree without instructions gets a message."""
     caption = Caption(*(clean(text) for text in astuple(caption)))
     widest = max(root.total.variant, root.total.baseline)
     scale = (WIDTH - 2 * EDGE) / widest if widest > 0 else 0.0
@@ -85,14 +85,14 @@ def _heading(root: Frame, side: Side, name: str, left_out: int, caption: Caption
 
 
 def _frame(box: Box, floor: float, scale: float, full: float, caption: Caption, side: Side) -> str:
-    """A frame is an SVG of its own, which cuts its text off at its edge."""
+    """Return a frame as a nested SVG, which cuts its text off at its edge."""
     frame = box.frame
     x, width = EDGE + box.x * scale, max(box.width * scale, NARROWEST)
     alone = not (frame.total.baseline and frame.total.variant)
     dashes = 'stroke-width="2" stroke-dasharray="4 2"' if width >= DASHED else 'stroke-width="1"'
     outline = f'stroke="{ONLY[side]}" {dashes}' if alone else 'stroke="#fff"'
     fits = int((width - 6) / CHARACTER)
-    name = _named(frame)
+    name = _frame_name(frame)
     shown = name if len(name) <= fits else f"{name[: fits - 1]}…" if fits >= 3 else ""
     text = _text(4, 12, shown, INK) if shown else ""
     return (
@@ -102,13 +102,13 @@ def _frame(box: Box, floor: float, scale: float, full: float, caption: Caption, 
     )
 
 
-def _named(frame: Frame) -> str:
-    """`ksys_read + fput`: with the callees that are counted as its own code."""
+def _frame_name(frame: Frame) -> str:
+    """Return the name with the callees that are counted as its own code: `ksys_read + fput`."""
     return clean(PREFIX.get(frame.kind, "") + " + ".join([frame.name, *sorted(frame.absorbed)]))
 
 
 def _tooltip(frame: Frame, caption: Caption) -> str:
-    lines = [_named(frame)]
+    lines = [_frame_name(frame)]
     if frame.names - {frame.name}:
         lines[0] += f" ({', '.join(clean(name) for name in sorted(frame.names))})"
     if frame.absorbed:
@@ -126,7 +126,7 @@ def _both(value: Amount) -> str:
 
 
 def _legend(y: float, full: float, caption: Caption) -> str:
-    """A scale of colours with its ends."""
+    """Return the scale of colours with its ends."""
     steps, cell = 9, 26
     cells = [
         f'<rect x="{EDGE + 130 + cell * step}" y="{y + 6:.0f}" width="{cell}" height="12" '
@@ -143,7 +143,7 @@ def _legend(y: float, full: float, caption: Caption) -> str:
 
 
 def _colour(difference: float, full: float) -> str:
-    """Grey stays, red grew, blue shrank."""
+    """Return the colour of a difference: grey for none, red for growth, blue for reduction."""
     part = min(abs(difference) / full, 1.0) if full > 0 else 0.0
     end = GREW if difference > 0 else SHRANK
     mixed = (round(plain + (full_colour - plain) * part) for plain, full_colour in zip(PLAIN, end, strict=True))

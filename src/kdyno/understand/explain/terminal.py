@@ -1,4 +1,4 @@
-"""An explanation as text: its verdict first, then what differs, the largest part of it first."""
+"""An explanation as text: the verdict first, then the differences, the largest first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kdyno.understand.explain.model import Explanation
 BETTER, WORSE = "green", "red"
 CYCLES = "cycles, modelled"
 GAP = 2
-"""Columns between two columns of a table."""
+"""The space between two columns of a table."""
 
 
 def render(explanation: Explanation, verdict: VerdictRow, console: Console, top: int) -> None:
@@ -45,7 +45,7 @@ def render(explanation: Explanation, verdict: VerdictRow, console: Console, top:
 
 
 def render_budgets(budgets: Budgets, console: Console) -> None:
-    """Print where cycles go: of one benchmark all figures, of several a line for each and variant."""
+    """Print budgets: all figures of one benchmark, or a line for each of several benchmarks and variants."""
     show = _Shown(console)
     names = budget_rows.variants(budgets.budgets)
     show.line(budget_rows.caption(budgets), "bold")
@@ -56,8 +56,8 @@ def render_budgets(budgets: Budgets, console: Console) -> None:
         columns = ["", *(text for name in names for text in (name, "%")), *["difference"] * (len(names) == 2)]
         show.table(title, columns, [*budget_rows.spending(budgets.budgets), *budget_rows.limits(budgets.budgets)])
     else:
-        below = f", of {names[0]}, and below each (→) of {names[1]}" if names[1:] else f", of {names[0]}"
-        show.line(f"shares in %{below}")
+        other_lines = f", of {names[0]}, and below each (→) of {names[1]}" if names[1:] else f", of {names[0]}"
+        show.line(f"shares in %{other_lines}")
         show.table("", budget_rows.COLUMNS, budget_rows.lines(budgets.budgets), gap=1)
         show.line("")
         show.line(budget_rows.LEGEND, "dim")
@@ -80,7 +80,7 @@ def _heading(explanation: Explanation, verdict: VerdictRow, show: _Shown) -> Non
 
 
 class _Shown:
-    """Prints plain text, whatever names hold."""
+    """Prints plain text, whatever characters names contain."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -96,7 +96,10 @@ class _Shown:
         coloured: int | None = None,
         gap: int = GAP,
     ) -> None:
-        """The first column is text, the others are figures; column `coloured` is green below 0 and red above."""
+        """Print a table.
+
+        The first column is text, the others are figures; column `coloured` is green below 0 and red above.
+        """
         if not cells:
             return
         self.line("")
@@ -104,8 +107,8 @@ class _Shown:
             self.line(title, "bold")
         table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
         widths = [max(cell_len(row[number]) for row in (columns, *cells)) for number in range(len(columns))]
-        left = self.console.width - sum(width + gap for width in widths[1:]) - gap
-        widths[0] = min(widths[0], max(left, NARROWEST_NAME))
+        remaining_width = self.console.width - sum(width + gap for width in widths[1:]) - gap
+        widths[0] = min(widths[0], max(remaining_width, NARROWEST_NAME))
         for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
             justify: JustifyMethod = "right" if number else "left"
             table.add_column(column, width=width, justify=justify, no_wrap=True, overflow="ellipsis")

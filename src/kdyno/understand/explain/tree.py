@@ -42,70 +42,70 @@ class Frame:
     """A function called in one way from one stack."""
 
     name: str
-    """Plain: clones are folded into their function."""
+    """The plain name: clones are folded into their function."""
     kind: int
     """0 call, 1 exception, 3 entry from user code."""
     names: set[str] = field(default_factory=set)
-    """As the two kernels have them."""
+    """The symbols in the two kernels."""
     own: Amount = field(default_factory=Amount)
     total: Amount = field(default_factory=Amount)
-    """With all that it calls."""
+    """The instructions with all callees."""
     children: dict[tuple[str, int], Frame] = field(default_factory=dict)
 
     absorbed: set[str] = field(default_factory=set)
-    """Plain names of functions whose code is counted as this one's, since one of the kernels has them inlined."""
+    """Plain names of functions whose code counts for this one, since one of the kernels has them inlined."""
 
     def child(self, name: str, kind: int) -> Frame:
         return self.children.setdefault((name, kind), Frame(name, kind))
 
     def absorb(self, callee: Frame) -> None:
-        """Take over the callee's own code and its callees; the total is the same, since it was a part of it."""
+        """Take over the callee's own code and its callees. The total stays the same, since it includes them."""
         self.absorbed |= {callee.name, *callee.absorbed}
         self.own.add(callee.own)
         waiting = [(self, child) for child in callee.children.values()]
         while waiting:  # no recursion, see _sum_up
             frame, child = waiting.pop()
-            known = frame.children.setdefault((child.name, child.kind), child)
-            if known is not child:
-                known.names |= child.names
-                known.absorbed |= child.absorbed
-                known.own.add(child.own)
-                known.total.add(child.total)
-                waiting += [(known, below) for below in child.children.values()]
+            existing = frame.children.setdefault((child.name, child.kind), child)
+            if existing is not child:
+                existing.names |= child.names
+                existing.absorbed |= child.absorbed
+                existing.own.add(child.own)
+                existing.total.add(child.total)
+                waiting += [(existing, grandchild) for grandchild in child.children.values()]
 
     def sorted_children(self) -> list[Frame]:
-        """By name, so that two graphs of one tree have the same order."""
+        """Return the children by name, so that two graphs of one tree have the same order."""
         return [self.children[key] for key in sorted(self.children)]
 
 
-def merged(baseline: MeasuredRegion, variant: MeasuredRegion) -> Frame:
-    """The tree of both; its root stands for the region. Interrupts and what they call are left out."""
+def merge_regions(baseline: MeasuredRegion, variant: MeasuredRegion) -> Frame:
+    """Merge both regions to one tree, whose root represents the region. Interrupts and their callees are left out."""
     root = Frame("all", STACK_CALL)
     sides: tuple[tuple[Side, MeasuredRegion], ...] = (("baseline", baseline), ("variant", variant))
-    for side, measured in sides:
-        _plant(root, side, measured)
+    for side, region in sides:
+        _add_stacks(root, side, region)
     _sum_up(root)
     return root
 
 
-def _plant(root: Frame, side: Side, measured: MeasuredRegion) -> None:
+def _add_stacks(root: Frame, side: Side, region: MeasuredRegion) -> None:
     placed: list[Frame | None] = [root]
-    for node in measured.region.stacks:
+    for node in region.region.stacks:
         parent = placed[node.parent]
         if parent is None or node.kind == STACK_INTERRUPT:
             placed.append(None)
             continue
-        name = measured.record.functions[node.function].name
+        name = region.record.functions[node.function].name
         frame = parent.child(plain_name(name), node.kind)
         frame.names.add(name)
-        frame.own.add_to(side, node.instructions / measured.work)
+        frame.own.add_to(side, node.instructions / region.work)
         placed.append(frame)
 
 
 def _sum_up(root: Frame) -> None:
-    """Fill in the totals, without recursion: a guest decides how deep the tree is."""
+    """Compute the totals without recursion: the depth of the tree depends on the guest."""
     order = [root]
-    for frame in order:  # grows while it is walked: parents come before their children
+    for frame in order:  # grows during the loop: parents come before their children
         order.extend(frame.children.values())
         frame.total = Amount(frame.own.baseline, frame.own.variant)
     for frame in reversed(order):

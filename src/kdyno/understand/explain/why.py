@@ -1,4 +1,4 @@
-"""Why the variants of a run differ: the part of the HTML report that PMU records make possible."""
+"""The reasons for differences of a run's variants, for the HTML report. They need PMU records."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from kdyno.judge.verdicts.rows import VerdictRow, rows_of
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord
 from kdyno.understand.explain import rows
-from kdyno.understand.explain.align import aligned
+from kdyno.understand.explain.align import align_regions
 from kdyno.understand.explain.compare import ComparedSubject, explain
 from kdyno.understand.explain.model import Explanation
-from kdyno.understand.explain.records import Recorded, common_boots, family_of, has_records, of_boot, unit_of
+from kdyno.understand.explain.records import Recorded, common_boots, family_of, has_records, read_recording, unit_of
 from kdyno.understand.explain.svg import Caption, flame_graph
 
 MOST = 5
-"""Benchmarks of a variant."""
+"""The most benchmarks of a variant."""
 ROWS = 5
 
 
 @dataclass(frozen=True)
 class BenchmarkReason:
-    """One benchmark that differs, and why; all texts are from names in kernels and must be escaped."""
+    """One benchmark that differs, with its explanation. All texts contain names of kernels, and must be escaped."""
 
     row: VerdictRow
     explanation: Explanation | None = None
@@ -39,29 +39,29 @@ class BenchmarkReason:
     inlining: Sequence[str] = ()
     svg: Markup | None = None
     problem: str = ""
-    """Why there is no explanation."""
+    """Why the explanation is missing; empty if it isn't."""
 
 
-def why(report: RunReport, artefacts: Artefacts) -> dict[str, list[BenchmarkReason]]:
-    """By variant, the reasons behind the largest effects; empty for a run whose boots carry no PMU records.
+def find_reasons(report: RunReport, artefacts: Artefacts) -> dict[str, list[BenchmarkReason]]:
+    """Return by variant the reasons of the largest effects; empty for a run whose boots have no PMU records.
 
-    A record that is missing or damaged is no error: the report says so.
+    A missing or damaged record is not an error: the report mentions it.
     """
-    read: dict[str, Recorded] = {}
+    recorded_by_variant: dict[str, Recorded] = {}
     reasons: dict[str, list[BenchmarkReason]] = {}
     for variant in report.others:
         pair = common_boots(report.boots, report.run.baseline, variant)
         if pair and has_records(pair):
             verdicts = {row.name: row for row in rows_of(report, variant)}
             reasons[variant] = [
-                _reason(report, comparison, verdicts[comparison.benchmark], pair, artefacts, read)
+                _reason(report, comparison, verdicts[comparison.benchmark], pair, artefacts, recorded_by_variant)
                 for comparison in largest(report, variant)
             ]
     return reasons
 
 
 def largest(report: RunReport, variant: str) -> list[Comparison]:
-    """The comparisons of a variant that were judged different, the largest effects first."""
+    """Return the comparisons of a variant that were judged different, the largest effects first."""
     differing = [
         (-abs(math.log(comparison.estimate.ratio)), comparison.benchmark, comparison)
         for comparison in report.comparisons
@@ -76,21 +76,21 @@ def _reason(
     row: VerdictRow,
     pair: tuple[BootRecord, ...],
     artefacts: Artefacts,
-    read: dict[str, Recorded],
+    recorded_by_variant: dict[str, Recorded],
 ) -> BenchmarkReason:
-    [benchmark] = (known for known in report.benchmarks if known.name == comparison.benchmark)
+    [benchmark] = (candidate for candidate in report.benchmarks if candidate.name == comparison.benchmark)
     try:
         for boot in pair:
             assert boot.pmu is not None
-            if boot.variant not in read:
-                read[boot.variant] = of_boot(boot, artefacts)
-        baseline, changed = (read[boot.variant].measured(benchmark) for boot in pair)
+            if boot.variant not in recorded_by_variant:
+                recorded_by_variant[boot.variant] = read_recording(boot, artefacts)
+        baseline, variant = (recorded_by_variant[boot.variant].measured_region(benchmark) for boot in pair)
         boots = f"block {pair[0].block}, seed {pair[0].seed}"
         subject = ComparedSubject(benchmark.name, pair[0].variant, pair[1].variant, unit_of(benchmark), boots)
-        explanation = explain(subject, baseline, changed, family_of(report.run, changed.record))
-        stacks = baseline.region.stacks or changed.region.stacks
+        explanation = explain(subject, baseline, variant, family_of(report.run, variant.record))
+        stacks = baseline.region.stacks or variant.region.stacks
         svg = (
-            Markup(flame_graph(aligned(baseline, changed), Caption.of(explanation))) if stacks else None
+            Markup(flame_graph(align_regions(baseline, variant), Caption.of(explanation))) if stacks else None
         )  # escapes all names itself
     except KdynoError as error:
         return BenchmarkReason(row, problem=str(error))

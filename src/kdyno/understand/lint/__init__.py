@@ -1,1 +1,1 @@
-"""Files of a kernel -> findings: what compilers did wrong in objects and linked kernels."""
+"""Lints of kernel files: mistakes of compilers in objects and linked kernels."""

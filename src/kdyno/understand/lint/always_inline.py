@@ -1,4 +1,4 @@
-"""Which functions a kernel's source declares always_inline: read from its text, without a compiler."""
+"""Finds the functions that a kernel's source declares always_inline, in its text and without a compiler."""
 
 from __future__ import annotations
 
@@ -12,94 +12,94 @@ from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 
 LEFT_OUT = frozenset(("Documentation", "samples", "scripts", "tools", "usr", ".git"))
-"""Directories at the top that hold no code of the running kernel."""
+"""Top directories without code of the running kernel."""
 ARCHITECTURES = ("x86",)
 OBJECTS = "System.map"
-"""An object directory has it."""
+"""A file of every object directory."""
 NOTHING = 1
-"""What grep exits with where there is no match."""
+"""The exit status of grep without a match."""
 MOST_BYTES = 50_000_000
-"""Of a source; larger ones are no kernel's."""
+"""The largest source file that is read; no kernel has larger ones."""
 ALWAYS_INLINE = re.compile(rb"\b__always_inline\b|\b__attribute__\s*\(\(\s*(?:__)?always_inline(?:__)?\s*\)\)")
 CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*\(")
 NOT_NAMES = frozenset(
     (b"__attribute__", b"typeof", b"__typeof__", b"__printf", b"__alloc_size", b"__aligned", b"__section")
 )
-"""What may stand with parentheses between the mark and the name."""
+"""Words that may have parentheses between the mark and the name."""
 LONGEST_HEAD = 400
-"""Bytes from the mark to the name: a return type and attributes."""
+"""The most bytes from the mark to the name: a return type and attributes."""
 LONGEST_PARAMETERS = 4000
 COMMENT = re.compile(rb"/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/|\Z)|//[^\n]*")
-"""Without possessive groups: Python 3.11.2, which is Debian 12's, gets them wrong."""
+"""It has no possessive groups: Python 3.11.2 of Debian 12 matches them incorrectly."""
 NO_HEAD = re.compile(rb"[;{}=#\\]")
 
 
 class NoKernelSource(UserError):
-    message = "{path} is no kernel source: it has no {missing}"
+    message = "{path} is not a kernel source tree: {missing} is missing"
     hint = "name the top directory of the source that the objects were compiled from"
 
 
 def always_inline_names(tree: Path) -> set[str]:
-    """Names of functions that the source declares always_inline somewhere. Raises NoKernelSource, ToolFailed."""
+    """Return the names of functions that the source declares always_inline. Raises NoKernelSource and ToolFailed."""
     for part in ("Kconfig", "include/linux"):
         if not (tree / part).exists():
             raise NoKernelSource(path=tree, missing=part)
     names: set[str] = set()
     for text in sources(tree, "always_inline", "*.[ch]"):
-        names |= declared(text)
+        names |= declared_names(text)
     return names
 
 
 def defined_without(tree: Path, names: Set[str]) -> set[str]:
-    """Those of the names that the tree also defines without always_inline, in C or in assembly. Raises ToolFailed."""
-    defined: set[str] = set()
+    """Return the names that the tree also defines without always_inline, in C or in assembly. Raises ToolFailed."""
+    defined_names: set[str] = set()
     if names:
         alternatives = "|".join(map(re.escape, sorted(names)))
-        wanted = re.compile(rf"\b({alternatives})\s*\(".encode())
+        pattern = re.compile(rf"\b({alternatives})\s*\(".encode())
         assembly = re.compile(rf"\bSYM_\w*FUNC\w*\(\s*({alternatives})\b".encode())
         for text in sources(tree, rf"\b({alternatives})\b", "*.[chS]"):
-            defined |= plainly_defined(text, wanted)
-            defined |= {name.decode() for name in assembly.findall(text)}
-    return defined
+            defined_names |= plainly_defined(text, pattern)
+            defined_names |= {name.decode() for name in assembly.findall(text)}
+    return defined_names
 
 
 def sources(tree: Path, pattern: str, names: str) -> Iterator[bytes]:
-    """The text of each source in which a pattern occurs, those of other architectures left out. Raises ToolFailed."""
-    # What lies at the top of a build directory are links into a source; below, links would lead to places twice.
+    """Yield the text of each source with the pattern, without other architectures. Raises ToolFailed."""
+    # The top of a build directory has links into the source; links below it would visit directories twice.
     entries = [entry for entry in sorted(tree.iterdir()) if entry.name not in LEFT_OUT | {"arch"}]
     entries += [tree / "arch" / name for name in ARCHITECTURES]
     folders = [entry.resolve() for entry in entries if entry.is_dir() and not (entry / OBJECTS).exists()]
     command: list[str | Path] = ["grep", "-rlZE", f"--include={names}", "-e", pattern, "--", *folders]
-    done = process.attempt(command, env={"LC_ALL": "C"}, guarded=True)
-    if done.returncode > NOTHING:
-        raise process.failure(command, done.returncode, done.stderr)
-    for path in done.stdout.split("\0"):
+    result = process.attempt(command, env={"LC_ALL": "C"}, guarded=True)
+    if result.returncode > NOTHING:
+        raise process.failure(command, result.returncode, result.stderr)
+    for path in result.stdout.split("\0"):
         if path:
             with suppress(OSError):
                 yield read_whole(Path(path), MOST_BYTES)
 
 
-def declared(text: bytes) -> set[str]:
-    """Names of the functions that a source declares always_inline. Pure."""
+def declared_names(text: bytes) -> set[str]:
+    """Return the names of the functions that a source declares always_inline. Pure."""
     names = set()
     text = COMMENT.sub(b" ", text)
     for mark in ALWAYS_INLINE.finditer(text):
         if _is_in_macro(text, mark.start()):
             continue
         head = text[mark.end() : mark.end() + LONGEST_HEAD]
-        called = next((match for match in CALLED.finditer(head) if match[1] not in NOT_NAMES), None)
-        if called and not NO_HEAD.search(head[: called.start()]):
-            names.add(called[1].decode())
+        name_match = next((match for match in CALLED.finditer(head) if match[1] not in NOT_NAMES), None)
+        if name_match and not NO_HEAD.search(head[: name_match.start()]):
+            names.add(name_match[1].decode())
     return names
 
 
-def plainly_defined(text: bytes, wanted: re.Pattern[bytes]) -> set[str]:
-    """Of the names that `wanted` matches, those that a source defines without always_inline. Pure."""
-    if not wanted.search(text):
+def plainly_defined(text: bytes, pattern: re.Pattern[bytes]) -> set[str]:
+    """Return the names matched by `pattern` that a source defines without always_inline. Pure."""
+    if not pattern.search(text):
         return set()
     text = COMMENT.sub(b" ", text)
     names = set()
-    for call in wanted.finditer(text):
+    for call in pattern.finditer(text):
         end = _after_parentheses(text, call.end() - 1)
         is_definition = end is not None and re.match(rb"[\s\w]{0,200}\{", text[end : end + LONGEST_HEAD])
         if is_definition and not _is_in_macro(text, call.start()):
@@ -110,7 +110,7 @@ def plainly_defined(text: bytes, wanted: re.Pattern[bytes]) -> set[str]:
 
 
 def _is_in_macro(text: bytes, place: int) -> bool:
-    """Whether a place belongs to a directive of the preprocessor, which may go on over lines."""
+    """Return whether a place belongs to a directive of the preprocessor, which may have several lines."""
     start = text.rfind(b"\n", 0, place) + 1
     while start >= 2 and text[start - 2 : start] == b"\\\n":
         start = text.rfind(b"\n", 0, start - 1) + 1
@@ -118,7 +118,7 @@ def _is_in_macro(text: bytes, place: int) -> bool:
 
 
 def _after_parentheses(text: bytes, start: int) -> int | None:
-    """The place after the parenthesis that closes the one at `start`."""
+    """Return the place after the parenthesis that closes the one at `start`; None without one."""
     depth = 0
     for place in range(start, min(len(text), start + LONGEST_PARAMETERS)):
         depth += (text[place] == ord("(")) - (text[place] == ord(")"))

@@ -1,4 +1,4 @@
-"""Which instructions a CPU family is bad at: data/costly.toml."""
+"""The costly instructions of CPU families: data/costly.toml."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from kdyno.base.errors import UserError
 from kdyno.base.frozen import Frozen
 
 Form = Literal["any", "wide", "bit-of-memory", "three-parts", "repeated"]
-"""Which operands: crates/lint/src/costly.rs."""
+"""The form of operands: crates/lint/src/costly.rs."""
 
 
 class NothingKnown(UserError):
-    message = "kdyno knows of no costly instructions of {family}"
-    hint = "families that it knows of: {known}"
+    message = "kdyno has no list of costly instructions of {family}"
+    hint = "choose one of {known}"
 
 
 class CostlyRule(Frozen):
@@ -26,7 +26,7 @@ class CostlyRule(Frozen):
     mnemonics: Annotated[tuple[str, ...], Field(min_length=1)]
     form: Form = "any"
     cost: dict[str, str]
-    """By family."""
+    """The cost by family."""
     source: str
     advice: str
 
@@ -37,12 +37,13 @@ class CostlyFile(Frozen):
 
 @cache
 def costly_rules() -> tuple[CostlyRule, ...]:
+    """Return all rules of data/costly.toml."""
     text = (files("kdyno") / "data" / "costly.toml").read_text(encoding="utf-8")
     return CostlyFile.model_validate(toml.parse(text)).rule
 
 
 def rules_for(family: str) -> list[dict[str, object]]:
-    """The rules of a family, as kdyno-lint reads them. Raises NothingKnown."""
+    """Return the rules of a family in the format of kdyno-lint. Raises NothingKnown."""
     rules = [rule for rule in costly_rules() if family in rule.cost]
     if not rules:
         known = sorted({name for rule in costly_rules() for name in rule.cost})

@@ -1,4 +1,4 @@
-"""What `kdyno kernel lint` says. The lints themselves are crates/lint."""
+"""The output of `kdyno kernel lint`. The lints are in crates/lint."""
 
 from __future__ import annotations
 
@@ -18,60 +18,60 @@ LINTS = {
     "unknown-call": "a call of a function that the kernel doesn't have",
     "costly-instruction": "instructions that the CPU family is bad at",
 }
-"""Each lint, and what it finds."""
+"""The description of each lint."""
 
 
 class LintFinding(Frozen):
-    """One place in one file that is wrong, or might be."""
+    """One place in a file with a mistake, or a possible one."""
 
     lint: str
     level: Level
     file: str
-    """The object or vmlinux that was given, or was found in the directory that was given."""
+    """The object or vmlinux that was named, or found in the named directory."""
     source: str | None
-    """Relative to the root of the kernel's source, where that is known."""
+    """The source file, relative to the root of the kernel's source if that is known."""
     line: int | None
     function: str
     address: str
-    """Hexadecimal: in the section of an object; in memory of a linked kernel."""
+    """The hexadecimal address: in the section of an object, or in memory for a linked kernel."""
     section: str
     instruction: str
-    """Empty where the finding isn't about one instruction."""
+    """The instruction; empty if the finding isn't about a single one."""
     message: str
 
 
 class BegunRecord(Frozen):
-    """A file that is looked through now."""
+    """The start of a file's check."""
 
     begun: str
     bytes: int
 
 
 class FileRefused(Frozen):
-    """A file that couldn't be looked through."""
+    """A file that couldn't be checked."""
 
     refused: str = Field(serialization_alias="file", validation_alias="refused")
     why: str
 
 
 class WithoutFunctions(Frozen):
-    """A linked kernel of which nobody says where its functions begin."""
+    """A linked kernel without the addresses of its functions."""
 
     without_functions: str = Field(serialization_alias="file", validation_alias="without_functions")
     lints: tuple[str, ...]
-    """Those that can't look through it."""
+    """The lints that can't check it."""
 
 
 class LintReport(Frozen):
     files: int
-    """How many were looked through."""
+    """The number of files that were checked."""
     findings: tuple[LintFinding, ...]
     not_read: tuple[FileRefused, ...]
     not_run: dict[str, str]
-    """Lints that had nothing to go by, and what they need."""
+    """The option that is missing, by lint that was not run."""
     without_functions: tuple[WithoutFunctions, ...] = ()
 
     @property
     def is_bad(self) -> bool:
-        """Whether there is an error or a warning."""
+        """Whether the report has an error or a warning."""
         return any(finding.level != "note" for finding in self.findings)

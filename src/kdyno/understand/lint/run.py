@@ -1,4 +1,4 @@
-"""Running kdyno-lint, and making a report of what it says."""
+"""Runs kdyno-lint, and makes a report of its records."""
 
 from __future__ import annotations
 
@@ -24,65 +24,65 @@ from kdyno.understand.lint.targets import Targets
 
 BINARY = "kdyno-lint"
 MOST_SAID, LONGEST_SAID = 20, 500
-"""Lines of a failed kdyno-lint that are said, its last, and characters of each."""
+"""The number of last lines of a failed kdyno-lint in messages, and the most characters of each."""
 Begun = Callable[[str], None]
-"""Hears the name of each file when it is looked through."""
+"""Receives the name of each file when its check begins."""
 INLINE = "always-inline-emitted"
 COSTLY = "costly-instruction"
 NEEDS = {INLINE: "--source TREE", COSTLY: "--family NAME"}
-"""Lints that need more than the files."""
+"""The options of lints that need more than the files."""
 Told = LintFinding | FileRefused | WithoutFunctions
 TOLD: TypeAdapter[Told | BegunRecord] = TypeAdapter(Told | BegunRecord)
 
 
 class UnknownLint(UserError):
-    message = "there is no lint {name}"
-    hint = "lints: {known}"
+    message = "{name} is not the name of a lint"
+    hint = "choose one of {known}"
 
 
 class LintNeeds(UserError):
     message = "{lint} needs {option}"
-    hint = "give it, or leave the lint out of --only"
+    hint = "pass {option}, or remove the lint from --only"
 
 
 class LintFailed(InfrastructureError):
     message = "kdyno-lint failed: {why}"
-    hint = "`pip install .` in a kdyno checkout builds it anew"
+    hint = "run `pip install .` in a kdyno checkout to build it again"
 
 
 class LintUnclear(InfrastructureError):
-    message = "kdyno-lint and kdyno don't understand each other: {why}"
-    hint = "they are of two releases: `pip install .` in a kdyno checkout builds it anew"
+    message = "kdyno cannot read the output of kdyno-lint: {why}"
+    hint = "run `pip install .` in a kdyno checkout to install both from one release"
 
 
 class LintKilled(InfrastructureError):
     message = "kdyno-lint was killed by signal {number} ({name})"
-    hint = "the kernel does that where memory runs out (`dmesg` says so): free some, or name fewer files at a time"
+    hint = "free memory, or name fewer files: the kernel kills programs when memory runs out (see `dmesg`)"
 
 
 @dataclass(frozen=True)
 class LintOptions:
-    """Which lints, and what some of them need."""
+    """The selected lints and their options."""
 
     only: Sequence[str] = ()
-    """Empty: all."""
+    """The selected lints; empty: all."""
     source: Path | None = None
     family: str | None = None
 
 
-def lint(targets: Targets, options: LintOptions, begun: Begun = lambda _: None) -> LintReport:
-    """Look through the files; `begun` hears of each.
+def lint(targets: Targets, options: LintOptions, on_begin: Begun = lambda _: None) -> LintReport:
+    """Check the files; `on_begin` receives the name of each.
 
     Raises UnknownLint, LintNeeds, LintFailed, LintKilled, LintUnclear, and what the parts raise.
     """
     unknown = [name for name in options.only if name not in LINTS]
     if unknown:
         raise UnknownLint(name=unknown[0], known=", ".join(LINTS))
-    has = {INLINE: options.source is not None, COSTLY: options.family is not None}
+    has_option = {INLINE: options.source is not None, COSTLY: options.family is not None}
     for name, option in NEEDS.items():
-        if name in options.only and not has[name]:
+        if name in options.only and not has_option[name]:
             raise LintNeeds(lint=name, option=option)
-    only = [name for name in LINTS if (name in options.only or not options.only) and has.get(name, True)]
+    only = [name for name in LINTS if (name in options.only or not options.only) and has_option.get(name, True)]
     settings = {
         "files": targets.files,
         "only": only,
@@ -92,68 +92,68 @@ def lint(targets: Targets, options: LintOptions, begun: Begun = lambda _: None) 
         "always_inline": sorted(always_inline_names(options.source)) if options.source and INLINE in only else [],
         "costly": rules_for(options.family) if options.family and COSTLY in only else [],
     }
-    told = _run(settings, begun)
-    findings = [one for one in told if isinstance(one, LintFinding)]
-    refused = [one for one in told if isinstance(one, FileRefused)]
-    bare = [one for one in told if isinstance(one, WithoutFunctions)]
+    records = _run(settings, on_begin)
+    findings = [one for one in records if isinstance(one, LintFinding)]
+    refused = [one for one in records if isinstance(one, FileRefused)]
+    without_functions = [one for one in records if isinstance(one, WithoutFunctions)]
     if options.source:
-        findings = _placed(_without_plain(findings, options.source), options.source)
-    not_run = {name: option for name, option in NEEDS.items() if not options.only and not has[name]}
+        findings = _make_relative(_drop_plain(findings, options.source), options.source)
+    not_run = {name: option for name, option in NEEDS.items() if not options.only and not has_option[name]}
     return LintReport(
         files=len(targets.files) - len(refused),
         findings=tuple(findings),
         not_read=tuple(refused),
         not_run=not_run,
-        without_functions=tuple(bare),
+        without_functions=tuple(without_functions),
     )
 
 
 def find_lint() -> Path:
-    """The program that looks through objects; raises ProgramMissing."""
+    """Find the program that checks objects. Raises ProgramMissing."""
     return find_program(BINARY, "`kdyno kernel lint`")
 
 
-def _run(settings: dict[str, object], begun: Begun) -> list[Told]:
-    """What kdyno-lint tells, record by record. `begun` hears of a file when its turn comes."""
-    told: list[Told] = []
-    said: deque[str] = deque(maxlen=MOST_SAID)
+def _run(settings: dict[str, object], on_begin: Begun) -> list[Told]:
+    """Run kdyno-lint, and return its records. `on_begin` receives the name of a file when its check begins."""
+    records: list[Told] = []
+    last_lines: deque[str] = deque(maxlen=MOST_SAID)
     unclear: deque[str] = deque(maxlen=1)
 
-    def hear(line: str) -> None:
+    def on_line(line: str) -> None:
         if not line.startswith("{"):
-            said.append(line[:LONGEST_SAID])
+            last_lines.append(line[:LONGEST_SAID])
             return
         try:
             record = TOLD.validate_json(line)
-        except ValidationError as error:  # of one that was killed the last record is cut short
+        except ValidationError as error:  # the last record is incomplete if the program was killed
             unclear.append(first_fault(error, "a record"))
             return
         if isinstance(record, BegunRecord):
-            begun(record.begun)
+            on_begin(record.begun)
         else:
-            told.append(record)
+            records.append(record)
 
     with tempfile.TemporaryFile() as file:
         file.write(json.dumps(settings).encode(errors="surrogateescape"))
         file.seek(0)
-        status = process.stream_lines([find_lint()], hear, stdin=file)
+        status = process.stream_lines([find_lint()], on_line, stdin=file)
     if status < 0:
         raise LintKilled(number=-status, name=signal.strsignal(-status) or "unknown")
     if status != 0:
-        raise LintFailed(why=clean(" ".join(said)) or f"status {status}")
+        raise LintFailed(why=clean(" ".join(last_lines)) or f"status {status}")
     if unclear:
         raise LintUnclear(why=unclear[0])
-    return told
+    return records
 
 
-def _without_plain(findings: list[LintFinding], source: Path) -> list[LintFinding]:
-    """Without functions that are declared always_inline here and are plain functions of the same name there."""
+def _drop_plain(findings: list[LintFinding], source: Path) -> list[LintFinding]:
+    """Return the findings without functions that the source also defines without always_inline under the same name."""
     emitted = {finding.message.split(" ", 1)[0] for finding in findings if finding.lint == INLINE}
     plain = defined_without(source, emitted)
     return [one for one in findings if one.lint != INLINE or one.message.split(" ", 1)[0] not in plain]
 
 
-def _placed(findings: list[LintFinding], source: Path) -> list[LintFinding]:
-    """With sources relative to the tree where the line tables have absolute paths into it."""
+def _make_relative(findings: list[LintFinding], source: Path) -> list[LintFinding]:
+    """Return the findings with sources relative to the tree, if the line tables have absolute paths into it."""
     root = f"{source.resolve()}/"
     return [one.model_copy(update={"source": one.source.removeprefix(root)}) if one.source else one for one in findings]

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, the format in which editors and CI take findings (OASIS Standard, 27 March 2020)."""
+"""SARIF 2.1.0, the format of findings for editors and CI (OASIS Standard, 27 March 2020)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from kdyno.understand.lint.model import LINTS, LintFinding, LintReport
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "SRCROOT"
-"""The name by which a reader finds the root of the kernel's source, which it knows and the findings don't."""
+"""The name of the root of the kernel's source. The reader knows its path, the findings don't."""
 
 
 def sarif(report: LintReport) -> dict[str, Any]:
-    """The log of one run. Sources are relative to ROOT; an object without lines is named by its own path."""
+    """Return the log of one run. Sources are relative to ROOT; an object without lines is named by its own path."""
     names = list(LINTS)
     driver = {
         "name": "kdyno kernel lint",
         "version": __version__,
-        "rules": [{"id": name, "shortDescription": {"text": what}} for name, what in LINTS.items()],
+        "rules": [{"id": name, "shortDescription": {"text": description}} for name, description in LINTS.items()],
     }
     root = {ROOT: {"description": {"text": "The root of the kernel's source."}}}
     run = {
@@ -32,7 +32,7 @@ def sarif(report: LintReport) -> dict[str, Any]:
             {
                 "executionSuccessful": not report.not_read,
                 "toolExecutionNotifications": [
-                    {"level": "error", "message": {"text": f"{file.refused} was not looked through: {file.why}"}}
+                    {"level": "error", "message": {"text": f"{file.refused} was not checked: {file.why}"}}
                     for file in report.not_read
                 ],
             }
@@ -42,11 +42,11 @@ def sarif(report: LintReport) -> dict[str, Any]:
 
 
 def _result(finding: LintFinding, rule: int) -> dict[str, Any]:
-    where = f"{finding.function} ({finding.file}, {finding.section} {finding.address})"
+    place_text = f"{finding.function} ({finding.file}, {finding.section} {finding.address})"
     text = (
-        f"{finding.message}: `{finding.instruction}` in {where}"
+        f"{finding.message}: `{finding.instruction}` in {place_text}"
         if finding.instruction
-        else f"{finding.message}: {where}"
+        else f"{finding.message}: {place_text}"
     )
     return {
         "ruleId": finding.lint,
@@ -68,13 +68,13 @@ def _place(finding: LintFinding) -> dict[str, Any]:
     artifact = {"uri": _uri(finding.source)}
     if not finding.source.startswith("/"):
         artifact["uriBaseId"] = ROOT
-    # Line 0 stands for code of no line; SARIF counts from 1.
+    # Line 0 represents code without a line; SARIF counts from 1.
     region = {"region": {"startLine": finding.line}} if finding.line else {}
     return {"artifactLocation": artifact} | region
 
 
 def _uri(path: str) -> str:
-    """A path as a URI reference; a colon in the first part of a relative one would make that a scheme."""
+    """Return a path as a URI reference. Colons are quoted: in the first part of a path they would end a scheme."""
     if path.startswith("/"):
         return PurePosixPath(path).as_uri()
     return quote(path, safe="/")

@@ -1,4 +1,4 @@
-"""Which files to look through: an image's vmlinux, a file, or the kernel objects of a directory."""
+"""The files to check: an image's vmlinux, a file, or the kernel objects of a directory."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from kdyno.runs.subject import NamedDirectory, NamedFile, find_subject
 
 SYMBOLS = "System.map"
 MOST_BYTES = 100_000_000
-"""Of a table of symbols."""
+"""The largest table of symbols that is read."""
 MOST_COMMAND_BYTES = 10_000_000
-"""Of the file in which Kbuild keeps an object's command."""
+"""The largest file with the command of an object that is read; Kbuild writes it."""
 KERNEL_WORD = b"-D__KERNEL__"
 OTHER_CODE = frozenset((b"-m16", b"-m32", b"-fPIC", b"-fpic", b"-fPIE", b"-fpie"))
-"""Words of commands whose code is not that of the running kernel: boot code, real mode, vDSO, decompressor."""
+"""Words of commands for code outside of the running kernel: boot code, real mode, vDSO, decompressor."""
 SYMBOL = re.compile(r"^([0-9a-fA-F]{1,16}) (\S) (\S+)", re.M)
 FUNCTIONS = "tTwW"
-"""Kinds of symbols, as `nm` has them."""
+"""The kinds of symbols of functions, in the letters of `nm`."""
 
 
 Function = tuple[int, bool, str]
-"""Its address, whether others can call it by name, and its name."""
+"""The address of a function, whether others can call it by name, and its name."""
 
 
 class NothingToLint(UserError):
@@ -43,8 +43,8 @@ class NothingToLint(UserError):
 
 
 class SymbolsUnreadable(UserError):
-    message = "can't read the symbols in {path}: {why}"
-    hint = "a System.map has one symbol in a line: its address, its kind and its name"
+    message = "the symbols in {path} cannot be read: {why}"
+    hint = "name a System.map, whose lines are an address, a kind and a name"
 
 
 @dataclass(frozen=True)
@@ -59,24 +59,24 @@ class Symbols:
 class Targets:
     files: tuple[str, ...]
     symbols: tuple[str, ...]
-    """Names that the kernel has beside those of the files."""
+    """Names that the kernel has besides those of the files."""
     is_whole: bool
-    """A name that neither the files nor `symbols` have is nowhere."""
+    """Whether the files and `symbols` have all names of the kernel."""
     functions: Mapping[str, Sequence[Function]] = field(default_factory=dict)
-    """By file, those of a linked kernel that was stripped of its symbols."""
+    """By file, the functions of a linked kernel that was stripped of its symbols."""
 
 
-def find_targets(named: Sequence[str], symbols: Path | None, scratch: Path, state: State) -> Targets:
-    """What a user means by files, directories and keys of images. What is packed in a bzImage goes to `scratch`.
+def find_targets(subject_names: Sequence[str], symbols: Path | None, scratch: Path, state: State) -> Targets:
+    """Find the named files, directories and images. The vmlinux of a bzImage is unpacked to `scratch`.
 
     Raises NothingToLint, SymbolsUnreadable, NotUnpackable, and what find_subject raises.
     """
     files: list[str] = []
-    given = read_symbols(symbols) if symbols else Symbols((), ())
-    names = list(given.names)
+    symbol_table = read_symbols(symbols) if symbols else Symbols((), ())
+    names = list(symbol_table.names)
     functions: dict[str, Sequence[Function]] = {}
     is_whole = symbols is not None
-    for name in named:
+    for name in subject_names:
         subject = find_subject(name, ("image", "elf", "kernel", "directory", "file"), state)
         if isinstance(subject, NamedDirectory):
             path = subject.path
@@ -90,15 +90,15 @@ def find_targets(named: Sequence[str], symbols: Path | None, scratch: Path, stat
         else:
             assert isinstance(subject, NamedFile | Image)
             path = subject.vmlinux if isinstance(subject, Image) else subject.path
-            file = _unpacked(path, scratch) or path
+            file = _unpack(path, scratch) or path
             files.append(str(file))
-            functions[str(file)] = given.functions or own_functions(file)
+            functions[str(file)] = symbol_table.functions or own_functions(file)
     return Targets(tuple(dict.fromkeys(files)), tuple(dict.fromkeys(names)), is_whole, functions)
 
 
-def _unpacked(path: Path, scratch: Path) -> Path | None:
-    """The vmlinux that is packed in a bzImage; None of any other file. Raises NotUnpackable."""
-    with suppress(OSError, NotABootableKernel):  # kdyno-lint says what a file is that it can't read
+def _unpack(path: Path, scratch: Path) -> Path | None:
+    """Unpack the vmlinux of a bzImage; None for any other file. Raises NotUnpackable."""
+    with suppress(OSError, NotABootableKernel):  # kdyno-lint reports a file that it can't read
         with path.open("rb") as file:
             if file.read(HEAD)[MAGIC_AT : MAGIC_AT + len(MAGIC)] != MAGIC:
                 return None
@@ -111,7 +111,7 @@ def _unpacked(path: Path, scratch: Path) -> Path | None:
 
 
 def own_functions(vmlinux: Path) -> list[Function]:
-    """What a linked kernel without a table of symbols says of itself (CONFIG_KALLSYMS); nothing of any other file."""
+    """Return the functions in the kallsyms of a linked kernel without a table of symbols; empty for any other file."""
     try:
         content = read_whole(vmlinux, MOST_VMLINUX)
         if MappedElf(content).section(".symtab"):
@@ -122,20 +122,20 @@ def own_functions(vmlinux: Path) -> list[Function]:
 
 
 def read_symbols(path: Path) -> Symbols:
-    """What is in a System.map, or in what `nm` prints. Raises SymbolsUnreadable."""
+    """Read a System.map, or the output of `nm`. Raises SymbolsUnreadable."""
     try:
         text = read_whole(path, MOST_BYTES).decode(errors="replace")
     except OSError as error:
         raise SymbolsUnreadable(path=path, why=error.strerror) from error
     lines = SYMBOL.findall(text)
     if not lines:
-        raise SymbolsUnreadable(path=path, why="no line of it is one of a table of symbols")
+        raise SymbolsUnreadable(path=path, why="it has no line of a table of symbols")
     functions = tuple((int(address, 16), kind.isupper(), name) for address, kind, name in lines if kind in FUNCTIONS)
     return Symbols(tuple(name for *_, name in lines), functions)
 
 
 def kernel_objects(directory: Path) -> Iterator[Path]:
-    """The objects below a directory that hold code of the running kernel, in order."""
+    """Yield the objects below a directory that contain code of the running kernel, in order."""
     for folder, folders, names in os.walk(directory):
         folders.sort()
         for name in sorted(names):
@@ -145,14 +145,14 @@ def kernel_objects(directory: Path) -> Iterator[Path]:
 
 
 def is_kernel_code(path: Path) -> bool:
-    """Whether an object was compiled for the running kernel, by the command that Kbuild left beside it.
+    """Return whether an object was compiled for the running kernel, by the command that Kbuild stored beside it.
 
-    What is only linked from other objects isn't: those are looked through. Without such a file the answer is yes.
+    An object that is only linked from others was not: those are checked. Without such a file the answer is yes.
     """
     try:
         command = read_whole(path.with_name(f".{path.name}.cmd"), MOST_COMMAND_BYTES).split(b"\n", 1)[0].split()
     except OSError:
         return True
-    # Its assembly code is compiled as the kernel's is.
+    # The assembly code of the vDSO is compiled like that of the kernel.
     is_vdso_assembly = path.parent.name == "vdso" and any(word.endswith(b".S") for word in command)
     return KERNEL_WORD in command and OTHER_CODE.isdisjoint(command) and not is_vdso_assembly

@@ -1,1 +1,1 @@
-"""The self-test: experiments in which nothing differs, and how often kdyno says that something does."""
+"""The self-test: experiments without a difference, and how often kdyno finds one."""

@@ -1,4 +1,4 @@
-"""Carrying a self-test out: one long run of a kernel under two names, cut into experiments of a few blocks."""
+"""Carries out a self-test: one long run of a kernel under two names, divided into experiments of a few blocks."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from kdyno.understand.selftest.judge import Design, judge_all
 NAMES = ("A", "B")
 AA_EXPERIMENTS = 200
 AA_BLOCKS = 4
-"""Nothing differs, so few blocks are as often wrong as many."""
+"""The kernels don't differ, so that few blocks are wrong as often as many."""
 FEWEST_BLOCKS = 3
 PAIRS = 20
-"""Pairs of links, where neither the user nor the experiment says how many."""
+"""The number of pairs of links, if neither the user nor the experiment sets it."""
 MOST_PAIRS = 500
 
 
 @dataclass(frozen=True)
 class SelfTestRequest:
-    """What is to be carried out."""
+    """The requested self-test."""
 
     kind: Kind
     experiments: int
     blocks: int
-    """Of each experiment."""
+    """The number of blocks of each experiment."""
     tests: tuple[str, ...] = ()
-    """Those to run; all of the experiment's if there are none."""
+    """The tests; empty: all tests of the experiment."""
 
 
 class Unfinished(UserError):
     message = "the self-test is unfinished: {lost} boots were lost; the first: {why}"
-    hint = "the same command does them again"
+    hint = "run the same command to repeat them"
 
 
 class NothingMeasured(UserError):
     message = "no boot of the self-test measured anything; see `kdyno show {run}`"
-    hint = "does `kdyno run` work with the same kernel?"
+    hint = "check that `kdyno run` works with the same kernel"
 
 
 class TooLong(UserError):
@@ -57,7 +57,7 @@ class TooLong(UserError):
 
 
 class NothingIsLinked(UserError):
-    message = "there is no link order to vary: a machine of type `{type}` boots no images that are built here"
+    message = "the link order cannot be varied: a machine of type `{type}` boots no images that are built here"
     hint = 'name an experiment whose machine boots kernels: `type = "qemu"`'
 
 
@@ -67,9 +67,9 @@ class OrderedAnyway(UserError):
 
 
 def own_experiment(lane: LaneName, kind: Kind = "aa") -> Experiment:
-    """What is tested if no experiment is named: the kernel that is the demo's baseline.
+    """Return the default experiment: the kernel of the demo's baseline.
 
-    Without line tables where it is linked many times: they are four fifths of each image.
+    It has no line tables if it is linked many times: they are four fifths of each image.
     """
     return Experiment(
         name="selftest",
@@ -80,67 +80,69 @@ def own_experiment(lane: LaneName, kind: Kind = "aa") -> Experiment:
     )
 
 
-def aa_experiment(of: Experiment, request: SelfTestRequest) -> Experiment:
-    """The run that holds all A/A experiments: the baseline under two names, each boot with a seed of its own.
+def aa_experiment(experiment: Experiment, request: SelfTestRequest) -> Experiment:
+    """Return the run of all A/A experiments: the baseline under two names, each boot with its own seed.
 
-    With shared seeds the model lane gives the same count twice, and could never be wrong.
+    With shared seeds the model lane would give the same count twice, and could never be wrong.
     """
-    recipe = of.variants[of.baseline]
-    return _both(of, request, {"variants": dict.fromkeys(NAMES, recipe), "layouts": 0, "seeds": "own"})
+    recipe = experiment.variants[experiment.baseline]
+    return _under_two_names(
+        experiment, request, {"variants": dict.fromkeys(NAMES, recipe), "layouts": 0, "seeds": "own"}
+    )
 
 
-def layouts_experiment(of: Experiment, request: SelfTestRequest) -> Experiment:
-    """The run that holds all experiments with two link orders: the baseline under two names, linked in other orders.
+def layouts_experiment(experiment: Experiment, request: SelfTestRequest) -> Experiment:
+    """Return the run of all experiments with two link orders: the baseline under two names, linked in different orders.
 
     Block i boots layout i mod `experiments` of both, so that experiment k has the blocks of layout k. No two
-    experiments share a link: they are independent, and the binomial interval of their rate holds. A's links are those
-    that the baseline has in a run with layouts.
+    experiments share a link: they are independent, and the binomial interval of their rate holds. The links of A are
+    those of the baseline in a run with layouts.
     """
-    recipe = of.variants[of.baseline]
-    other = recipe.model_copy(update={"layout_seed": (recipe.layout_seed or 0) ^ 1})
-    variants = dict(zip(NAMES, (recipe, other), strict=True))
-    return _both(of, request, {"variants": variants, "layouts": request.experiments})
+    recipe = experiment.variants[experiment.baseline]
+    other_recipe = recipe.model_copy(update={"layout_seed": (recipe.layout_seed or 0) ^ 1})
+    variants = dict(zip(NAMES, (recipe, other_recipe), strict=True))
+    return _under_two_names(experiment, request, {"variants": variants, "layouts": request.experiments})
 
 
-def _both(of: Experiment, request: SelfTestRequest, own: dict[str, object]) -> Experiment:
-    return of.model_copy(
+def _under_two_names(experiment: Experiment, request: SelfTestRequest, changes: dict[str, object]) -> Experiment:
+    return experiment.model_copy(
         update={
-            "name": f"{of.name}-{request.kind}",
+            "name": f"{experiment.name}-{request.kind}",
             "baseline": NAMES[0],
             "blocks": request.experiments * request.blocks,
             "auto": False,
-            "workload": of.workload.select_tests(request.tests),
-            "judge": of.judge.model_copy(update={"looks": 1}),
-            **own,
+            "workload": experiment.workload.select_tests(request.tests),
+            "judge": experiment.judge.model_copy(update={"looks": 1}),
+            **changes,
         }
     )
 
 
 def request_of(
-    of: Experiment, kind: Kind, experiments: int | None, blocks: int | None, tests: tuple[str, ...]
+    experiment: Experiment, kind: Kind, experiments: int | None, blocks: int | None, tests: tuple[str, ...]
 ) -> SelfTestRequest:
-    """What is carried out where the user leaves numbers out.
+    """Return the request with default numbers for those that the user left out.
 
-    With layouts that is as many pairs as the experiment has layouts, and its own number of blocks: links differ, and
-    the more blocks there are, the more surely that is seen.
+    With layouts these are as many pairs as the experiment has layouts, and its number of blocks: links differ, and
+    more blocks show that more certainly.
     """
     if kind == "aa":
         return SelfTestRequest(kind, experiments or AA_EXPERIMENTS, blocks or AA_BLOCKS, tests)
-    pairs = of.layouts if of.layouts > 1 else PAIRS
-    return SelfTestRequest(kind, experiments or pairs, blocks or max(of.blocks, FEWEST_BLOCKS), tests)
+    pairs = experiment.layouts if experiment.layouts > 1 else PAIRS
+    return SelfTestRequest(kind, experiments or pairs, blocks or max(experiment.blocks, FEWEST_BLOCKS), tests)
 
 
-def selftest(of: Experiment, request: SelfTestRequest, *, session: Session, again: bool) -> SelfTest:
-    """Boot, judge every experiment, and keep what came out. An interrupted self-test goes on where it stopped.
+def selftest(experiment: Experiment, request: SelfTestRequest, *, session: Session, again: bool) -> SelfTest:
+    """Boot, judge every experiment, and keep the result. An interrupted self-test continues where it stopped.
 
     Raises TooLong, NothingIsLinked and OrderedAnyway before anything is built.
     """
-    _require_feasible(of, request)
-    experiment = aa_experiment(of, request) if request.kind == "aa" else layouts_experiment(of, request)
-    done = run_experiment(experiment, session, again=again)
-    if done.outcome.lost:
-        raise Unfinished(lost=len(done.outcome.lost), why=next(iter(done.outcome.lost.values())))
-    run, boots = session.store.run(done.run_id), session.store.boots(done.run_id)
+    _require_feasible(experiment, request)
+    run_of_all = aa_experiment(experiment, request) if request.kind == "aa" else layouts_experiment(experiment, request)
+    finished_run = run_experiment(run_of_all, session, again=again)
+    if finished_run.outcome.lost:
+        raise Unfinished(lost=len(finished_run.outcome.lost), why=next(iter(finished_run.outcome.lost.values())))
+    run, boots = session.store.run(finished_run.run_id), session.store.boots(finished_run.run_id)
     observed = [
         benchmark
         for benchmark in observations(boots, with_unlisted(session.store.benchmarks(run.id), boots), NAMES)
@@ -148,7 +150,9 @@ def selftest(of: Experiment, request: SelfTestRequest, *, session: Session, agai
     ]
     if not observed:
         raise NothingMeasured(run=run.id)
-    design = Design(request.kind, request.experiments, request.blocks, of.blocks, run.margin, run.alpha, run.correction)
+    design = Design(
+        request.kind, request.experiments, request.blocks, experiment.blocks, run.margin, run.alpha, run.correction
+    )
     family_wise, tested = judge_all(observed, NAMES, design)
     images = {image.key for variant in run.variants for image in variant.images}
     result = SelfTest(
@@ -161,7 +165,7 @@ def selftest(of: Experiment, request: SelfTestRequest, *, session: Session, agai
         image=images.pop() if len(images) == 1 else None,
         experiments=request.experiments,
         blocks=request.blocks,
-        planned=of.blocks,
+        planned=experiment.blocks,
         margin=run.margin,
         alpha=run.alpha,
         correction=run.correction,
@@ -172,29 +176,29 @@ def selftest(of: Experiment, request: SelfTestRequest, *, session: Session, agai
     return result
 
 
-def _require_feasible(of: Experiment, request: SelfTestRequest) -> None:
-    """Raise TooLong for more boots than a run can have, or more links than anybody waits for.
+def _require_feasible(experiment: Experiment, request: SelfTestRequest) -> None:
+    """Raise TooLong for more boots than a run can have, or more links than MOST_PAIRS.
 
     Also raises NothingIsLinked and OrderedAnyway.
     """
     blocks = request.experiments * request.blocks
     links = 2 * request.experiments if request.kind == "layouts" else 0
-    why = too_many_boots(len(NAMES), blocks)
+    problem = too_many_boots(len(NAMES), blocks)
     if links > 2 * MOST_PAIRS:
-        why = f"take at most {MOST_PAIRS} pairs: they tell a rate of 50 % to ±4.5 points, and 100 tell it to ±10"
-    if not why and not links:
+        problem = f"use at most {MOST_PAIRS} pairs: they show a rate of 50 % to ±4.5 points, and 100 show it to ±10"
+    if not problem and not links:
         return
-    about = open_machine(of.machine).describe()
-    if why:
+    about = open_machine(experiment.machine).describe()
+    if problem:
         seconds = links * LINK_SECONDS + len(NAMES) * blocks * LANES[about.lane].first_boot_seconds / about.parallel
         raise TooLong(
             experiments=format_count(request.experiments, "experiment"),
             blocks=format_count(request.blocks, "block"),
             work=" and ".join([*([f"{links:,} links"] if links else []), f"{len(NAMES) * blocks:,} boots"]),
             hours=seconds / 3600,
-            most=why,
+            most=problem,
         )
     if not about.needs_images:
-        raise NothingIsLinked(type=of.machine.type)
-    if (lto := of.variants[of.baseline].lto) != "none":
-        raise OrderedAnyway(variant=of.baseline, lto=lto)
+        raise NothingIsLinked(type=experiment.machine.type)
+    if (lto := experiment.variants[experiment.baseline].lto) != "none":
+        raise OrderedAnyway(variant=experiment.baseline, lto=lto)

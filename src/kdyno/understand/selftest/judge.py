@@ -1,4 +1,4 @@
-"""From the boots of kernels that are one under two names to how often the judge called them different."""
+"""Counts how often the judge calls one kernel under two names different."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kdyno.judge.verdicts.selftest import Kind, LinkOrder, Rate, Tested
 
 @dataclass(frozen=True)
 class Design:
-    """How each experiment is judged: as every other one that doesn't sample layouts."""
+    """The settings of the judge: those of an experiment that doesn't sample layouts."""
 
     kind: Kind
     experiments: int
@@ -32,12 +32,12 @@ class Design:
     correction: Correction
 
     def experiment_of(self, blocks: Labels) -> Labels:
-        """The experiment that each block belongs to: A/A ones follow one another, layouts are taken in turn."""
+        """Return the experiment of each block: A/A experiments follow one another, layouts take turns."""
         return blocks // self.blocks if self.kind == "aa" else blocks % self.experiments
 
 
 def rate(count: int, of: int) -> Rate:
-    """A share with its exact 95 % interval. Source: Clopper & Pearson, Biometrika 26 (1934)."""
+    """Return a share with its exact 95 % interval. Source: Clopper & Pearson, Biometrika 26 (1934)."""
     interval = stats.binomtest(count, of).proportion_ci(0.95, "exact")
     return Rate(count=count, of=of, rate=count / of, low=float(interval.low), high=float(interval.high))
 
@@ -51,23 +51,23 @@ def judge_all(
     """
     experiments = [_comparisons(observations, names, number, design) for number in range(design.experiments)]
     wrong = sum(any(comparison.verdict in DIFFERENT for comparison in comparisons) for comparisons in experiments)
-    together = _by_layouts(observations, names, design) if design.kind == "layouts" else {}
+    verdict_by_benchmark = _by_layouts(observations, names, design) if design.kind == "layouts" else {}
     spreads = [_spread(observed, names) for observed in observations]
-    tested = []
+    results = []
     for observed, spread in zip(observations, spreads, strict=True):
-        judged = [
+        comparisons_of_benchmark = [
             comparison
             for experiment in experiments
             for comparison in experiment
             if comparison.benchmark == observed.benchmark and comparison.estimate
         ]
-        if judged:
-            of_benchmark = _tested(observed, judged, spread, sum(map(bool, spreads)), design)
+        if comparisons_of_benchmark:
+            result = _tested(observed, comparisons_of_benchmark, spread, sum(map(bool, spreads)), design)
             if design.kind == "layouts":
-                link_order = _link_order(judged, together.get(observed.benchmark))
-                of_benchmark = of_benchmark.model_copy(update={"link_order": link_order})
-            tested.append(of_benchmark)
-    return rate(wrong, design.experiments), tuple(tested)
+                link_order = _link_order(comparisons_of_benchmark, verdict_by_benchmark.get(observed.benchmark))
+                result = result.model_copy(update={"link_order": link_order})
+            results.append(result)
+    return rate(wrong, design.experiments), tuple(results)
 
 
 def _comparisons(
@@ -83,7 +83,7 @@ def _judged(observations: Sequence[Observations], names: tuple[str, str], design
 
 
 def _part(observed: Observations, number: int, design: Design) -> Observations:
-    """The part of the observations that is experiment `number`."""
+    """Return the observations of experiment `number`."""
     groups = {}
     for variant in observed.groups:
         values, blocks = _values_and_blocks(observed, variant)
@@ -95,7 +95,7 @@ def _part(observed: Observations, number: int, design: Design) -> Observations:
 def _by_layouts(
     observations: Sequence[Observations], names: tuple[str, str], design: Design
 ) -> dict[str, Verdict | None]:
-    """By benchmark: the verdict of all blocks, judged as those of a run that samples layouts."""
+    """Return by benchmark the verdict of all blocks, judged like a run that samples layouts."""
     clustered = []
     for observed in observations:
         groups = {}
@@ -106,17 +106,17 @@ def _by_layouts(
     return {comparison.benchmark: comparison.verdict for comparison in _judged(clustered, names, design)}
 
 
-def _link_order(judged: Sequence[Comparison], together: Verdict | None) -> LinkOrder:
-    logs = [math.log(comparison.estimate.ratio) for comparison in judged if comparison.estimate]
+def _link_order(comparisons_of_benchmark: Sequence[Comparison], verdict: Verdict | None) -> LinkOrder:
+    logs = [math.log(comparison.estimate.ratio) for comparison in comparisons_of_benchmark if comparison.estimate]
     return LinkOrder(
         spread=float(np.std(logs, ddof=1)) if len(logs) > 1 else 0.0,
         largest=math.expm1(max(map(abs, logs))),
-        verdict=together,
+        verdict=verdict,
     )
 
 
 def _tested(observed: Observations, judged: Sequence[Comparison], spread: float, family: int, design: Design) -> Tested:
-    """`family` is how many benchmarks share alpha: those in which values differ."""
+    """Return the result of a benchmark. `family` is the number of benchmarks with a spread, which share alpha."""
     estimates = [comparison.estimate for comparison in judged if comparison.estimate]
     limits = EstimateLimits(design.margin, design.alpha)
     has_spread = spread > 0 and design.planned > 1
@@ -134,24 +134,24 @@ def _tested(observed: Observations, judged: Sequence[Comparison], spread: float,
 
 
 def _covers_one(estimate: Estimate) -> bool:
-    """Whether the interval holds the truth; that of replicates that agree exactly is one point."""
+    """Return whether the interval contains the true ratio 1. The interval of equal replicates is one point."""
     if estimate.low is None or estimate.high is None:
         return estimate.error is None or estimate.ratio == 1
     return estimate.low <= 1 <= estimate.high
 
 
 def _spread(observed: Observations, names: tuple[str, str]) -> float:
-    (values, blocks), (others, other_blocks) = (_values_and_blocks(observed, name) for name in names)
-    theirs = dict(zip(other_blocks.tolist(), others.tolist(), strict=True))
+    (values, blocks), (other_values, other_blocks) = (_values_and_blocks(observed, name) for name in names)
+    other_value_by_block = dict(zip(other_blocks.tolist(), other_values.tolist(), strict=True))
     logs = [
-        math.log(value / theirs[block])
+        math.log(value / other_value_by_block[block])
         for block, value in zip(blocks.tolist(), values.tolist(), strict=True)
-        if block in theirs
+        if block in other_value_by_block
     ]
     return float(np.std(logs, ddof=1)) if len(logs) > 1 else 0.0
 
 
 def _values_and_blocks(observed: Observations, variant: str) -> tuple[Values, Labels]:
     sample = observed.sample(variant)
-    assert sample is not None and sample.blocks is not None  # our own boots
+    assert sample is not None and sample.blocks is not None  # the blocks of our own boots are known
     return sample.values, sample.blocks

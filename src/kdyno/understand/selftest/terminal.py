@@ -12,7 +12,7 @@ from kdyno.judge.verdicts.selftest import Rate, SelfTest
 
 
 def render(result: SelfTest, console: Console) -> None:
-    """Print what was found: over all benchmarks first, then each."""
+    """Print the result: all benchmarks together first, then each."""
     if result.kind == "aa":
         _render_aa(result, console)
     else:
@@ -69,7 +69,7 @@ def _render_layouts(result: SelfTest, console: Console) -> None:
     )
     table = _table("false verdicts", "95 % of rate", "holds 1", "spread", "largest", "sees", "by layouts")
     for tested in result.benchmarks:
-        assert tested.link_order is not None  # of a self-test with layouts
+        assert tested.link_order is not None  # a self-test with layouts has it
         table.add_row(
             tested.benchmark,
             _share(tested.false_verdicts),
@@ -93,7 +93,7 @@ def _render_layouts(result: SelfTest, console: Console) -> None:
 
 
 def _table(*titles: str) -> Table:
-    """One with a row for each benchmark."""
+    """Return a table whose rows are benchmarks."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("benchmark", no_wrap=True, overflow="ellipsis")
     for title in titles:

@@ -1,1 +1,1 @@
-"""How large the parts of a kernel are, and how two kernels differ in that."""
+"""The sizes of a kernel's parts, and their differences between two kernels."""

@@ -1,4 +1,4 @@
-"""Sections and symbols of one file or of two, by what they are called. Pure."""
+"""Compares sections and symbols of one or two files by name. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kdyno.understand.size.elf import COMMON, KINDS, Elf, Kind
 from kdyno.understand.size.model import ChangeKind, KindTotal, SizeRow, SymbolRow
 
 PADDING = re.compile(r"__(pfx|cfi)_")
-"""What stands before each function, and goes where it goes: no function of its own."""
+"""Symbols of the padding before each function, which are not counted."""
 NUMBER = re.compile(r"\.\d+(?=\.|$)")
 UNIQUE = re.compile(r"(__UNIQUE_ID_\w*[A-Za-z_])\d+")
 """__UNIQUE_ID() of include/linux/compiler.h ends with a number that counts through a file."""
@@ -19,10 +19,10 @@ Sizes = dict[tuple[str, Kind | None], int]
 """Bytes by name and kind."""
 
 
-def counted_as(name: str, kind: Kind, *, clones_apart: bool) -> str:
-    """What a symbol counts as. Functions: `vfs_read` for `vfs_read.cold` and `vfs_read.constprop.0`.
+def counted_name(name: str, kind: Kind, *, clones_apart: bool) -> str:
+    """Return the name that a symbol counts for: `vfs_read` for `vfs_read.cold` and `vfs_read.constprop.0`.
 
-    Data, and functions if clones are counted apart, lose only the numbers that compilers give: `vfs_read.constprop`.
+    Data, and functions if clones are counted apart, lose only the numbers of compilers: `vfs_read.constprop`.
     """
     if kind == "text" and not clones_apart:
         return name.partition(".")[0] or name
@@ -31,8 +31,10 @@ def counted_as(name: str, kind: Kind, *, clones_apart: bool) -> str:
 
 
 def symbol_sizes(elf: Elf, *, clones_apart: bool = False) -> Sizes:
-    """Symbols of loaded sections; static ones of one name are summed. Of several names for one place one counts: the
-    one with the fewest underscores at its start, then the first of the alphabet.
+    """Return the sizes of symbols in loaded sections; static symbols of one name are summed.
+
+    Of several names for one place one counts: the one with the fewest leading underscores, then the first of the
+    alphabet.
     """
     names: dict[tuple[int, int, int], str] = {}
     sizes: Sizes = defaultdict(int)
@@ -40,13 +42,13 @@ def symbol_sizes(elf: Elf, *, clones_apart: bool = False) -> Sizes:
         if PADDING.match(symbol.name):
             continue
         if symbol.section == COMMON:
-            sizes[counted_as(symbol.name, "bss", clones_apart=clones_apart), "bss"] += symbol.size
+            sizes[counted_name(symbol.name, "bss", clones_apart=clones_apart), "bss"] += symbol.size
             continue
         place = (symbol.section, symbol.value, symbol.size)
         names[place] = min(names.get(place, symbol.name), symbol.name, key=_plainness)
     for (index, _, size), name in names.items():
         if (section := elf.sections.get(index)) and section.kind:
-            sizes[counted_as(name, section.kind, clones_apart=clones_apart), section.kind] += size
+            sizes[counted_name(name, section.kind, clones_apart=clones_apart), section.kind] += size
     return dict(sizes)
 
 
@@ -55,7 +57,7 @@ def _plainness(name: str) -> tuple[int, str]:
 
 
 def section_sizes(elf: Elf) -> Sizes:
-    """An object may have several sections of one name: they are summed."""
+    """Return the sizes of sections; several sections of one name are summed."""
     sizes: Sizes = defaultdict(int)
     for section in elf.sections.values():
         sizes[section.name, section.kind] += section.size
@@ -63,7 +65,7 @@ def section_sizes(elf: Elf) -> Sizes:
 
 
 def symbol_rows(before: Sizes, after: Sizes | None) -> tuple[SymbolRow, ...]:
-    """Those that changed most first; with one file the largest first."""
+    """Return rows of symbols, the largest change first; with one file the largest symbol first."""
     rows = [SymbolRow(**row.model_dump(), change_kind=_change_kind(row)) for row in _rows(before, after)]
 
     def place(row: SymbolRow) -> tuple[int, str, str]:
@@ -83,7 +85,7 @@ def _change_kind(row: SizeRow) -> ChangeKind | None:
 
 
 def section_rows(before: Sizes, after: Sizes | None) -> tuple[SizeRow, ...]:
-    """Loaded sections by kind, then the others; the largest first."""
+    """Return rows of sections: loaded ones by kind, then the others; the largest first."""
 
     def place(row: SizeRow) -> tuple[int, int, str]:
         order = KINDS.index(row.kind) if row.kind else len(KINDS)
@@ -93,10 +95,10 @@ def section_rows(before: Sizes, after: Sizes | None) -> tuple[SizeRow, ...]:
 
 
 def totals(rows: Iterable[SymbolRow], *, is_pair: bool) -> tuple[KindTotal, ...]:
-    """One for each kind, then one for all."""
-    every = list(rows)
-    by_kind = [_total(kind, kind, [row for row in every if row.kind == kind], is_pair) for kind in KINDS]
-    return (*by_kind, _total("all", None, every, is_pair))
+    """Return a total for each kind, then one for all."""
+    all_rows = list(rows)
+    totals_by_kind = [_total(kind, kind, [row for row in all_rows if row.kind == kind], is_pair) for kind in KINDS]
+    return (*totals_by_kind, _total("all", None, all_rows, is_pair))
 
 
 def _total(name: str, kind: Kind | None, rows: list[SymbolRow], is_pair: bool) -> KindTotal:
@@ -119,14 +121,14 @@ def _total(name: str, kind: Kind | None, rows: list[SymbolRow], is_pair: bool) -
 
 
 def _rows(before: Mapping[tuple[str, Kind | None], int], after: Sizes | None) -> list[SizeRow]:
-    other = after or {}
+    second = after or {}
     return [
         SizeRow(
             name=name,
             kind=kind,
             before=before.get((name, kind)),
-            after=other.get((name, kind)),
-            change=None if after is None else other.get((name, kind), 0) - before.get((name, kind), 0),
+            after=second.get((name, kind)),
+            change=None if after is None else second.get((name, kind), 0) - before.get((name, kind), 0),
         )
-        for name, kind in before.keys() | other.keys()
+        for name, kind in before.keys() | second.keys()
     ]

@@ -1,4 +1,4 @@
-"""Sections and symbols of an ELF file of any architecture, and what kind of thing each section has."""
+"""The sections and symbols of an ELF file of any architecture, and the kind of each section."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Kind = Literal["text", "rodata", "data", "bss"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MAGIC = b"\x7fELF"
 READ_ONLY = re.compile(r"\.rodata|\.init\.rodata|__ksymtab|__param$|__modver$|\.notes?$")
-"""Names of sections that nobody writes to. The flags don't tell: the kernel's .rodata is linked as writable."""
+"""Names of read-only sections. The flags don't show that: the kernel's .rodata is linked as writable."""
 WRITABLE, LOADED, EXECUTABLE = 1, 2, 4
 """SHF_WRITE, SHF_ALLOC and SHF_EXECINSTR of <elf.h>."""
 COMMON = -1
-"""Stands for the section of common symbols, which get their place when they are linked."""
+"""Represents the section of common symbols, which get an address when they are linked."""
 
 
 class NotElf(UserError):
-    message = "{path} is no ELF file: {why}"
+    message = "{path} is not an ELF file: {why}"
     hint = "name an image (its key or directory), a vmlinux or an object"
 
 
@@ -31,17 +31,17 @@ class NotElf(UserError):
 class Section:
     name: str
     kind: Kind | None
-    """None for what isn't loaded: debug information, tables of symbols, relocations."""
+    """The kind; None for sections that aren't loaded: debug information, tables of symbols, relocations."""
     size: int
-    """Bytes."""
+    """The size in bytes."""
 
 
 @dataclass(frozen=True)
 class Elf:
-    """What one file holds."""
+    """The content of one file."""
 
     machine: str
-    """As readelf has it: `Advanced Micro Devices X86-64`."""
+    """The architecture as in readelf: `Advanced Micro Devices X86-64`."""
     sections: dict[int, Section]
     symbols: tuple[ElfSymbol, ...]
 
@@ -57,10 +57,10 @@ def read_elf(path: Path) -> Elf:
 def _require_elf(path: Path) -> None:
     try:
         if not path.is_file():
-            raise NotElf(path=path, why="it is no regular file" if path.exists() else "there is none")
+            raise NotElf(path=path, why="it is not a regular file" if path.exists() else "it does not exist")
         with path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
-                raise NotElf(path=path, why="it starts otherwise")
+                raise NotElf(path=path, why="it does not begin with the magic number of ELF")
     except OSError as error:
         raise NotElf(path=path, why=error.strerror) from error
 

@@ -1,4 +1,4 @@
-"""What `kdyno kernel size` says, as data."""
+"""The output of `kdyno kernel size` as data."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class SizedFile(Frozen):
     """One of the two files."""
 
     named: str
-    """As the user named it."""
+    """The name that the user gave."""
     path: str
     machine: str
-    """Architecture, as readelf has it."""
+    """The architecture as in readelf."""
 
 
 class SizeRow(Frozen):
-    """One section, symbol or total. Sizes in bytes; null where the file has none of it, or where there is no file."""
+    """One section, symbol or total, with sizes in bytes; null if the file or its section or symbol is missing."""
 
     name: str
     kind: Kind | None
@@ -29,28 +29,28 @@ class SizeRow(Frozen):
     before: int | None
     after: int | None
     change: int | None
-    """Null where only one file was given."""
+    """Null with one file."""
 
 
 class SymbolRow(SizeRow):
     """Symbols that count as one: clones and their function, static symbols of one name."""
 
     change_kind: ChangeKind | None
-    """Null where only one file was given."""
+    """Null with one file."""
 
 
 class KindTotal(SizeRow):
-    """What all symbols of a kind take together, and how that changed; `name` is the kind's, or `all`."""
+    """The total of all symbols of a kind, and its change; `name` is the name of the kind, or `all`."""
 
     added: int
-    """How many symbols; 0 with one file, as the rest."""
+    """The number of added symbols; this and the next are 0 with one file."""
     removed: int
     grown: int
     shrunk: int
     up: int
-    """Bytes of what was added and grown."""
+    """The bytes of added symbols and of growth."""
     down: int
-    """Bytes of what was removed and shrunk."""
+    """The bytes of removed symbols and of reduction."""
 
 
 class SizeReport(Frozen):
@@ -59,9 +59,9 @@ class SizeReport(Frozen):
     before: SizedFile
     after: SizedFile | None
     totals: tuple[KindTotal, ...]
-    """Of symbols: one for each kind, then all of them."""
+    """The totals of symbols: one for each kind, then one for all."""
     sections: tuple[SizeRow, ...]
-    """As the files have them, padding included."""
+    """The sections of the files, with padding."""
     symbols: tuple[SymbolRow, ...]
-    """All of them, those that changed most first; with one file the largest first."""
+    """All symbols, the largest change first; with one file the largest symbol first."""
     notes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""From what a user names to the sizes of it."""
+"""Measures the sizes of the files that a user names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kdyno.understand.size.model import SizedFile, SizeReport
 
 
 class OtherMachine(UserError):
-    message = "{before} is for {one}, and {after} for {other}: their sizes can't be compared"
+    message = "{before} is for {one}, and {after} for {other}, so that their sizes cannot be compared"
     hint = "name two files of one architecture"
 
 
@@ -31,17 +31,17 @@ def size_report(before: str, after: str | None, state: State, *, clones_apart: b
         SizedFile(named=printable(name), path=printable(path), machine=elf.machine)
         for name, path, elf in zip(names, paths, elves, strict=True)
     ]
-    one, other = files[0], files[1] if after is not None else None
-    if other and one.machine != other.machine:
-        raise OtherMachine(before=one.named, one=one.machine, after=other.named, other=other.machine)
+    first, second = files[0], files[1] if after is not None else None
+    if second and first.machine != second.machine:
+        raise OtherMachine(before=first.named, one=first.machine, after=second.named, other=second.machine)
     symbols = [symbol_sizes(elf, clones_apart=clones_apart) for elf in elves]
     sections = [section_sizes(elf) for elf in elves]
-    rows = symbol_rows(symbols[0], symbols[1] if other else None)
+    rows = symbol_rows(symbols[0], symbols[1] if second else None)
     return SizeReport(
-        before=one,
-        after=other,
-        totals=totals(rows, is_pair=other is not None),
-        sections=section_rows(sections[0], sections[1] if other else None),
+        before=first,
+        after=second,
+        totals=totals(rows, is_pair=second is not None),
+        sections=section_rows(sections[0], sections[1] if second else None),
         symbols=rows,
         notes=tuple(
             f"{file.named} has no symbols: only its sections are known"
@@ -51,9 +51,9 @@ def size_report(before: str, after: str | None, state: State, *, clones_apart: b
     )
 
 
-def elf_file(named: str, state: State) -> Path:
-    """The ELF file that a user means: of an image, or of a directory of a kernel build, it is the vmlinux."""
-    subject = find_subject(named, ("image", "elf", "directory"), state)
+def elf_file(name: str, state: State) -> Path:
+    """Find the named ELF file: for an image or a directory of a kernel build it is the vmlinux."""
+    subject = find_subject(name, ("image", "elf", "directory"), state)
     if isinstance(subject, Image):
         return subject.vmlinux
     assert isinstance(subject, NamedFile | NamedDirectory)

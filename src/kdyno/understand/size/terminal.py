@@ -13,7 +13,7 @@ from kdyno.understand.size.model import KindTotal, SizeReport, SizeRow
 
 NOTHING = "-"
 COLOURS = {"+": "red", "-": "green"}
-"""Of a change, by its sign."""
+"""The colour of a change by its sign."""
 
 
 def render(report: SizeReport, console: Console, top: int) -> None:
@@ -52,9 +52,9 @@ def _totals(rows: Sequence[KindTotal], is_pair: bool) -> Table:
     return table
 
 
-def _table(what: str, rows: Sequence[SizeRow], is_pair: bool) -> Table:
+def _table(row_title: str, rows: Sequence[SizeRow], is_pair: bool) -> Table:
     columns = [("before", False), ("after", False), ("change", False)] if is_pair else [("bytes", False)]
-    table = _columns((what, True), ("kind", True), *columns)
+    table = _columns((row_title, True), ("kind", True), *columns)
     for row in rows:
         sizes = (_bytes(row.before), _bytes(row.after), _change(row.change)) if is_pair else (_bytes(row.before),)
         table.add_row(Text(clean(row.name)), row.kind or NOTHING, *sizes)
@@ -62,7 +62,7 @@ def _table(what: str, rows: Sequence[SizeRow], is_pair: bool) -> Table:
 
 
 def _columns(*columns: tuple[str, bool]) -> Table:
-    """Each with its name, and whether it holds text."""
+    """Return a table with these columns: the name of each, and whether it contains text."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for name, is_text in columns:
         table.add_column(name, justify="left" if is_text else "right", no_wrap=True, overflow="ellipsis")

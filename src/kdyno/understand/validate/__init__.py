@@ -1,1 +1,1 @@
-"""How far the cycle model can be believed on code that it wasn't fitted to: kernels, natively and modelled."""
+"""Validates the cycle model on code that it wasn't fitted to: kernels, natively and modelled."""

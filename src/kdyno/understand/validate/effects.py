@@ -1,7 +1,7 @@
-"""Does a model rank as the machine does? Effects that both have seen, put side by side. Pure.
+"""Compares the effects in a model with those on the machine. Pure.
 
-An effect is a ratio: cycles of one build of a function over those of another, or a benchmark's value in one kernel over
-that in another. A model that ranks well has its sign right wherever the machine shows a difference beyond its noise.
+An effect is a ratio: the cycles of one build of a function over those of another, or the value of a benchmark in one
+kernel over that in another. A good model has the right sign if the difference on the machine exceeds its noise.
 """
 
 from __future__ import annotations
@@ -16,40 +16,40 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.text import percent
 
 LEVELS = (0.0, 0.01, 0.02, 0.05, 0.1)
-"""Of effects, as fractions: sign errors are counted among those that are at least so large."""
+"""Sizes of effects as fractions: sign errors are counted among the effects of at least this size."""
 NONE = 1e-9
-"""Of ln(ratio): the model says that there is no difference."""
+"""The smallest ln(ratio) that counts as a difference in the model."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One ratio, in both worlds."""
+    """One ratio on the machine and in the model."""
 
     name: str
     measured: float
-    """On the machine."""
+    """The ratio on the machine."""
     clear: bool
-    """The machine's noise doesn't explain it."""
+    """Whether the ratio exceeds the noise of the machine."""
     modelled: float
 
     @property
     def sign_error(self) -> bool:
-        """Whether the model says faster where the machine clearly says slower, or the other way round."""
+        """Whether the model is faster and the machine clearly slower, or the reverse."""
         return self.clear and _sign(self.measured) * _sign(self.modelled) < 0
 
     @property
     def missed(self) -> bool:
-        """Whether the model says that nothing differs where the machine clearly says that something does."""
+        """Whether the model has no difference, and the machine clearly has one."""
         return self.clear and _sign(self.modelled) == 0
 
     @property
     def error(self) -> float:
-        """|modelled / measured - 1|"""
+        """The error |modelled / measured - 1|."""
         return abs(self.modelled / self.measured - 1)
 
     @property
     def size(self) -> float:
-        """By how much the slower is slower on the machine: 0.1 is 10 %, whichever of the two it is."""
+        """The difference to the slower of the two on the machine: 0.1 is 10 %, whichever is slower."""
         return math.expm1(abs(math.log(self.measured)))
 
 
@@ -57,36 +57,37 @@ class EffectLevel(Frozen):
     """Clear effects of at least some size."""
 
     least: float
-    """That size, as a fraction."""
+    """The least size as a fraction."""
     effects: int
     sign_errors: int
     missed: int
 
 
 class Agreement(Frozen):
-    """How well a model's effects agree with the machine's."""
+    """The agreement of a model's effects with those of the machine."""
 
     effects: int
     clear: int
-    """Beyond the machine's noise; the others are within it."""
+    """The number of effects beyond the noise of the machine."""
     sign_errors: int
-    """Among the clear ones."""
+    """The number of sign errors among the clear effects."""
     missed: int
-    """Clear ones of which the model says that nothing differs."""
+    """The number of clear effects without a difference in the model."""
     pearson: float | None
-    """Correlation of ln(modelled) and ln(measured), over all effects. None where one of them never differs."""
+    """The correlation of ln(modelled) and ln(measured) over all effects; None if one of them is constant."""
     spearman: float | None
     slope: float | None
-    """Least squares of ln(modelled) on ln(measured): 1 is a model that neither dampens nor exaggerates."""
+    """The slope of ln(modelled) on ln(measured) by least squares: 1 for a model that neither dampens nor exaggerates.
+    """
     median_error: float
-    """Median of |modelled / measured - 1|."""
+    """The median of |modelled / measured - 1|."""
     median_of_none: float
-    """The same for a model that knows of no differences: |1 / measured - 1|."""
+    """The median error of a model without differences: |1 / measured - 1|."""
     levels: tuple[EffectLevel, ...]
 
 
 def agreement(effects: Sequence[Effect]) -> Agreement:
-    """How well the effects agree; there must be at least one."""
+    """Return the agreement of the effects; there must be at least one."""
     measured = np.log([effect.measured for effect in effects])
     modelled = np.log([effect.modelled for effect in effects])
     pearson = spearman = slope = None
@@ -126,7 +127,7 @@ def _sign(ratio: float) -> int:
 
 
 def summary(result: Agreement) -> str:
-    """One line about an agreement."""
+    """Return one line about an agreement."""
     correlated = "no correlation: one of the two never differs"
     if result.pearson is not None and result.spearman is not None and result.slope is not None:
         correlated = (
@@ -139,17 +140,17 @@ def summary(result: Agreement) -> str:
 
 
 def sign_lines(result: Agreement) -> list[str]:
-    """How often the sign is wrong, by the size of the effect."""
+    """Return the lines with the number of sign errors by the size of effects."""
     rows = [f"{result.clear:,} of {result.effects:,} differ beyond the machine's noise"]
     for level in result.levels:
-        which = "of these" if level.least == 0 else f"of at least {_percent(level.least)}"
+        label = "of these" if level.least == 0 else f"of at least {_percent(level.least)}"
         missed = f", {level.missed:,} not seen" if level.missed else ""
-        rows.append(f"  {which}: {level.effects:,}, wrong sign {level.sign_errors:,}{_share(level)}{missed}")
+        rows.append(f"  {label}: {level.effects:,}, wrong sign {level.sign_errors:,}{_share(level)}{missed}")
     return rows
 
 
 def worst(effects: Sequence[Effect], count: int) -> list[Effect]:
-    """The clear effects whose sign is wrong, the largest first."""
+    """Return the clear effects with the wrong sign, the largest first."""
     return sorted((effect for effect in effects if effect.sign_error), key=lambda effect: -effect.size)[:count]
 
 

@@ -1,4 +1,4 @@
-"""The same benchmarks in a guest: a kernel built as the host's, booted once with the emulated PMU."""
+"""Counts the benchmarks in a guest: a kernel like that of the host, booted once with the emulated PMU."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ LISTING = ("sh", "-c", f"mkdir -p /sys; mount -t sysfs sysfs /sys 2>/dev/null; g
 
 
 class GuestSilent(InfrastructureError):
-    message = "the kernel that was built as this host's did not come up in a guest: {reason}"
+    message = "the kernel that was built like that of this host did not boot in a guest: {reason}"
     hint = "see its console: kdyno boot {image} --lane model"
 
 
 @dataclass(frozen=True)
 class GuestCounts:
-    """What the emulated PMU counted of one boot."""
+    """The counts of the emulated PMU in one boot."""
 
     events: tuple[str, ...]
     counts: Mapping[str, tuple[float, ...]]
-    """By benchmark: events per operation or byte, of task and exception context."""
+    """By benchmark, the events of task and exception context per operation or byte."""
 
 
 def build_as_host(
-    source: str, config: Path, asked: Mapping[str, KconfigValue], state: State, talk: Talk
+    source: str, config: Path, additions: Mapping[str, KconfigValue], state: State, talk: Talk
 ) -> tuple[Image, dict[str, str]]:
-    """The image of this configuration with what is asked on top, and its own .config. Raises what builds raise."""
-    recipe, base = Recipe(kconfig=dict(asked)), f"file:{config}"
+    """Build the image of the configuration and `additions`, and return it with .config. Raises what builds raise."""
+    recipe, base = Recipe(kconfig=dict(additions)), f"file:{config}"
     check_early([recipe], base, state)
     plan = plan_build(recipe, fetch(source, state, talk.say), base, state, talk.say)
     with talk.working("building the kernel as this host's", is_estimate=True) as advance:
@@ -62,8 +62,10 @@ def build_as_host(
 def guest_mitigations(
     image: Image, settings: MachineSettings, words: tuple[str, ...], state: State, talk: Talk
 ) -> dict[str, str]:
-    """What a guest of this kernel says of its CPU's faults. Raises GuestSilent: so a kernel that doesn't boot is known
-    before the benchmarks are run."""
+    """Return the mitigations that a guest of this kernel reports.
+
+    Raises GuestSilent, so that a kernel that doesn't boot is known before the benchmarks run.
+    """
     machine = open_machine(settings)
     job = machine.describe().job(1, programs=(Program(name="mitigations", command=LISTING),))
     talk.say("booting the kernel, to see which mitigations are active")
@@ -79,33 +81,33 @@ def count_in_guest(
     image: Image,
     orders: Sequence[TestOrder],
     family: Family,
-    named: str,
+    family_name: str,
     words: tuple[str, ...],
     seed: int,
     settings: MachineSettings,
     *,
     session: Session,
 ) -> GuestCounts:
-    """Boot once with all events under the family's hardware; `named` is how the family was named.
+    """Boot once with all events on the hardware of the family; `family_name` is its name in the request.
 
-    A boot that is on record isn't done again. Raises BootForFileFailed.
+    A boot on record is not repeated. Raises BootForFileFailed.
     """
     run = SingleBoots(session).count(
         image,
         Load(tests=tuple(order.name for order in orders), params={order.name: order.params for order in orders}),
         seed=seed,
         events="all",
-        family=named,
+        family=family_name,
         cmdline=words,
         settings=settings,
     )
-    return counted(run, read_pmu_record(run.record), family)
+    return count_events(run, read_pmu_record(run.record), family)
 
 
-def counted(run: PmuRun, record: PmuRecord, family: Family) -> GuestCounts:
-    """Events per unit of work of each benchmark, in its iteration with the median of modelled cycles. Pure.
+def count_events(run: PmuRun, record: PmuRecord, family: Family) -> GuestCounts:
+    """Return the events per unit of work of each benchmark, in its iteration with the median of modelled cycles. Pure.
 
-    That is the iteration which a boot's summary shows; the others may hold a switch to another task, or be cold.
+    The summary of a boot shows this iteration. Others may include a task switch, or cold caches.
     """
     counts: dict[str, tuple[float, ...]] = {}
     for index, name in enumerate(run.benchmarks):

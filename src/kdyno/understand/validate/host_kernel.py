@@ -1,4 +1,4 @@
-"""The kernel that runs here, as something to build again: its configuration, and the source that is nearest to it."""
+"""The running kernel as a model for a build: its configuration, and the nearest source."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ WANTED = (
     Need("UNIX", "AF_UNIX sockets are measured"),
     Need("INET", "TCP and UDP on loopback are measured"),
 )
-"""What must be built in; the guest has no modules."""
+"""The symbols that must be built in; the guest has no modules."""
 KEYS = ("SYSTEM_TRUSTED_KEYS", "SYSTEM_REVOCATION_KEYS")
-"""Files of the distribution's own, which the source doesn't have."""
+"""Symbols that name files of the distribution, which the source lacks."""
 TOOLS_FIRST = frozenset({"ARCH", "AS", "CLANG", "GCC", "HAVE", "LD", "LLD", "OBJTOOL", "PAHOLE", "RUSTC", "TOOLCHAIN"})
 TOOLS = frozenset({"BTF", "CLANG", "GCC", "PAHOLE"})
-"""Words of symbols (the first one, any one) that tell of tools and architecture, not of what was chosen."""
+"""Words of symbols (the first word, any word) that describe tools and architecture, and not a choice."""
 LAST_MINOR = {2: 39, 3: 19, 4: 20, 5: 19, 6: 19}
 """The last minor release of each major one. 3.0 followed 2.6.39, 7.0 followed 6.19."""
 USUAL_LAST_MINOR = 19
 
 
 class NoRunningConfig(UserError):
-    message = "this host doesn't tell its kernel's configuration: there is none of {paths}"
-    hint = "name it: --config FILE"
+    message = "the configuration of the running kernel cannot be read: none of {paths} exists"
+    hint = "name the configuration by --config FILE"
 
 
 class NoSource(UserError):
-    message = "there is no kernel source here for {running}: no linux-source-* in {directory}"
-    hint = "{way}; or name another source: --source SPEC"
+    message = "this host has no kernel source for {running}: {directory} has no linux-source-*"
+    hint = "{way}; or name another source by --source SPEC"
 
 
 class StrangeRelease(UserError):
-    message = "`{release}` is no release of Linux: it should begin with two numbers, as 6.12 does"
-    hint = "name the source that is nearest: --source SPEC"
+    message = "`{release}` is not a release of Linux: expected two numbers at the beginning, such as 6.12"
+    hint = "name the nearest source by --source SPEC"
 
 
 def running_config(release: str | None = None) -> Path:
-    """Where the configuration of the running kernel can be read. Raises NoRunningConfig."""
+    """Return the path of the running kernel's configuration. Raises NoRunningConfig."""
     candidates = [Path(candidate.format(release=release or os.uname().release)) for candidate in PLACES]
     path = next((candidate for candidate in candidates if candidate.is_file()), None)
     if path is None:
@@ -62,36 +62,38 @@ def running_config(release: str | None = None) -> Path:
 
 
 def config_of(path: Path) -> dict[str, str]:
-    """Symbols and values of a configuration, which may be compressed. Raises what a base configuration would."""
+    """Read the values of a configuration by symbol; it may be compressed. Raises what a base configuration raises."""
     return read_config(resolve_base(f"file:{path}").text)
 
 
 def additions(config: Mapping[str, str]) -> tuple[dict[str, KconfigValue], dict[str, str]]:
-    """What has to be asked for on top of a host's configuration to run the agent in a guest, and why. Pure.
+    """Return the values on top of a host's configuration that the agent needs in a guest, and the reasons. Pure.
 
-    Nothing that is measured depends on it, but where a driver is a module in the one kernel and built in in the other.
+    Measurements don't depend on them, unless a driver is a module in one kernel and built into the other.
     """
-    asked: dict[str, KconfigValue] = {}
-    why: dict[str, str] = {}
+    values: dict[str, KconfigValue] = {}
+    reasons: dict[str, str] = {}
     for need in WANTED:
         if config.get(need.symbol, "n") != "y":
-            asked[need.symbol], why[need.symbol] = True, need.why
+            values[need.symbol], reasons[need.symbol] = True, need.why
     if config.get("DEBUG_INFO") == "y":
-        asked["DEBUG_INFO_NONE"] = True
-        why["DEBUG_INFO_NONE"] = "debug information takes time to build; symbols are enough"
+        values["DEBUG_INFO_NONE"] = True
+        reasons["DEBUG_INFO_NONE"] = "debug information takes time to build; symbols are enough"
     for symbol in KEYS:
         if config.get(symbol, '""') != '""':
-            asked[symbol], why[symbol] = "", "the file is the distribution's"
-    return asked, why
+            values[symbol], reasons[symbol] = "", "the file is the distribution's"
+    return values, reasons
 
 
-def dropped(host: Mapping[str, str], built: Mapping[str, str], asked: Iterable[str] = ()) -> tuple[str, ...]:
-    """Options that the host's kernel has built in and the other has not, in alphabetical order. Pure."""
-    gone = {symbol for symbol, value in host.items() if value == "y" and built.get(symbol, "n") != "y"}
-    return tuple(sorted(symbol for symbol in gone - set(asked) if not _tells_of_tools(symbol)))
+def dropped_options(
+    host: Mapping[str, str], built: Mapping[str, str], requested: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Return the options that are built into the host's kernel and not into the other, in alphabetical order. Pure."""
+    missing_options = {symbol for symbol, value in host.items() if value == "y" and built.get(symbol, "n") != "y"}
+    return tuple(sorted(symbol for symbol in missing_options - set(requested) if not _describes_tools(symbol)))
 
 
-def _tells_of_tools(symbol: str) -> bool:
+def _describes_tools(symbol: str) -> bool:
     words = symbol.split("_")
     return (
         words[0] in TOOLS_FIRST or not TOOLS.isdisjoint(words) or symbol.startswith(("CC_HAS", "CC_IS", "DEBUG_INFO"))
@@ -99,25 +101,28 @@ def _tells_of_tools(symbol: str) -> bool:
 
 
 def compiler_of(config: Mapping[str, str]) -> str:
-    """What a configuration was made for: `gcc (Debian 12.2.0-14) 12.2.0`."""
+    """Return the compiler of a configuration: `gcc (Debian 12.2.0-14) 12.2.0`."""
     return config.get("CC_VERSION_TEXT", '"unknown"').strip('"')
 
 
 def release_number(release: str) -> int:
-    """Which release of Linux this is, counted from some first one: 6.19 is one before 7.0. Pure. Raises StrangeRelease.
+    """Return the number of a Linux release: that of 6.19 is one less than that of 7.0. Pure. Raises StrangeRelease.
 
-    The unstable releases before 3.0 are counted as if they had been one series.
+    The unstable releases before 3.0 count as one series.
     """
     match = re.match(r"(\d{1,3})\.(\d{1,3})", release)
     if match is None:
         raise StrangeRelease(release=release)
     major, minor = int(match[1]), int(match[2])
-    return sum(LAST_MINOR.get(before, USUAL_LAST_MINOR) + 1 for before in range(2, major)) + minor
+    return sum(LAST_MINOR.get(earlier, USUAL_LAST_MINOR) + 1 for earlier in range(2, major)) + minor
 
 
 def nearest_source(running: str, directory: Path = USR_SRC) -> str:
-    """The `debian:` source that the host has and that is fewest releases from the running kernel; of two that are
-    equally near, the newer. Raises NoSource and StrangeRelease."""
+    """Return the `debian:` source of the host that is nearest to the running kernel; of two equally near ones the
+    newer.
+
+    Raises NoSource and StrangeRelease.
+    """
     names = [path.name for path in directory.glob("linux-source-*")]
     packages = [name.removesuffix(suffix) for name in names for suffix in PACKED if name.endswith(suffix)]
     releases = {
@@ -127,5 +132,5 @@ def nearest_source(running: str, directory: Path = USR_SRC) -> str:
     }
     if not releases:
         raise NoSource(running=running, directory=directory, way=way_to_install("linux-source-6.12"))
-    wanted = release_number(running)
-    return "debian:" + min(releases, key=lambda package: (abs(releases[package] - wanted), -releases[package]))
+    running_number = release_number(running)
+    return "debian:" + min(releases, key=lambda package: (abs(releases[package] - running_number), -releases[package]))

@@ -1,4 +1,4 @@
-"""`kdyno validate`: the running kernel and a modelled one, benchmark by benchmark."""
+"""`kdyno validate`: compares the running kernel with a modelled one, benchmark by benchmark."""
 
 from __future__ import annotations
 
@@ -25,86 +25,86 @@ from kdyno.understand.validate.host_kernel import (
     additions,
     compiler_of,
     config_of,
-    dropped,
+    dropped_options,
     nearest_source,
     running_config,
 )
-from kdyno.understand.validate.mitigations import CMDLINE, compared, read_vulnerabilities, words_for
+from kdyno.understand.validate.mitigations import CMDLINE, compare_mitigations, read_vulnerabilities, words_for
 from kdyno.understand.validate.native import BYTES_OF_KIB, NativePass, measure_native, model_orders, unit_of
 
 FEWEST = 2
-"""Benchmarks of each role: of fewer there is no rank correlation."""
+"""The fewest benchmarks of each role: fewer have no rank correlation."""
 
 
 class OtherFamily(UserError):
-    message = (
-        "{family} is not the family of this host's CPU, which is {own}: its cycles can't be compared with times here"
-    )
-    hint = "leave --family out, or name a file that was calibrated from {own}: --family file:PATH"
+    message = "{family} is not the family of this host's CPU, {own}, and its cycles cannot be compared with times here"
+    hint = "remove --family, or name a file that was calibrated from {own}: --family file:PATH"
 
 
 class NoSharedBenchmark(InfrastructureError):
-    message = "too few benchmarks came to an end both natively and in the guest: {count}"
-    hint = "`kdyno-agent run lmbench` shows what fails here; left out: {left_out}"
+    message = "too few benchmarks ended both natively and in the guest: {count}"
+    hint = "run `kdyno-agent run lmbench` to see the failures; left out: {left_out}"
 
 
 @dataclass(frozen=True)
 class ValidationRequest:
-    """What a validation on kernel code is asked for."""
+    """The request of a validation on kernel code."""
 
     family: str = "auto"
-    """`auto`, a name, or file:PATH."""
+    """The family: `auto`, a name, or file:PATH."""
     source: str | None = None
-    """None: the nearest that the host has."""
+    """The source; None: the nearest source of the host."""
     config: Path | None = None
-    """None: the running kernel's, where it can be read."""
+    """The configuration; None: that of the running kernel, if it can be read."""
     passes: int = 5
     seed: int = 1
 
 
-def host_family(named: str, cpu: Cpu | None = None) -> tuple[str, Family]:
-    """How the family may be named elsewhere, and the family itself. Raises UnknownCpu and OtherFamily.
+def host_family(name: str, cpu: Cpu | None = None) -> tuple[str, Family]:
+    """Return the name of the family for other commands, and the family. Raises UnknownCpu and OtherFamily.
 
-    Where the host's own family has no cycle model, any that is named is taken at its word.
+    If the host's own family has no cycle model, a named family is not checked.
     """
     cpu = cpu or read_cpu()
-    if named == "auto":
+    if name == "auto":
         family = family_of(cpu)
         return family.name, family
-    family = load_family(named)
+    family = load_family(name)
     try:
         own = family_of(cpu)
     except UnknownCpu:
-        return named, family
+        return name, family
     if not set(family.march) & set(own.march):
         raise OtherFamily(family=family.name, own=own.name)
-    return named, family
+    return name, family
 
 
 def validate_kernel(request: ValidationRequest, *, session: Session) -> KernelMeasurement:
-    """Build, boot, count and time; raises KdynoError, and what can be known beforehand before anything is built."""
-    named, family = host_family(request.family)
-    known = catalogue()
-    tests = comparable_tests(known)
+    """Build, boot, count and time. Raises KdynoError, before the build if the error can be known then."""
+    family_name, family = host_family(request.family)
+    tests_of_agent = catalogue()
+    tests = comparable_tests(tests_of_agent)
     orders = model_orders(tests)
     running = os.uname().release
     config = request.config or running_config()
     host = config_of(config)
     source = request.source or nearest_source(running)
-    asked, why = additions(host)
+    additional_values, reasons = additions(host)
     vulnerabilities = read_vulnerabilities()
     words = words_for(vulnerabilities, CMDLINE.read_text(encoding="utf-8"))
     settings = default_machine()
 
-    image, built = build_as_host(source, config, asked, session.state, session.talk)
+    image, built_config = build_as_host(source, config, additional_values, session.state, session.talk)
     session.talk.say(f"{image.record.source.origin} stands for the running kernel, {running}")
-    as_counted = default_machine(cpu=family.cpu.qemu), (*family.cpu.cmdline, *words)
-    mitigations = compared(vulnerabilities, guest_mitigations(image, *as_counted, session.state, session.talk))
-    counted = count_in_guest(image, orders, family, named, words, request.seed, settings, session=session)
+    counting_machine = default_machine(cpu=family.cpu.qemu), (*family.cpu.cmdline, *words)
+    mitigations = compare_mitigations(
+        vulnerabilities, guest_mitigations(image, *counting_machine, session.state, session.talk)
+    )
+    guest_counts = count_in_guest(image, orders, family, family_name, words, request.seed, settings, session=session)
     native = measure_native(orders, request.passes, session.talk)
 
     unlike = {**UNLIKE, **UNLIKE_IN_TIME, **(UNLIKE_ON_A_GUEST if read_cpu().is_guest else {})}
-    benchmarks, left_out = joined(_described(known, tests), native, counted, unlike)
+    benchmarks, left_out = join_sides(_described(tests_of_agent, tests), native, guest_counts, unlike)
     for role in ("fit", "held-out"):
         if sum(benchmark.role == role for benchmark in benchmarks) < FEWEST:
             raise NoSharedBenchmark(count=len(benchmarks), left_out=", ".join(left_out) or "none")
@@ -119,20 +119,20 @@ def validate_kernel(request: ValidationRequest, *, session: Session) -> KernelMe
             source=source,
             version=image.record.source.version,
             origin=image.record.source.origin,
-            built_with=compiler_of(built),
-            additions=why,
-            dropped=dropped(host, built, asked),
+            built_with=compiler_of(built_config),
+            additions=reasons,
+            dropped=dropped_options(host, built_config, additional_values),
             words=words,
             mitigations=mitigations,
         ),
-        events=counted.events,
+        events=guest_counts.events,
         benchmarks=benchmarks,
         left_out=left_out,
     )
 
 
 def comparable_tests(known: Catalogue) -> tuple[CatalogueTest, ...]:
-    """The tests with a benchmark that is the same natively and in a guest."""
+    """Return the tests with a benchmark that is equal natively and in a guest."""
     return tuple(test for test in known.tests if any(benchmark.name in KINDS for benchmark in test.benchmarks))
 
 
@@ -140,10 +140,10 @@ def _described(known: Catalogue, tests: Sequence[CatalogueTest]) -> tuple[Benchm
     return known.benchmarks([test.name for test in tests], TIMED_LANE.name)
 
 
-def joined(
-    described: Sequence[Benchmark], native: Sequence[NativePass], counted: GuestCounts, unlike: Mapping[str, str]
+def join_sides(
+    described: Sequence[Benchmark], native: Sequence[NativePass], guest_counts: GuestCounts, unlike: Mapping[str, str]
 ) -> tuple[tuple[KernelBenchmark, ...], dict[str, str]]:
-    """The benchmarks that both sides have, and why others are left out: those in `unlike`, and what failed. Pure."""
+    """Return the benchmarks of both sides, and the reasons for omitted ones: those in `unlike`, and failures. Pure."""
     rows: list[KernelBenchmark] = []
     left_out: dict[str, str] = {}
     absent: Mapping[str, str] = {name: why for one in native for name, why in one.absent.items()}
@@ -154,14 +154,14 @@ def joined(
         if name in unlike:
             left_out[name] = unlike[name]
         elif name not in KINDS:
-            left_out[name] = "nobody has said yet whether it is the same on both sides"
-        elif name not in counted.counts:
+            left_out[name] = "it is not known whether it is equal on both sides"
+        elif name not in guest_counts.counts:
             left_out[name] = "it was not measured in the guest"
         elif len(passes) < len(native):
             left_out[name] = absent.get(name, "it was not measured on this host")
         else:
             scale = BYTES_OF_KIB if unit == "KiB" else 1
-            counts = tuple(amount * scale for amount in counted.counts[name])
+            counts = tuple(amount * scale for amount in guest_counts.counts[name])
             rows.append(
                 KernelBenchmark(
                     name=name, kind=KINDS[name], role=role_of(name), unit=unit, passes=passes, counts=counts

@@ -1,6 +1,6 @@
-"""Does the model rank kernels as the machine does? The same variants in both lanes, and their effects compared.
+"""Compares the effects of kernels in the model with those on the machine: the same variants in both lanes.
 
-The wall lane must run under KVM that was proven to work: an emulator's times say nothing of a processor's.
+The wall lane must run under KVM that was proven to work: times of an emulator don't show those of a processor.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from kdyno.store.artefacts import Artefacts
 from kdyno.understand.validate.effects import Agreement, Effect, agreement, sign_lines, summary, worst
 
 WORST = 10
-"""Effects that are shown of those with the wrong sign."""
+"""The number of effects with the wrong sign that are shown."""
 
 
 class KvmNotProven(InfrastructureError):
-    message = "the model can't be compared with this machine's times of kernels: {why}"
-    hint = "`kdyno validate --library SOURCE` needs no KVM: it compares on functions of a kernel, run in user space"
+    message = "the model cannot be compared with times of kernels on this machine: {why}"
+    hint = "use `kdyno validate --library SOURCE`, which runs functions of a kernel in user space and works without KVM"
 
 
 class KvmNeedsTwoVariants(UserError):
-    message = "experiment {name} has one variant: there are no effects to compare"
+    message = "experiment {name} has one variant, and no effects to compare"
     hint = "name a second kernel under [variants]"
 
 
 class RunLost(InfrastructureError):
     message = "boots of run {run} were lost: {boots}"
-    hint = "the same command tries them again; what came through is kept"
+    hint = "run the same command to repeat them; the other boots are kept"
 
 
 class NoSharedKvmBenchmark(InfrastructureError):
     message = "runs {model} and {wall} have no benchmark that both lanes measured of a variant and the baseline"
-    hint = "`kdyno report RUN` says what became of their boots"
+    hint = "see the outcome of their boots in `kdyno report RUN`"
 
 
 @dataclass(frozen=True)
 class BothLanes:
-    """One experiment, judged twice."""
+    """One experiment judged in both lanes."""
 
     model: RunReport
     wall: RunReport
@@ -61,7 +61,7 @@ class KernelEffect(Frozen):
     benchmark: str
     wall: float
     wall_low: float | None
-    """Ends of the wall lane's interval; None where no spread is known."""
+    """The ends of the interval in the wall lane; None without a known spread."""
     wall_high: float | None
     model: float
 
@@ -88,19 +88,19 @@ class KvmReport(Frozen):
     model_run: str
     wall_run: str
     measured: tuple[str, str]
-    """What the values of the two runs are, in one line each: model, wall."""
+    """The description of the values of both runs, in one line each: model, wall."""
     baseline: str
     effects: tuple[KernelEffect, ...]
     variants: tuple[OfVariant, ...]
     agreement: Agreement
     left_out: tuple[str, ...]
-    """`variant, benchmark` that one of the lanes could not compare."""
+    """`variant, benchmark` for each pair that one of the lanes could not compare."""
 
 
 def measure_kvm(experiment: Experiment, family: str, session: Session) -> BothLanes:
-    """Carry the experiment out in both lanes: modelled cycles of a CPU family (a name or `file:PATH`), and KVM.
+    """Carry out the experiment in both lanes: modelled cycles of a CPU family (a name or `file:PATH`), and KVM.
 
-    What is on record is not done again. Raises KvmNotProven, KvmNeedsTwoVariants, RunLost, and what `run_experiment`
+    Boots on record are not repeated. Raises KvmNotProven, KvmNeedsTwoVariants, RunLost, and what `run_experiment`
     raises.
     """
     if len(experiment.variants) < 2:
@@ -112,22 +112,25 @@ def measure_kvm(experiment: Experiment, family: str, session: Session) -> BothLa
     reports = {}
     for lane, machine in lanes.items():
         session.talk.say(f"{experiment.name} in the {lane} lane")
-        done = run_experiment(experiment.model_copy(update={"machine": machine}), session, again=False)
-        if done.outcome.lost:
-            raise RunLost(run=done.run_id, boots="; ".join(f"{boot}: {why}" for boot, why in done.outcome.lost.items()))
-        reports[lane] = assemble(session.store, done.run_id, Artefacts(session.state.artefacts), analysed=False)
+        finished_run = run_experiment(experiment.model_copy(update={"machine": machine}), session, again=False)
+        if finished_run.outcome.lost:
+            raise RunLost(
+                run=finished_run.run_id,
+                boots="; ".join(f"{boot}: {why}" for boot, why in finished_run.outcome.lost.items()),
+            )
+        reports[lane] = assemble(session.store, finished_run.run_id, Artefacts(session.state.artefacts), analysed=False)
     return BothLanes(**reports)
 
 
 def compare_kvm(lanes: BothLanes) -> KvmReport:
-    """Each effect that both lanes estimated. Pure. Raises NoSharedKvmBenchmark."""
+    """Compare each effect that both lanes estimated. Pure. Raises NoSharedKvmBenchmark."""
     model, wall = _estimates(lanes.model), _estimates(lanes.wall)
-    both = [key for key in wall if key in model]
-    effects = tuple(_effect(key, wall[key], model[key]) for key in both)
+    shared_keys = [key for key in wall if key in model]
+    effects = tuple(_effect(key, wall[key], model[key]) for key in shared_keys)
     if not effects:
         raise NoSharedKvmBenchmark(model=lanes.model.run.id, wall=lanes.wall.run.id)
-    named = dict.fromkeys(effect.variant for effect in effects)
-    every = {_key(comparison): None for report in (lanes.wall, lanes.model) for comparison in report.comparisons}
+    variant_names = dict.fromkeys(effect.variant for effect in effects)
+    all_keys = {_key(comparison): None for report in (lanes.wall, lanes.model) for comparison in report.comparisons}
     return KvmReport(
         experiment=lanes.wall.title,
         model_run=lanes.model.run.id,
@@ -139,10 +142,10 @@ def compare_kvm(lanes: BothLanes) -> KvmReport:
             OfVariant(
                 variant=name, agreement=agreement([effect.effect() for effect in effects if effect.variant == name])
             )
-            for name in named
+            for name in variant_names
         ),
         agreement=agreement([effect.effect() for effect in effects]),
-        left_out=tuple(", ".join(key) for key in every if key not in both),
+        left_out=tuple(", ".join(key) for key in all_keys if key not in shared_keys),
     )
 
 
@@ -171,14 +174,14 @@ def _effect(key: Key, wall: Estimate, model: Estimate) -> KernelEffect:
 
 
 def lines(report: KvmReport) -> list[str]:
-    """The report as text."""
+    """Return the report as lines of text."""
     width = max(len(effect.benchmark) for effect in report.effects)
     rows = []
-    for of_variant in report.variants:
-        rows.append(f"{of_variant.variant} against {report.baseline}")
+    for variant in report.variants:
+        rows.append(f"{variant.variant} against {report.baseline}")
         rows.append(f"  {'benchmark':<{width}}  {'wall':>8}  {'interval':>18}  {'model':>8}")
-        rows += [_row(effect, width) for effect in report.effects if effect.variant == of_variant.variant]
-        rows += [f"  {summary(of_variant.agreement)}", ""]
+        rows += [_row(effect, width) for effect in report.effects if effect.variant == variant.variant]
+        rows += [f"  {summary(variant.agreement)}", ""]
     rows += [f"all variants: {summary(report.agreement)}", *sign_lines(report.agreement)]
     if wrong := worst([effect.effect() for effect in report.effects], WORST):
         rows.append("where the model's sign is most wrong:")

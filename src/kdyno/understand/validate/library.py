@@ -1,8 +1,8 @@
-"""Does the model rank kernel code as the processor does? Asked of functions of a kernel's lib/, run in user space.
+"""Compares the model with the processor on functions of a kernel's lib/ in user space.
 
-Each function is compiled with several sets of options, timed natively and counted under `qemu-x86_64` with the emulated
-PMU: the same programs, to the byte. What counts is the ratio of two sets' cycles. For how a processor's cycles are
-measured beside a counter of fixed frequency see docs/cycle-model.md, "Calibration".
+Each function is compiled with several sets of options. The same programs are timed natively, and counted under
+`qemu-x86_64` with the emulated PMU. The compared value is the ratio of two sets' cycles. docs/cycle-model.md,
+"Calibration", describes how cycles of a processor are measured with a counter of fixed frequency.
 """
 
 from __future__ import annotations
@@ -39,52 +39,52 @@ from kdyno.understand.validate.library_build import (
 )
 
 BEAT = 3000
-"""Additions in the chain that a turn stands between; a cycle each. BEAT of data/validate/driver.c."""
+"""The number of additions in the chains before and after a turn, each a cycle. BEAT of data/validate/driver.c."""
 TURNS = 12
-"""Marked turns of a load; the first WARM_UPS warm caches and predictor up, as turns before them do natively."""
+"""The number of marked turns of a load. The first WARM_UPS warm caches and predictor, as earlier turns do natively."""
 WARM_UPS = 4
 NEEDED_FOR = "comparing model and processor on a kernel's functions"
 
 Load = tuple[str, int]
-"""A unit's name, and a load's place in its program."""
+"""The name of a unit, and the index of a load in its program."""
 
 
 class SetsDisagree(InfrastructureError):
-    message = "{load} gives another result with {one} than with {other}: no figure of it means anything"
-    hint = "a compiler, the tree or kdyno's loads are broken; please report it with the compilers' versions"
+    message = "{load} gives different results with {one} and with {other}, so that its figures are invalid"
+    hint = "report it with the versions of the compilers: a compiler, the tree or a load of kdyno has a mistake"
 
 
 class ProgramBroken(InfrastructureError):
-    message = "{program} was not run as it should be: {why}"
-    hint = "run it by hand to see more: PROGRAM native 0 10"
+    message = "{program} did not run as expected: {why}"
+    hint = "run it by hand to see its output: PROGRAM native 0 10"
 
 
 @dataclass(frozen=True, eq=False)
 class LibraryMeasurements:
-    """L loads by S option sets."""
+    """The measurements of L loads with S option sets."""
 
     loads: tuple[str, ...]
     sets: tuple[str, ...]
     native: NDArray[np.float64]
-    """Cycles of the processor, [number of passes, L, S]."""
+    """Cycles of the processor, of shape (passes, L, S)."""
     modelled: NDArray[np.float64]
-    """Cycles of the model, [L, S]."""
+    """Cycles of the model, of shape (L, S)."""
     instructions: NDArray[np.float64]
-    """[L, S]"""
+    """Instructions, of shape (L, S)."""
 
 
 @dataclass(frozen=True)
 class Library:
-    """What was measured, and of what."""
+    """The measurements of a library with their source, family and flags."""
 
     measured: LibraryMeasurements
     source: str
-    """The tree, as it names itself: `linux-source-6.12 6.12.95-1 (6.12.95)`."""
+    """The origin and version of the tree: `linux-source-6.12 6.12.95-1 (6.12.95)`."""
     family: Family
     flags: dict[str, tuple[str, ...]]
-    """By option set: all flags of the compiler that decide about code."""
+    """By option set, all flags of the compiler that affect code."""
     notes: tuple[str, ...]
-    """What was left out, and why."""
+    """The omitted parts with their reasons."""
 
 
 def measure_library(
@@ -100,7 +100,7 @@ def measure_library(
 ) -> Library:
     """Compile, count and time; `times` runs in each of `passes` (2 at least), in which the option sets take turns.
 
-    Raises the errors of `fetch` for a source that isn't there, ProgramMissing and NoUserPlugins without QEMU,
+    Raises the errors of `fetch` for a missing source, ProgramMissing and NoUserPlugins without QEMU,
     NoMakefileFlags, TooFewSets, NothingToCompile, and SetsDisagree where results differ.
     """
     plugin = find_plugin()
@@ -109,16 +109,16 @@ def measure_library(
     with state.scratch("library") as scratch:
         usable, left_out = compilers(sets or default_sets(installed()), source.tree, scratch, state)
         workshop = Workshop(source.tree, usable, scratch)
-        made, lacking = _made(workshop, units, talk)
-        if not made:
+        programs, lacking = _build_programs(workshop, units, talk)
+        if not programs:
             raise NothingToCompile(tree=source.tree, why="; ".join(lacking))
-        bench = LibraryBench(made, family, plugin, scratch)
+        bench = LibraryBench(programs, family, plugin, scratch)
         with talk.working("counting under QEMU") as advance:
-            counted = bench.count(advance)
+            model_counts = bench.count(advance)
         with talk.working("timing on this CPU") as advance:
             native = bench.time(times, passes, advance)
         return Library(
-            measured=LibraryMeasurements(bench.names, bench.sets, native, *counted),
+            measured=LibraryMeasurements(bench.names, bench.sets, native, *model_counts),
             source=f"{source.identity.origin} ({source.identity.version})",
             family=family,
             flags={compiler.options.name: compiler.flags for compiler in usable},
@@ -126,24 +126,24 @@ def measure_library(
         )
 
 
-def _made(
+def _build_programs(
     workshop: Workshop, units: Sequence[LibraryUnit], talk: Talk
 ) -> tuple[dict[str, dict[str, Path]], tuple[str, ...]]:
-    """Programs by unit and option set, and a note for each unit that has none."""
-    made, lacking = dict[str, dict[str, Path]](), list[str]()
+    """Build the programs by unit and option set; return them, and a note for each unit without programs."""
+    programs_by_unit, lacking = dict[str, dict[str, Path]](), list[str]()
     with talk.working("compiling") as advance:
-        for done, unit in enumerate(units):
-            advance(done, len(units), unit.name)
+        for number, unit in enumerate(units):
+            advance(number, len(units), unit.name)
             programs = workshop.programs(unit)
             if isinstance(programs, str):
                 lacking.append(f"{unit.name}: left out: {programs}")
             else:
-                made[unit.name] = programs
-    return made, tuple(lacking)
+                programs_by_unit[unit.name] = programs
+    return programs_by_unit, tuple(lacking)
 
 
 class LibraryBench:
-    """Runs the programs, natively and under QEMU, and compares what they came to."""
+    """Runs the programs natively and under QEMU, and compares their results."""
 
     def __init__(self, made: Mapping[str, Mapping[str, Path]], family: Family, plugin: Path, scratch: Path) -> None:
         self.made, self.family, self.plugin, self.scratch = made, family, plugin, scratch
@@ -152,44 +152,44 @@ class LibraryBench:
         self.names = tuple(by_unit[unit][place] for unit, place in self.loads)
         self.sets = tuple(next(iter(made.values())))
         self.digests = dict[Load, tuple[str, int]]()
-        """Of what each load came to first, and where that was."""
+        """The first result of each load: where it was computed, and its digest."""
 
     def time(self, times: int, passes: int, advance: Advance) -> NDArray[np.float64]:
-        """Native cycles [passes, L, S]; sets take turns, and begin with another one in each pass."""
+        """Return native cycles of shape (passes, L, S). Sets take turns, and each pass begins with another one."""
         native = np.empty((passes, len(self.loads), len(self.sets)))
         for number in range(passes):
             for row, load in enumerate(self.loads):
                 advance(number * len(self.loads) + row, passes * len(self.loads), self.names[row])
                 for turn in range(len(self.sets)):
                     column = (turn + number) % len(self.sets)
-                    native[number, row, column] = self._timed(load, self.sets[column], times)
+                    native[number, row, column] = self._time_load(load, self.sets[column], times)
         return native
 
-    def _timed(self, load: Load, options: str, times: int) -> float:
+    def _time_load(self, load: Load, options: str, times: int) -> float:
         program = self.made[load[0]][options]
         turns = process.output([program, "native", str(load[1]), str(times)], guarded=False).split("\n")[:-1]
         self._agree(load, f"{options}, natively,", int(turns[-1]))
         return cycles_of([[int(number) for number in turn.split()] for turn in turns[:-1]])
 
     def count(self, advance: Advance) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Modelled cycles and instructions, each [L, S], of one turn."""
+        """Return modelled cycles and instructions of one turn, each of shape (L, S)."""
         modelled = np.empty((len(self.loads), len(self.sets)))
         instructions = np.empty_like(modelled)
-        for done, (unit, programs) in enumerate(self.made.items()):
-            advance(done, len(self.made), unit)
+        for number, (unit, programs) in enumerate(self.made.items()):
+            advance(number, len(self.made), unit)
             for column, (options, program) in enumerate(programs.items()):
-                record = self._counted(unit, options, program)
+                record = self._count_unit(unit, options, program)
                 for row, (_, place) in ((row, load) for row, load in enumerate(self.loads) if load[0] == unit):
                     events = warm_iterations(record, place, self.names[row])
                     modelled[row, column] = float(cycles(events, record.names, self.family))
                     instructions[row, column] = events[record.names.index("instructions")]
         return modelled, instructions
 
-    def _counted(self, unit: str, options: str, program: Path) -> PmuRecord:
+    def _count_unit(self, unit: str, options: str, program: Path) -> PmuRecord:
         out = self.scratch / "library.kpmu"
-        asked = (self.plugin, f"out={out}", "scope=user", "events=all", f"geometry={self.family.path}")
-        # In QEMU's options a comma begins the next one, and two commas are one.
-        words = ",".join(str(option).replace(",", ",,") for option in asked)
+        options_of_plugin = (self.plugin, f"out={out}", "scope=user", "events=all", f"geometry={self.family.path}")
+        # A comma separates the options of QEMU; two commas represent one.
+        words = ",".join(str(option).replace(",", ",,") for option in options_of_plugin)
         try:
             command = (QEMU_USER, "-cpu", "max", "-plugin", words, program, "marked", str(TURNS))
             digests = process.output(command, guarded=True)
@@ -201,19 +201,19 @@ class LibraryBench:
             self._agree((unit, place), f"{options} under QEMU", int(digest))
         return read_pmu_record(out)
 
-    def _agree(self, load: Load, where: str, digest: int) -> None:
-        """Raise SetsDisagree unless a load comes to the same with every set of options, natively and under QEMU."""
-        first, known = self.digests.setdefault(load, (where, digest))
-        if digest != known:
+    def _agree(self, load: Load, run_text: str, digest: int) -> None:
+        """Raise SetsDisagree unless a load gives the same result with all option sets, natively and under QEMU."""
+        first_run, known_digest = self.digests.setdefault(load, (run_text, digest))
+        if digest != known_digest:
             name = self.names[self.loads.index(load)]
-            raise SetsDisagree(load=name, one=where, other=first)
+            raise SetsDisagree(load=name, one=run_text, other=first_run)
 
 
 def cycles_of(turns: Sequence[Sequence[int]]) -> float:
-    """Cycles of the processor that a turn takes, of turns of (ticks, ticks of BEAT additions before, after). Pure.
+    """Return the processor cycles of a turn, from turns of (ticks, ticks of BEAT additions before, after). Pure.
 
-    Of many turns the tenth percentile: noise nearly always lengthens one, but where it lengthens the additions
-    instead, the turn seems too short. As crates/probe/src/run.rs.
+    It is the tenth percentile of many turns. Noise nearly always lengthens a turn. If it lengthens the additions
+    instead, the turn seems too short. crates/probe/src/run.rs does the same.
     """
     rows = np.array(turns, np.float64)
     lengths = np.sort(rows[:, 0] * BEAT / np.minimum(rows[:, 1], rows[:, 2]))
@@ -221,10 +221,10 @@ def cycles_of(turns: Sequence[Sequence[int]]) -> float:
 
 
 def warm_iterations(record: PmuRecord, place: int, name: str) -> NDArray[np.float64]:
-    """Events[E] of one turn: the mean of those that come after the warm-ups. Raises ProgramBroken."""
+    """Return the events of one turn, of shape (E,): the mean of the turns after the warm-ups. Raises ProgramBroken."""
     region = record.regions.get(place)
-    counted = region.iterations if region else {}
-    warm = [turn for turn in sorted(counted) if turn >= WARM_UPS]
+    iterations = region.iterations if region else {}
+    warm = [turn for turn in sorted(iterations) if turn >= WARM_UPS]
     if len(warm) != TURNS - WARM_UPS:
         raise ProgramBroken(program=name, why=f"the PMU counted {len(warm)} of {TURNS - WARM_UPS} turns")
-    return np.asarray(np.mean([counted[turn].sum(axis=0, dtype=np.float64) for turn in warm], axis=0))
+    return np.asarray(np.mean([iterations[turn].sum(axis=0, dtype=np.float64) for turn in warm], axis=0))

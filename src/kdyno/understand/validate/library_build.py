@@ -1,7 +1,7 @@
-"""Functions of a kernel's lib/ as programs of user space: the kernel's own sources and flags, with shim headers.
+"""Builds functions of a kernel's lib/ as programs of user space, with the kernel's sources and flags and shim headers.
 
-A unit is a file or two of lib/ with loads (data/validate/loads/NAME.c): functions called with data to work on. For each
-set of options a unit becomes one static program without a C library, so that no name of the kernel's meets one of its.
+A unit is one or two files of lib/ with loads (data/validate/loads/NAME.c), which call functions with data. Each set of
+options gives one static program for a unit, without a C library: its names could conflict with those of the kernel.
 """
 
 from __future__ import annotations
@@ -22,49 +22,49 @@ from kdyno.kernel.march.compiler import used_in_kernel
 from kdyno.kernel.toolchain import CompilerMissing, LlvmToolsMissing, Toolchain, find
 
 WORD_AT_A_TIME = ("asm/word-at-a-time.h", "arch/x86/include/asm/word-at-a-time.h")
-"""x86's own, which is short: how strings are read eight bytes at a time."""
+"""The short header of x86 that reads strings eight bytes at a time."""
 OPTIONS = ("CONFIG_X86_64=y", "CONFIG_64BIT=y", "CONFIG_CC_OPTIMIZE_FOR_PERFORMANCE=y", "CONFIG_FUNCTION_ALIGNMENT=16")
-"""What the kernel's makefiles are told of a configuration when they are asked for their flags."""
+"""The configuration that the kernel's makefiles get when they list their flags."""
 NOT_ALIKE = (
     "headers of data/validate/shim.h stand in for those of a built kernel",
     "no retpolines, return thunks, function tracing, stack protector or sanitizers: those come with a configuration",
     "memcpy, memset and memmove are REP instructions, as on x86 CPUs with FSRM, but for lib/string.c itself",
     "lib/lz4 gets -O3 in a kernel; here it gets each set's own level, as everything else does",
 )
-"""How what is measured differs from a kernel's own objects."""
+"""The differences between the programs and the objects of a kernel."""
 
 
 class NoMakefileFlags(UserError):
-    message = "the makefiles of {tree} don't say how they compile for x86-64 with {compiler}: {complaint}"
-    hint = "the tree must be a complete kernel source; trees from 5.10 on are known to work"
+    message = "the makefiles of {tree} do not list their flags for x86-64 with {compiler}: {complaint}"
+    hint = "name a complete kernel source; trees from 5.10 on are known to work"
 
 
 class TooFewSets(UserError):
-    message = "there are no two option sets to compare: {why}"
-    hint = "one compiler more will do: {way}"
+    message = "fewer than two option sets can be compared: {why}"
+    hint = "install another compiler: {way}"
 
 
 class NothingToCompile(InfrastructureError):
-    message = "no program can be made of {tree}: {why}"
-    hint = "kdyno's loads are written for kernels from 6.6 on"
+    message = "no program can be built from {tree}: {why}"
+    hint = "name a kernel source from 6.6 on, for which the loads are written"
 
 
 @dataclass(frozen=True)
 class OptionSet:
-    """A compiler, and the words that a builder of kernels would put into KCFLAGS."""
+    """A compiler, and words for KCFLAGS."""
 
     name: str
     compiler: str
     words: tuple[str, ...] = ()
 
     def cpu_flags(self, toolchain: Toolchain) -> tuple[str, ...]:
-        """The flags of /proc/cpuinfo without which its code meets illegal instructions."""
+        """Return the flags of /proc/cpuinfo that its code needs to avoid illegal instructions."""
         names = [word.removeprefix("-march=") for word in self.words if word.startswith("-march=")]
         return tuple(flag for name in names for flag in used_in_kernel(name, toolchain))
 
 
 def default_sets(installed: Sequence[str]) -> tuple[OptionSet, ...]:
-    """What is compared unless the user says otherwise, with the newest of the installed compilers. Pure."""
+    """Return the default option sets, with the newest installed compilers. Pure."""
     gcc, clang = (_newest(family, installed) for family in ("gcc", "clang"))
     return (
         OptionSet(f"{gcc} -O2", gcc),
@@ -77,7 +77,7 @@ def default_sets(installed: Sequence[str]) -> tuple[OptionSet, ...]:
 
 
 def _newest(family: str, installed: Sequence[str]) -> str:
-    """`gcc-14` of gcc-12, gcc-14 and gcc; the name without a number where there is no other."""
+    """Return the newest compiler of a family: `gcc-14` of gcc-12, gcc-14 and gcc; `gcc` without a numbered one."""
     numbers = [int(name.removeprefix(f"{family}-")) for name in installed if name.startswith(f"{family}-")]
     return f"{family}-{max(numbers)}" if numbers else family
 
@@ -87,11 +87,11 @@ class LibraryUnit:
     """Files of lib/ and the loads for them."""
 
     name: str
-    """Of data/validate/loads/NAME.c, too."""
+    """The name, also of data/validate/loads/NAME.c."""
     locations: tuple[tuple[str, ...], ...]
-    """By file of the tree: where it has been, the newest place last."""
+    """The locations of each file in trees, the newest last."""
     words: tuple[str, ...] = ()
-    """What lib/Makefile adds for these files."""
+    """The flags of lib/Makefile for these files."""
 
 
 UNITS = (
@@ -123,22 +123,25 @@ class HostOptionSet:
     options: OptionSet
     command: str
     flags: tuple[str, ...]
-    """The kernel's for this compiler, with the set's own words behind them."""
+    """The flags of the kernel for this compiler, followed by the words of the set."""
 
 
 def compilers(
     sets: Iterable[OptionSet], tree: Path, scratch: Path, state: State
 ) -> tuple[tuple[HostOptionSet, ...], tuple[str, ...]]:
-    """The sets whose compilers are here, and a note for each other one. Raises TooFewSets and NoMakefileFlags."""
+    """Return the sets whose compilers are installed, and a note for each other set.
+
+    Raises TooFewSets and NoMakefileFlags.
+    """
     usable, notes = list[HostOptionSet](), list[str]()
-    has = read_cpu().flags
+    cpu_flags = read_cpu().flags
     for options in sets:
         try:
             toolchain = find(options.compiler, state)
         except (CompilerMissing, LlvmToolsMissing) as error:
             notes.append(f"{options.name}: left out: {error}")
             continue
-        if lacking := sorted(set(options.cpu_flags(toolchain)) - set(has)):
+        if lacking := sorted(set(options.cpu_flags(toolchain)) - set(cpu_flags)):
             notes.append(f"{options.name}: left out: this CPU lacks {', '.join(lacking)}")
             continue
         flags = (*kernel_flags(toolchain, tree, scratch), *options.words)
@@ -150,10 +153,10 @@ def compilers(
 
 
 def kernel_flags(toolchain: Toolchain, tree: Path, scratch: Path) -> tuple[str, ...]:
-    """The flags that the tree's makefiles have for x86-64 code, without warnings. Raises NoMakefileFlags.
+    """Return the flags of the tree's makefiles for x86-64 code, without warnings. Raises NoMakefileFlags.
 
-    The makefiles themselves are asked, by make's listing of its variables; need-compiler makes them try the compiler,
-    which they don't do otherwise for a goal that needs none.
+    make lists the variables of the makefiles. need-compiler makes them try the compiler, which they otherwise skip for
+    a goal that doesn't compile.
     """
     objects = scratch / "makefiles"
     objects.mkdir(exist_ok=True)
@@ -169,14 +172,14 @@ def kernel_flags(toolchain: Toolchain, tree: Path, scratch: Path) -> tuple[str, 
 
 
 def flags_listed(listing: str) -> tuple[str, ...]:
-    """The flags in `make -p`'s listing of the top makefile, without warnings and the tree's path. Pure."""
+    """Return the flags in the output of `make -p`, without warnings and the path of the tree. Pure."""
     variables = dict(re.findall(r"^(KBUILD_CPPFLAGS|KBUILD_CFLAGS) :?= (.*)$", listing, re.MULTILINE))
     words = " ".join(variables.get(name, "") for name in ("KBUILD_CPPFLAGS", "KBUILD_CFLAGS")).split()
     return tuple(word for word in words if not word.startswith(("-W", "-fmacro-prefix-map", "$(")))
 
 
 class Workshop:
-    """Makes programs in a directory of its own."""
+    """Builds programs in its own directory."""
 
     def __init__(self, tree: Path, usable: Sequence[HostOptionSet], scratch: Path) -> None:
         self.tree, self.compilers, self.scratch = tree, usable, scratch
@@ -191,13 +194,13 @@ class Workshop:
         words = (*first.flags, "-ffreestanding", "-I", str(self.data))
         self._run([first.command, *words, "-c", self.data / "driver.c", "-o", self.driver])
 
-    def _header(self, name: str, means: Path) -> None:
+    def _header(self, name: str, target: Path) -> None:
         path = self.headers / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f'#include "{means}"\n', encoding="utf-8")
+        path.write_text(f'#include "{target}"\n', encoding="utf-8")
 
     def programs(self, unit: LibraryUnit) -> dict[str, Path] | str:
-        """The unit's program for each option set, by the set's name; or why there are none."""
+        """Build the unit's program for each option set, by the name of the set; or return why that is impossible."""
         sources = [self._first(locations) for locations in unit.locations]
         if None in sources:
             lacking = " or ".join(unit.locations[sources.index(None)])
@@ -225,31 +228,31 @@ class Workshop:
             words = () if source == load else unit.words
             objects.append(place / f"{len(objects)}-{source.stem}.o")
             self._run([compiler.command, *compiler.flags, *words, *includes, "-c", source, "-o", objects[-1]])
-        how = ("-static", "-nostdlib", "-no-pie", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
-        self._run([self.compilers[0].command, *how, *objects, "-o", program])
+        link_flags = ("-static", "-nostdlib", "-no-pie", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
+        self._run([self.compilers[0].command, *link_flags, *objects, "-o", program])
         return program
 
     def _includes(self, compiler: HostOptionSet) -> list[str | Path]:
-        own = process.output([compiler.command, "-print-file-name=include"]).strip()
+        compiler_headers = process.output([compiler.command, "-print-file-name=include"]).strip()
         directories = (self.headers, self.data, self.tree / "include", self.tree / "include/uapi")
         words = [word for directory in directories for word in ("-I", directory)]
         first = ("-include", self.tree / "include/linux/kconfig.h", "-include", self.data / "shim.h")
-        return ["-nostdinc", "-isystem", own, *words, *first, "-w"]
+        return ["-nostdinc", "-isystem", compiler_headers, *words, *first, "-w"]
 
     def _generate_crc32_table(self) -> None:
-        """crc32table.h, by the tree's own generator, as lib/Makefile does it."""
+        """Generate crc32table.h by the generator of the tree, as lib/Makefile does."""
         table = self.headers / "crc32table.h"
         generator = self.tree / "lib/gen_crc32table.c"
         if table.is_file() or not generator.is_file():
             return
-        # The generator names ../include/generated/autoconf.h, which is then searched from here.
-        beside = self.scratch / "generator"
-        (beside / "lib").mkdir(parents=True)
-        (beside / "include/generated").mkdir(parents=True)
+        # The generator includes ../include/generated/autoconf.h relative to this directory.
+        directory = self.scratch / "generator"
+        (directory / "lib").mkdir(parents=True)
+        (directory / "include/generated").mkdir(parents=True)
         config = self.data / "config.h"
-        (beside / "include/generated/autoconf.h").write_text(f'#include "{config}"\n', encoding="utf-8")
-        program = beside / "gen_crc32table"
-        self._run([self.compilers[0].command, "-w", "-I", beside / "lib", generator, "-o", program])
+        (directory / "include/generated/autoconf.h").write_text(f'#include "{config}"\n', encoding="utf-8")
+        program = directory / "gen_crc32table"
+        self._run([self.compilers[0].command, "-w", "-I", directory / "lib", generator, "-o", program])
         table.write_text(process.output([program]), encoding="ascii")
 
     def _run(self, command: Sequence[str | Path]) -> None:
@@ -258,16 +261,16 @@ class Workshop:
 
 
 def first_complaint(complaint: str) -> str:
-    """The first error of a compiler or linker, without the paths before it. Pure."""
+    """Return the first error of a compiler or linker, without the paths before it. Pure."""
     complaints = re.findall(r"(?:error|undefined reference|multiple definition)\b[^\n]*", complaint)
     return complaints[0] if complaints else complaint[-200:]
 
 
 def loads_of(program: Path) -> tuple[str, ...]:
-    """Names of a program's loads."""
+    """Return the names of a program's loads."""
     return tuple(process.output([program, "list"]).split())
 
 
-def all_loads(made: Mapping[str, Mapping[str, Path]]) -> dict[str, tuple[str, ...]]:
-    """Names of the loads by unit."""
-    return {unit: loads_of(next(iter(programs.values()))) for unit, programs in made.items()}
+def all_loads(programs_by_unit: Mapping[str, Mapping[str, Path]]) -> dict[str, tuple[str, ...]]:
+    """Return the names of the loads by unit."""
+    return {unit: loads_of(next(iter(programs.values()))) for unit, programs in programs_by_unit.items()}

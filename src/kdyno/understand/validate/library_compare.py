@@ -1,4 +1,4 @@
-"""Native against modelled ratios of pairs of option sets. Pure."""
+"""Compares native and modelled ratios of pairs of option sets. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kdyno.understand.validate.effects import Agreement, Effect, agreement
 from kdyno.understand.validate.library import Library, LibraryMeasurements
 
 CONFIDENCE = 0.95
-"""Of the interval that says whether a native ratio is beyond its noise."""
+"""The confidence of the interval that decides whether a native ratio exceeds its noise."""
 
 
 class Figure(Frozen):
@@ -22,9 +22,9 @@ class Figure(Frozen):
     load: str
     options: str
     native: float
-    """Cycles of the processor: the least of all passes."""
+    """Cycles of the processor: the smallest of all passes."""
     spread: float
-    """By how much the slowest pass was longer: 0.1 is 10 %."""
+    """The excess of the slowest pass: 0.1 is 10 %."""
     modelled: float
     """Cycles of the model."""
     instructions: float
@@ -38,10 +38,10 @@ class Ratio(Frozen):
     other: str
     native: float
     noise: float
-    """Of ln(native): half the width of the interval that the passes leave, in which sets took turns."""
+    """The noise of ln(native): half the width of its interval over the passes, in which sets took turns."""
     modelled: float
     instructions: float
-    """The ratio of instructions: what there is without a model."""
+    """The ratio of instructions, which needs no model."""
 
     @property
     def clear(self) -> bool:
@@ -68,21 +68,21 @@ class LibraryReport(Frozen):
     source: str
     family: str
     model: str
-    """The model's name and what is known of its error, in words."""
+    """The name of the model and its known error, in words."""
     flags: dict[str, tuple[str, ...]]
-    """By option set: what decides about the code."""
+    """By option set, the flags that affect code."""
     passes: int
     figures: tuple[Figure, ...]
     ratios: tuple[Ratio, ...]
     pairs: tuple[PairOfSets, ...]
     agreement: Agreement
-    """Over all pairs. Ratios of one load share figures: their number isn't that of independent ones."""
+    """The agreement over all pairs. Ratios of one load share figures, and are not independent."""
     by_instructions: Agreement
     notes: tuple[str, ...]
 
 
 def compare_library(library: Library) -> LibraryReport:
-    """Every load in every pair of option sets."""
+    """Compare every load in every pair of option sets."""
     measured = library.measured
     ratios = ratios_of(measured)
     pairs = tuple(
@@ -114,7 +114,7 @@ def _pair(ratios: Sequence[Ratio]) -> PairOfSets:
 
 
 def figures_of(measured: LibraryMeasurements) -> tuple[Figure, ...]:
-    """Every load with every set, loads first."""
+    """Return a figure for every load and set, ordered by loads first."""
     least, most = measured.native.min(axis=0), measured.native.max(axis=0)
     return tuple(
         Figure(
@@ -131,7 +131,7 @@ def figures_of(measured: LibraryMeasurements) -> tuple[Figure, ...]:
 
 
 def ratios_of(measured: LibraryMeasurements) -> tuple[Ratio, ...]:
-    """Every load in every pair of sets: what the later set takes over what the earlier takes."""
+    """Return a ratio for every load and pair of sets: cycles of the later set over those of the earlier."""
     least = measured.native.min(axis=0)
     return tuple(
         Ratio(
@@ -149,7 +149,10 @@ def ratios_of(measured: LibraryMeasurements) -> tuple[Ratio, ...]:
 
 
 def noise_of(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Half the width of the interval of the mean ln(one / other) over passes [P] in which they took turns; P > 1."""
+    """Return half the width of the interval of the mean ln(one / other).
+
+    Both have shape (P,), for P > 1 passes in which they took turns.
+    """
     from scipy.special import stdtrit
 
     logs = np.log(one / other)

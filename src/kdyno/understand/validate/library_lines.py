@@ -1,4 +1,4 @@
-"""What `kdyno validate --library` says on a terminal. Pure."""
+"""The terminal output of `kdyno validate --library`. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from kdyno.understand.validate.library_build import NOT_ALIKE
 from kdyno.understand.validate.library_compare import Figure, LibraryReport, PairOfSets
 
 WORST = 10
-"""Ratios that are shown of those with the wrong sign."""
+"""The number of ratios with the wrong sign that are shown."""
 NOISY = 0.1
-"""Median spread between passes above which the host is called noisy."""
+"""The median spread between passes above which the host counts as noisy."""
 
 
 def lines(report: LibraryReport) -> list[str]:
-    """The report as text."""
+    """Return the report as lines of text."""
     return [
         *_cycles(report),
         "",
@@ -36,7 +36,7 @@ def lines(report: LibraryReport) -> list[str]:
 
 
 def _cycles(report: LibraryReport) -> list[str]:
-    """Native and modelled cycles of each load."""
+    """Return the lines with native and modelled cycles of each load."""
     sets = [figure.options for figure in report.figures if figure.load == report.figures[0].load]
     rows = [f"{'cycles: native/modelled':<23} " + " ".join(f"{options:>13}" for options in sets)]
     for start in range(0, len(report.figures), len(sets)):

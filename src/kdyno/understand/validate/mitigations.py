@@ -1,7 +1,7 @@
-"""What the running kernel does about its CPU's faults, as words for the command line of another kernel.
+"""The mitigations of the running kernel, as words for the command line of another kernel.
 
-The emulated CPU has other faults than the host's, so that the same kernel would choose otherwise there. The words are
-those of Documentation/admin-guide/kernel-parameters.txt; the texts of the host are those that
+The emulated CPU has other vulnerabilities than the host, so that the same kernel would choose other mitigations there.
+The words are those of Documentation/admin-guide/kernel-parameters.txt; the texts of the host are those that
 arch/x86/kernel/cpu/bugs.c writes to /sys/devices/system/cpu/vulnerabilities.
 """
 
@@ -19,8 +19,7 @@ CODE_FOR_BUFFERS = "Clear CPU buffers"
 NO_CODE = frozenset(
     {"gather_data_sampling", "ghostwrite", "itlb_multihit", "l1tf", "old_microcode", "srbds", "vmscape"}
 )
-"""These add no code to a kernel that runs no guests: microcode does the work, or page tables that are built otherwise.
-"""
+"""Vulnerabilities without code in a kernel that runs no guests: microcode or different page tables mitigate them."""
 
 PASSED_ON = frozenset(
     {
@@ -53,7 +52,7 @@ def _spectre_v1(done: str) -> str:
 
 
 def _spectre_v2(done: str) -> str:
-    """No CPU of QEMU's TCG has IBRS, whose bits cost at switches of privilege alone, and enhanced IBRS nothing."""
+    """Return the word against Spectre v2. No CPU of QEMU's TCG has IBRS, which costs only at privilege switches."""
     return "spectre_v2=retpoline" if "Retpoline" in done else "spectre_v2=off"
 
 
@@ -64,7 +63,7 @@ def _retbleed(done: str) -> str:
 
 
 def _its(done: str) -> str:
-    """`force`: the emulated CPU doesn't have the fault."""
+    """Return the word against ITS; `force`, because the emulated CPU isn't vulnerable."""
     return "indirect_target_selection=" + ("force" if done else "off")
 
 
@@ -86,11 +85,11 @@ WORDS: Mapping[str, Callable[[str], str]] = {
     "tsa": _on_or_off("tsa"),
     "tsx_async_abort": _buffers("tsx_async_abort"),
 }
-"""By fault: from what is done about it (nothing: "") to a word of the command line (none: "")."""
+"""By vulnerability, a function from its mitigation ("" without one) to a word of the command line ("" for none)."""
 
 
 def read_vulnerabilities(directory: Path = VULNERABILITIES) -> dict[str, str]:
-    """Every fault that the running kernel knows, and what it says of it; empty if it says nothing."""
+    """Return the status of each vulnerability that the running kernel reports; empty without a report."""
     try:
         return {path.name: path.read_text(encoding="utf-8").strip() for path in sorted(directory.iterdir())}
     except OSError:
@@ -98,27 +97,26 @@ def read_vulnerabilities(directory: Path = VULNERABILITIES) -> dict[str, str]:
 
 
 def words_for(vulnerabilities: Mapping[str, str], cmdline: str) -> tuple[str, ...]:
-    """What makes another kernel do the same, as far as words can. Pure.
+    """Return the words that give another kernel the same mitigations, as far as words can. Pure.
 
-    BHI is a part of what is said of Spectre v2; a kernel on its own would clear the branch history in a loop.
+    The status of Spectre v2 includes BHI. By default a kernel would clear the branch history in a loop.
     """
     words = [WORDS[name](what_is_done(status)) for name, status in vulnerabilities.items() if name in WORDS]
     if vulnerabilities.get("spectre_v2") is not None:
         words.append("spectre_bhi=" + ("on" if "BHI: SW loop" in vulnerabilities["spectre_v2"] else "off"))
-    own = [word for word in cmdline.split() if word.partition("=")[0] in PASSED_ON]
-    # The guest has one CPU, and would otherwise take the lock prefixes out of its code.
-    return (*filter(None, words), *own, "noreplace-smp")
+    passed_words = [word for word in cmdline.split() if word.partition("=")[0] in PASSED_ON]
+    # The guest has one CPU, and would otherwise remove the lock prefixes from its code.
+    return (*filter(None, words), *passed_words, "noreplace-smp")
 
 
 def parse_listing(text: str) -> dict[str, str]:
-    """What `grep . /sys/devices/system/cpu/vulnerabilities/*` says. Pure."""
+    """Parse the output of `grep . /sys/devices/system/cpu/vulnerabilities/*`. Pure."""
     rows = (line.partition(":") for line in text.splitlines())
     return {path.rsplit("/", 1)[-1]: status.strip() for path, colon, status in rows if colon}
 
 
-def compared(host: Mapping[str, str], guest: Mapping[str, str]) -> tuple[Mitigation, ...]:
-    """Faults whose mitigation is code of the kernel, here and there; one that the older kernel doesn't know is
-    `unknown`. Pure."""
+def compare_mitigations(host: Mapping[str, str], guest: Mapping[str, str]) -> tuple[Mitigation, ...]:
+    """Return the mitigations in code of both kernels; `unknown` if one kernel doesn't know the vulnerability. Pure."""
     names = sorted((host.keys() | guest.keys()) - NO_CODE)
     return tuple(
         Mitigation(name=name, host=host.get(name, "unknown"), guest=guest.get(name, "unknown")) for name in names

@@ -1,8 +1,8 @@
-"""The agent's benchmarks on this host itself, in cycles of its core.
+"""Runs the agent's benchmarks on this host, in cycles of its core.
 
-The agent tells nanoseconds. How many cycles a nanosecond has is not known beforehand: the core's clock moves, and the
-time-stamp counter doesn't move with it. So each test stands between two short chains of dependent additions, which take
-a cycle each; `kdyno-probe` times one beside each of its runs. Everything stays on one CPU, since another may run at
+The agent reports nanoseconds. The cycles of a nanosecond are not known beforehand: the clock of the core varies, and
+the time-stamp counter doesn't follow it. So each test runs between two short chains of dependent additions, which take
+a cycle each; `kdyno-probe` times one beside each of its runs. Everything stays on one CPU, since another may have
 another speed.
 """
 
@@ -33,16 +33,16 @@ from kdyno.measure.guest.stream import AgentReport, read_stream
 
 BYTES_OF_KIB = 1024
 FEW = 0.1
-"""Of the samples of a pass, the one that this part of them undercuts counts, as in the calibration on programs: noise
-nearly always lengthens a sample, but where it lengthens the chain of additions instead, the sample seems too short."""
+"""The quantile of a pass's samples that counts, as in the calibration on programs. Noise nearly always lengthens a
+sample. If it lengthens the chain of additions instead, the sample seems too short."""
 FIRST = -20
-"""The priority (niceness) that goes before all others."""
+"""The highest priority (niceness)."""
 MOUNTS = Path("/proc/mounts")
 
 
 class NoTmpfs(UserError):
-    message = "the guest's files lie in tmpfs, and there is none here that can be written to: {why}"
-    hint = "mount one: mount -t tmpfs tmpfs /dev/shm"
+    message = "files of the tests need a writable tmpfs, as in the guest: {why}"
+    hint = "mount a tmpfs: mount -t tmpfs tmpfs /dev/shm"
 
 
 class NativeFailed(InfrastructureError):
@@ -52,18 +52,18 @@ class NativeFailed(InfrastructureError):
 
 @dataclass(frozen=True)
 class NativePass:
-    """All tests, once."""
+    """One pass of all tests."""
 
     cycles: Mapping[str, float]
-    """By benchmark: cycles of the core per operation or KiB."""
+    """By benchmark, the cycles of the core per operation or KiB."""
     ghz: float
-    """Clock of the core: the median over the tests."""
+    """The clock of the core in GHz: the median over the tests."""
     absent: Mapping[str, str] = field(default_factory=dict)
-    """Benchmarks that this kernel didn't run, and why."""
+    """Benchmarks that this kernel didn't run, with the reasons."""
 
 
 def model_orders(tests: Sequence[CatalogueTest]) -> tuple[TestOrder, ...]:
-    """These tests with every parameter spelled out as the model lane has it, so that both sides do the same work."""
+    """Return these tests with all parameters of the model lane, so that both sides do the same work."""
     return tuple(
         TestOrder(name=test.name, params={param.name: param.defaults[COUNTED_LANE.name] for param in test.params})
         for test in tests
@@ -71,23 +71,23 @@ def model_orders(tests: Sequence[CatalogueTest]) -> tuple[TestOrder, ...]:
 
 
 def unit_of(benchmark: Benchmark) -> str:
-    """What cycles are per: bandwidths count bytes, everything else operations."""
+    """Return the unit of work: KiB for bandwidths, operations for other benchmarks."""
     return "KiB" if benchmark.direction == "higher" else "op"
 
 
-def per_unit(benchmark: Benchmark, samples: Sequence[Sample], cycles_per_ns: float) -> float:
-    """Cycles per operation or KiB: of these samples, in nanoseconds, the one that FEW of them undercut. Pure."""
+def cycles_per_unit(benchmark: Benchmark, samples: Sequence[Sample], cycles_per_ns: float) -> float:
+    """Return cycles per operation or KiB: the quantile FEW of these samples, which are in nanoseconds. Pure."""
     amounts = [sample.elapsed / sample.work for sample in samples if sample.elapsed and sample.work]
     low = float(np.quantile(amounts, FEW, method="lower"))
     return low * cycles_per_ns * (BYTES_OF_KIB if unit_of(benchmark) == "KiB" else 1)
 
 
-def cycles_per_ns(tsc_khz: int, before: float, after: float) -> float:
-    """The core's clock in GHz, from the counter's and the ticks of a cycle in the chains on both sides. Pure.
+def cycles_per_ns(tsc_khz: int, ticks_before: float, ticks_after: float) -> float:
+    """Return the clock of the core in GHz, from that of the counter and the ticks of a cycle in both chains. Pure.
 
-    The shorter chain is taken: what disturbs a chain lengthens it.
+    The shorter chain counts: a disturbance lengthens a chain.
     """
-    return tsc_khz / 1e6 / min(before, after)
+    return tsc_khz / 1e6 / min(ticks_before, ticks_after)
 
 
 def measure_native(orders: Sequence[TestOrder], passes: int, talk: Talk) -> list[NativePass]:
@@ -95,29 +95,29 @@ def measure_native(orders: Sequence[TestOrder], passes: int, talk: Talk) -> list
     agent, probe, place = find_agent(), find_probe(), writable_tmpfs()
     khz = tsc_khz()
     chain = _any_program(probe)
-    done: list[NativePass] = []
-    with talk.working("timing on this CPU") as advance, pinned():
+    native_passes: list[NativePass] = []
+    with talk.working("timing on this CPU") as advance, pin_to_last_cpu():
         for number in range(passes):
             cycles, clocks, absent = dict[str, float](), list[float](), dict[str, str]()
-            before = _ticks_per_cycle(probe, chain)
+            ticks_before = _ticks_per_cycle(probe, chain)
             for count, order in enumerate(orders):
                 advance(number * len(orders) + count, passes * len(orders), order.name)
                 report = _run(agent, order, place)
-                after = _ticks_per_cycle(probe, chain)
-                clock = cycles_per_ns(khz, before, after)
-                before = after
+                ticks_after = _ticks_per_cycle(probe, chain)
+                clock = cycles_per_ns(khz, ticks_before, ticks_after)
+                ticks_before = ticks_after
                 clocks.append(clock)
                 for benchmark in report.benchmarks:
                     samples = [sample for sample in report.samples if sample.benchmark == benchmark.name]
                     if samples:
-                        cycles[benchmark.name] = per_unit(benchmark, samples, clock)
+                        cycles[benchmark.name] = cycles_per_unit(benchmark, samples, clock)
                 absent |= {**report.unsupported, **report.broken}
-            done.append(NativePass(cycles, statistics.median(clocks), absent))
-    return done
+            native_passes.append(NativePass(cycles, statistics.median(clocks), absent))
+    return native_passes
 
 
 def writable_tmpfs(mounts: Path = MOUNTS) -> Path:
-    """Where a file system as the guest's is mounted. Raises NoTmpfs."""
+    """Return the mount point of a writable tmpfs, the file system of the guest. Raises NoTmpfs."""
     try:
         rows = [line.split(" ") for line in mounts.read_text(encoding="utf-8").splitlines()]
     except OSError as error:
@@ -130,10 +130,10 @@ def writable_tmpfs(mounts: Path = MOUNTS) -> Path:
 
 
 @contextmanager
-def pinned() -> Iterator[None]:
-    """Keep this thread, and what it starts, on the last CPU that it may use: the first ones serve most interrupts.
+def pin_to_last_cpu() -> Iterator[None]:
+    """Keep this thread and its children on the last CPU that it may use: the first CPUs serve most interrupts.
 
-    It goes before others there, if it may: a share of the CPU is no other code of the kernel.
+    It gets the highest priority if that is allowed: this changes its share of the CPU, and not the code of the kernel.
     """
     allowed, priority = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
     os.sched_setaffinity(0, {max(allowed)})
@@ -142,7 +142,7 @@ def pinned() -> Iterator[None]:
             os.setpriority(os.PRIO_PROCESS, 0, FIRST)
         yield
     finally:
-        with suppress(OSError):  # CPUs may have been taken away meanwhile
+        with suppress(OSError):  # CPUs may have been removed meanwhile
             os.sched_setaffinity(0, allowed)
             os.setpriority(os.PRIO_PROCESS, 0, priority)
 
@@ -160,13 +160,13 @@ def _run(agent: Path, order: TestOrder, place: Path) -> AgentReport:
             status = child.wait()
         report = read_stream(stream, expected_records(job))
         if not report.complete:
-            why = error_log.read_text(encoding="utf-8", errors="replace").strip() or report.fault
-            raise NativeFailed(test=order.name, why=why or f"exit status {status}")
+            reason = error_log.read_text(encoding="utf-8", errors="replace").strip() or report.fault
+            raise NativeFailed(test=order.name, why=reason or f"exit status {status}")
     return report
 
 
 def _any_program(probe: Path) -> str:
-    """The name of some program of the probe: of its timing only the chain beside it is wanted."""
+    """Return the name of any program of the probe: only the timing of the chain is used."""
     try:
         return ProgramList.model_validate_json(output([probe, "list", "--json"])).programs[0].program
     except (ValidationError, IndexError):
