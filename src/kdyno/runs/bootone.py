@@ -150,7 +150,7 @@ def boot_command(
 def boot_shell(
     settings: MachineSettings, kernel: Path, *, words: tuple[str, ...], seed: int, state: State, talk: Talk
 ) -> int:
-    """Give the user a shell in a guest, on this terminal, and return its exit status. Raises NoTerminal."""
+    """Give the user a shell in a guest, on this terminal, and return QEMU's exit status. Raises NoTerminal."""
     if not is_interactive():
         raise NoTerminal()
     machine, about = _open_machine(settings, kernel, "console", state, talk)

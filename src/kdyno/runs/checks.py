@@ -62,10 +62,7 @@ def check_kernels(prepared: Prepared, images: Images, session: Session) -> dict[
 
 
 def has_kunit(image: Image) -> bool:
-    """Return whether the image's configuration has KUnit=y.
-
-    A configuration that can't be read has not; nothing is raised.
-    """
+    """Return whether the image's configuration has CONFIG_KUNIT=y; false if the configuration can't be read."""
     try:
         config = read_whole(image.config, MOST_BYTES)
     except OSError:
