@@ -83,9 +83,9 @@ def place(tmp_path: Path, finished: Image, monkeypatch: pytest.MonkeyPatch) -> I
         return lambda *_: coverage.RecordedBoot(label, pmu_specimen.specimen(), tmp_path, None)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(coverage, "_of_run", told("a run"))
-    monkeypatch.setattr(coverage, "_of_file", told("a record"))
-    monkeypatch.setattr(coverage, "_of_image", told("an image"))
+    monkeypatch.setattr(coverage, "_read_run", told("a run"))
+    monkeypatch.setattr(coverage, "_read_file", told("a record"))
+    monkeypatch.setattr(coverage, "_boot_image", told("an image"))
     with Store(sqlite_file(tmp_path / "store.sqlite")) as store:
         yield Place(tmp_path, finished, store)
 
