@@ -246,8 +246,8 @@ class MachineBackend(Protocol):
         ...
 
     def provide(self, needs: Needs, state: State, talk: Talk) -> None:
-        """Provide every boot with the programs of the needed Debian packages, and with the members of archives in
-        them. Raises KdynoError if that is impossible.
+        """Provide every boot with the programs of the needed Debian packages, with the members of archives in them,
+        and with the files that guests share. Raises KdynoError if that is impossible.
         """
         ...
 
