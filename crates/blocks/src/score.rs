@@ -25,7 +25,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The score of these edges, whose blocks are all in `order`.
+    /// Return the score of these edges, whose blocks are all in `order`.
     pub fn score<'b>(
         &mut self,
         order: impl IntoIterator<Item = &'b usize>,
@@ -56,7 +56,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The score of a whole function in this order.
+/// Return the score of a whole function in this order.
 pub fn of_order(function: &Function, order: &[usize]) -> f64 {
     let edges: Vec<usize> = (0..function.edges.len()).collect();
     Places::of(function).score(order, &edges)
