@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error, Visitor, value};
 use serde_json::Value;
 use std::path::Path;
 
-/// Fails unless `formats.json` in the crate's directory holds `formats`; with KDYNO_WRITE_FORMATS set, writes it.
+/// Fail unless `formats.json` in the crate's directory holds `formats`; with KDYNO_WRITE_FORMATS set, write it.
 pub fn compare(crate_directory: &str, formats: &Value) {
     let path = Path::new(crate_directory).join("formats.json");
     if std::env::var_os("KDYNO_WRITE_FORMATS").is_some() {
