@@ -10,7 +10,7 @@ const JUMP: f64 = 0.1;
 const FORWARD_BYTES: f64 = 1024.0;
 const BACKWARD_BYTES: f64 = 640.0;
 
-/// Where blocks lie while an order is tried.
+/// Where blocks are while an order is tried.
 pub struct Places<'a> {
     function: &'a Function,
     /// Address of each block, by its index.
