@@ -30,7 +30,7 @@ pub struct Binary<'data> {
 }
 
 impl<'data> Binary<'data> {
-    /// Read a file whose sections all lie in it.
+    /// Read a file whose sections are all in it.
     pub fn parse(data: &'data [u8]) -> Result<Binary<'data>, String> {
         let elf = object::File::parse(data).map_err(said)?;
         for section in elf.sections() {

@@ -1,4 +1,4 @@
-//! Files of strangers: whatever they hold, they are read, or refused in one line.
+//! Untrusted files: whatever they hold, they are read, or refused in one line.
 
 use std::fs;
 use std::process::Command;

@@ -42,7 +42,7 @@ impl Steps {
     }
 }
 
-/// Numbers, from 0 on, for things that are told apart.
+/// Numbers, from 0 on, for things that are distinguished.
 pub struct Numbers<T> {
     numbers: HashMap<T, u32>,
     bytes: usize,
