@@ -52,7 +52,8 @@ macro_rules! marker {
     };
 }
 
-/// Says whose measured parts follow, until something else is announced. Several parts of one iteration are added up.
+/// Announce whose measured parts follow, until something else is announced. Several parts of one iteration are added
+/// up.
 pub fn announce(benchmark: u16, iteration: u16) {
     let word = word(benchmark, iteration);
     for bit in (0..u32::BITS).rev() {
