@@ -25,7 +25,7 @@ struct Unit {
     ranges: Vec<(u64, u64)>,
 }
 
-/// Units that have a name and code.
+/// Print the units that have a name and code.
 pub fn tell(binary: &Binary, output: &mut Output<impl Write>) -> Result<(), String> {
     let sections = sections(binary)?;
     let dwarf = dwarf(&sections, binary);

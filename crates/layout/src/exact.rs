@@ -57,7 +57,7 @@ impl<'a> Exact<'a> {
         exact
     }
 
-    /// Modelled cycles, of these parts, by family.
+    /// Return the modelled cycles of these parts, by family.
     pub fn fetching(&self, parts: &[usize]) -> Vec<Vec<f64>> {
         let job = self.job;
         let by_family = in_parallel(job.families.len(), |family| {

@@ -23,7 +23,7 @@ const EXACT: [f64; 2] = [1e-6, 1e-7];
 /// One of so many moves is tried with the exact model; it takes some twenty times as long.
 const EXACT_EACH: u32 = 10;
 
-/// The order that was found from the first of the job.
+/// Return the best order that is found, starting from the first of the job.
 pub fn best_order(job: &Job) -> Order {
     let parts = parts(job, &BOOTS);
     let neighbours = neighbours(job, &parts);
@@ -46,7 +46,8 @@ pub fn best_order(job: &Job) -> Order {
     if value <= exact(&start).value() { room.order() } else { start.order() }
 }
 
-/// Those that the costs of misses are fitted to: what was recorded, the first order, and that order shuffled.
+/// Return the layouts that the costs of misses are fitted to: what was recorded, the first order, and that order
+/// shuffled.
 fn layouts(job: &Job) -> Vec<Vec<u64>> {
     let recorded = job.units.iter().map(|unit| unit.start).collect();
     let mut layouts = vec![recorded, addresses(job, &Order::plain(&job.orders[0]))];

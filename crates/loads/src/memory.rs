@@ -16,7 +16,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Of this process; None where /proc isn't mounted or the kernel lacks CONFIG_PROC_PAGE_MONITOR.
+    /// Return the memory of this process; None where /proc isn't mounted or the kernel lacks CONFIG_PROC_PAGE_MONITOR.
     pub fn now() -> Option<Memory> {
         Memory::read(&fs::read_to_string("/proc/self/smaps_rollup").ok()?)
     }

@@ -19,7 +19,7 @@ pub struct Listing {
     pub bytes: u64,
     /// By the time of their last snapshot.
     pub runs: Vec<Run>,
-    /// Files that are no snapshots, or that this version can't read.
+    /// Files that are not snapshots, or that this version can't read.
     pub unreadable: Vec<String>,
 }
 

@@ -44,7 +44,7 @@ pub struct Description {
     pub bytes: u64,
 }
 
-/// Reads all counters; returns the file's content.
+/// Read all counters; return the file's content.
 pub fn take(gcov: &Gcov, kernel: &Kernel, boot: &str, run: u32, sequence: u64) -> Result<Vec<u8>, Failure> {
     let began = Instant::now();
     let taken = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -83,7 +83,7 @@ fn in_memory<T>(written: IoResult<T>) -> T {
     written.expect("a vector takes all that is written to it")
 }
 
-/// The description of a snapshot in a file; None if it has none.
+/// Return the description of a snapshot in a file; None if it has none.
 pub fn description(path: &Path) -> Option<Description> {
     let mut head = GzDecoder::new(regular::open(path).ok()?).take(LONGEST);
     let mut header = [0; BLOCK];

@@ -19,7 +19,7 @@ impl SplitMix64 {
     }
 }
 
-/// The number at a place, from 0, of the sequence of seed 0.
+/// Return the number at a place, from 0, of the sequence of seed 0.
 #[inline]
 pub fn nth(place: u64) -> u64 {
     mixed(place.wrapping_add(1).wrapping_mul(STEP))

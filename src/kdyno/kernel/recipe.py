@@ -58,7 +58,7 @@ def _bytes(size: str) -> int:
 
 
 def _listed(value: Any) -> Any:
-    """One name is a list of one."""
+    """Return a list of one for a single name."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -251,7 +251,9 @@ class Recipe(RecipeSpec):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All words that it adds to the kernel command line; only the machine `local` understands those of `block`."""
+        """Return all words that the recipe adds to the kernel command line; only the machine `local` understands those
+        of `block`.
+        """
         return tuple(word for name, mark in RUNTIME.items() for word in mark.words(getattr(self, name), self))
 
 

@@ -41,7 +41,7 @@ fn outcome<'a>(records: impl Iterator<Item = &'a Record>, unit: Unit) -> String 
     }
 }
 
-/// Of sorted values; the mean of the middle two when there is no middle one.
+/// Return the median of sorted values: the mean of the middle two when there is no middle one.
 fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }

@@ -172,7 +172,7 @@ impl Part {
     }
 }
 
-/// All files of a library by name, and what its check gives.
+/// Return all files of a library by name, and what its check gives.
 fn library(count: u64) -> (Vec<(String, String)>, u64) {
     let parts: Vec<Part> = (0..count).map(Part::new).collect();
     let checksum = parts.iter().fold(START, |x, part| part.applied(x));

@@ -135,8 +135,8 @@ unsafe fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb, transla
     }
 }
 
-/// `mov %rsp,X(%rdi)` and `mov X(%rsi),%rsp`, where X is the place of the stack pointer in a task: what
-/// __switch_to_asm exchanges stacks with (arch/x86/entry/entry_64.S). The addresses tell the tasks apart.
+/// Return whether it is `mov %rsp,X(%rdi)` or `mov X(%rsi),%rsp`, where X is the place of the stack pointer in a task:
+/// what __switch_to_asm exchanges stacks with (arch/x86/entry/entry_64.S). The addresses tell the tasks apart.
 fn moves_stack_pointer(bytes: &[u8]) -> bool {
     matches!(bytes, [0x48, 0x89, 0xa7 | 0x67, ..] | [0x48, 0x8b, 0xa6 | 0x66, ..])
 }
