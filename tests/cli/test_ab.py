@@ -138,10 +138,10 @@ def test_a_revision_that_is_not_there_is_named_before_another_is_unpacked(ab: La
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["plain", "plain"], "`plain` and `plain` are one recipe"),
-        (["plain", "O3"], "`O3` names neither a recipe nor a source"),
+        (["plain", "plain"], "`plain` and `plain` are the same recipe"),
+        (["plain", "O3"], "`O3` is neither a recipe nor a source"),
         (["plain", "optt=O3"], "unknown key `optt`; did you mean `opt`?"),
-        (["plain", "kconfig.A"], "names neither a recipe nor a source"),
+        (["plain", "kconfig.A"], "is neither a recipe nor a source"),
         (["git:linux#nowhere", "opt=O3"], "has no revision `nowhere`"),
         (["git:empty", "opt=O3"], "empty has no revision `HEAD`: fatal: not a git repository"),
         (["./empty", "opt=O3"], "is not a kernel source tree: it has no readable Makefile"),

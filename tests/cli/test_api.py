@@ -76,7 +76,7 @@ def test_nothing_is_printed_on_standard_output_and_without_quiet_progress_is_tol
 
 @pytest.mark.usefixtures("here")
 def test_an_ab_of_one_recipe_with_itself_is_a_kdyno_error_with_a_hint() -> None:
-    with pytest.raises(KdynoError, match="are one recipe") as raised:
+    with pytest.raises(KdynoError, match="are the same recipe") as raised:
         ab("plain", "plain", machine=MACHINE, source="a-tree")
     assert "selftest" in raised.value.advice
 

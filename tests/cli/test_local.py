@@ -92,8 +92,8 @@ def test_copies_of_a_program_make_a_scaling_curve_and_what_is_missing_leaves_the
 @pytest.mark.parametrize(
     ("knobs", "machine", "message"),
     [
-        ('opt = "O3"', "local", "variant other says `opt`, and a machine of type `local` builds and boots nothing"),
-        ('profile = { use = "order" }', "local", "variant other says `profile`"),
+        ('opt = "O3"', "local", "variant other sets `opt`, but a machine of type `local` builds and boots nothing"),
+        ('profile = { use = "order" }', "local", "variant other sets `profile`"),
         ('cmdline = ["mitigations=off"]', "local", "`mitigations=off` cannot be set on a running kernel"),
         ('page_size = "3k"', "local", "is not available on this host"),
         ('page_size = "huge"', "local", "page_size"),

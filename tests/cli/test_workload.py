@@ -168,8 +168,7 @@ def test_the_emulated_pmu_has_nothing_to_count_in_a_command(lab: Lab) -> None:
     result = lab("plan", str(path))
     assert result.status == 1
     assert (
-        "a workload of type `command` runs none\nhint: leave [machine.pmu] out, or give a metric an `event`"
-        in result.err
+        "a workload of type `command` runs none\nhint: remove [machine.pmu], or give a metric an `event`" in result.err
     )
 
 
@@ -177,7 +176,7 @@ def test_the_emulated_pmu_has_nothing_to_count_in_a_command(lab: Lab) -> None:
     ("event", "machine", "message"),
     [
         ("user_stlb_misses", "", "nothing counts the events of metrics: user_stlb_misses\nhint: add [machine.pmu]"),
-        ("user_stlb_misses", "[machine.pmu]\n", "[machine.pmu] doesn't count user_stlb_misses\nhint: say events"),
+        ("user_stlb_misses", "[machine.pmu]\n", "[machine.pmu] doesn't count user_stlb_misses\nhint: set events"),
         ("walks+loads", '[machine.pmu]\nscope = "all"\n', "[machine.pmu] doesn't count walks\n"),
         ("loads", '[machine.pmu]\nscope = "all"\nevents = "edges"\nclock = "instructions"\n', "for accesses"),
     ],

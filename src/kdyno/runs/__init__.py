@@ -1,1 +1,1 @@
-"""The pipeline: recipe + source -> image -> boot -> samples, for one experiment. run.py reads as the sentence."""
+"""The pipeline of one experiment: recipe + source -> image -> boot -> samples. run.py has its steps in order."""

@@ -1,4 +1,4 @@
-"""One kernel, one boot, a command or a shell in it: what a kernel developer wants on day one."""
+"""One boot of one kernel, with a command or a shell in the guest."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ CONSOLE_LINES_SHOWN = 40
 
 class NoKernelInDirectory(UserError):
     message = "{directory} has no bzImage, neither at its top nor in arch/x86/boot"
-    hint = "name the directory of a kernel build that has ended, a bzImage, or the key of an image"
+    hint = "name the directory of a finished kernel build, a bzImage, or the key of an image"
 
 
 class NotAKernel(UserError):
     message = "{path} is not an x86 bzImage"
-    hint = "a kernel build leaves it as arch/x86/boot/bzImage; a vmlinux won't do"
+    hint = "name the arch/x86/boot/bzImage of a kernel build; a vmlinux cannot be booted"
 
 
 class NotOfItsRecord(UserError):
-    message = "{kernel} lies beside an {record} that it does not fit: {why}"
+    message = "{kernel} is in the directory of an {record} that it does not match: {why}"
     hint = "copy the whole image again, or boot the kernel from a directory without {record}"
 
 
 class NoPlaceForConsole(UserError):
-    message = "can't keep the console in {path}: its directory does not exist"
+    message = "the console cannot be written to {path}: the directory does not exist"
     hint = "make the directory, or name another file"
 
 
@@ -52,16 +52,19 @@ class NoTerminal(UserError):
 
 class BootFailed(InfrastructureError):
     message = "the boot {ended}: {reason}"
-    hint = "--console FILE keeps the whole console; --append loglevel=7 makes the kernel say more"
+    hint = "pass --console FILE to keep the whole console, and --append loglevel=7 for more messages of the kernel"
 
 
 class BootNeedsMore(BootFailed):
     hint = "{advice}"
 
 
-def find_kernel(named: str, state: State) -> Path:
-    """The bzImage that a user means. Raises what find_subject raises, NoKernelInDirectory and NotOfItsRecord."""
-    subject = find_subject(named, ("image", "kernel", "directory"), state)
+def find_kernel(name: str, state: State) -> Path:
+    """Return the path of the bzImage that the user named.
+
+    Raises what find_subject raises, NoKernelInDirectory, NotAKernel and NotOfItsRecord.
+    """
+    subject = find_subject(name, ("image", "kernel", "directory"), state)
     if isinstance(subject, Image):
         return subject.bzimage
     assert isinstance(subject, NamedFile | NamedDirectory)
@@ -69,12 +72,12 @@ def find_kernel(named: str, state: State) -> Path:
     for candidate in (path, path / "arch" / "x86" / "boot" / "bzImage", path / "bzImage"):
         if candidate.is_file():
             _record_beside(candidate, state)
-            return _checked(candidate.resolve())
+            return _require_bzimage(candidate.resolve())
     raise NoKernelInDirectory(directory=path)
 
 
 def _record_beside(kernel: Path, state: State) -> ImageRecord | None:
-    """The record of the image that a kernel is of, if it lies beside one. Raises ImageCorrupt and NotOfItsRecord."""
+    """Return the image record in the kernel's directory; None without one. Raises ImageCorrupt and NotOfItsRecord."""
     if not os.path.lexists(kernel.with_name(RECORD)):
         return None
     place = kernel.parent
@@ -86,8 +89,11 @@ def _record_beside(kernel: Path, state: State) -> ImageRecord | None:
         raise NotOfItsRecord(kernel=kernel, record=RECORD, why=error.facts["why"]) from error
 
 
-def _checked(path: Path) -> Path:
-    """The boot protocol's magic: Documentation/arch/x86/boot.rst of the kernel."""
+def _require_bzimage(path: Path) -> Path:
+    """Return the path. Raises NotAKernel unless the file has the magic number of the boot protocol.
+
+    The protocol is in Documentation/arch/x86/boot.rst of the kernel.
+    """
     with path.open("rb") as file:
         file.seek(0x202)
         if file.read(4) != b"HdrS":
@@ -110,30 +116,30 @@ def boot_command(
 ) -> int:
     """Run a command in a guest, and return its exit status. Raises BootFailed.
 
-    What it writes is copied as it comes to `stdout` and `stderr`, else to this process's own.
+    The output is copied as it arrives to `stdout` and `stderr`; None: to those of this process.
     """
     if console and not console.parent.is_dir():
         raise NoPlaceForConsole(path=console)
-    machine, about = _opened(settings, kernel, "stream", state, talk)
+    machine, about = _open_machine(settings, kernel, "stream", state, talk)
     with state.scratch("one") as scratch:
         job = about.job(1, programs=(Program(name="command", command=command),))
         order = BootOrder(kernel.name, kernel, words, job, seed, scratch)
-        ended = Event()
+        has_ended = Event()
         outputs = (stdout or sys.stdout.buffer, stderr or sys.stderr.buffer)
         stream = order.directory / "stream.jsonl"
-        follower = Thread(target=follow_output, args=(stream, ended, *outputs))
+        follower = Thread(target=follow_output, args=(stream, has_ended, *outputs))
         follower.start()
         try:
             end = machine.boot(order)
         finally:
-            ended.set()
+            has_ended.set()
             follower.join()
         if console:
             copy_whole(end.console, console)
         if end.status == "ok" and (step := end.report.steps[0]).status is not None:
             return step.status
-        shown = "".join(c for c in read_console(end.console) if c.isprintable() or c == "\n")
-        for line in shown.splitlines()[-CONSOLE_LINES_SHOWN:]:
+        console_text = "".join(c for c in read_console(end.console) if c.isprintable() or c == "\n")
+        for line in console_text.splitlines()[-CONSOLE_LINES_SHOWN:]:
             talk.warn(f"console: {line}")
     ended_how = "was lost" if end.status == "lost" else "failed"
     if end.advice:
@@ -144,22 +150,22 @@ def boot_command(
 def boot_shell(
     settings: MachineSettings, kernel: Path, *, words: tuple[str, ...], seed: int, state: State, talk: Talk
 ) -> int:
-    """Give the user a shell in a guest, on this terminal."""
+    """Give the user a shell in a guest, on this terminal, and return its exit status. Raises NoTerminal."""
     if not is_interactive():
         raise NoTerminal()
-    machine, about = _opened(settings, kernel, "console", state, talk)
+    machine, about = _open_machine(settings, kernel, "console", state, talk)
     talk.say("`exit` ends the guest; Ctrl-A X ends QEMU")
     with state.scratch("one") as scratch:
         job = about.job(1, interactive=True)
         return machine.converse(BootOrder(kernel.name, kernel, words, job, seed, scratch))
 
 
-def _opened(
+def _open_machine(
     settings: MachineSettings, kernel: Path, output: Output, state: State, talk: Talk
 ) -> tuple[MachineBackend, Description]:
-    """The machine, if the kernel is known to be fit for it, as far as its configuration or its record tells.
+    """Open the machine, and check that it can start the kernel, as far as the configuration or the record shows it.
 
-    A kernel that lies beside a record must be the one that the record is of.
+    A kernel in the directory of a record must be the kernel of that record.
     """
     machine = open_machine(settings)
     machine.require_options(kernel, output)

@@ -1,4 +1,4 @@
-"""Carrying out the boots of a run: in planned order, side by side where that is fair, each on record when it ends."""
+"""The boots of a run: in planned order, side by side where that is fair, each recorded when it ends."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from kdyno.base.stop_signals import stops_set
 from kdyno.boot.base import BootEnd
 from kdyno.runs.experiment.plan import PlannedBoot
 from kdyno.runs.images import Images
-from kdyno.runs.one_boot import BootRequest, boot_record, measured
+from kdyno.runs.one_boot import BootRequest, attach_samples, boot_record
 from kdyno.runs.prepare import Prepared
 from kdyno.runs.run_plan import RunPlan
 from kdyno.runs.session import Session
-from kdyno.runs.so_far import of_run
+from kdyno.runs.so_far import judge_of_run
 
 ATTEMPTS = 3
-"""How often a boot is started by one command before it stays lost."""
+"""How often one command starts a boot before it counts as lost."""
 LOOK_SECONDS = 1.0
-"""Between looks at whether to stop: a signal that comes just before a wait without an end would wait with it."""
+"""The time between checks for a stop signal: a signal just before a wait without a timeout would go unnoticed."""
 
 
 @dataclass
 class Outcome:
-    """What came of a run's boots."""
+    """The outcome of a run's boots."""
 
     done: int = 0
     """Boots carried out by this command."""
     lost: dict[str, str] = field(default_factory=dict)
-    """Boots that stayed lost, and why."""
+    """The reason by name of each boot that was lost at every attempt."""
     given_up: dict[str, str] = field(default_factory=dict)
-    """Variants that don't boot, and why."""
+    """The reason by name of each variant that doesn't boot."""
 
 
 @dataclass(frozen=True)
 class _Running:
-    """A boot under way."""
+    """A boot that has started and not ended."""
 
     boot: PlannedBoot
     started: datetime
@@ -50,17 +50,20 @@ class _Running:
 
 
 class Boots:
-    """The boots of one run; what is on record already is not done again, whichever run it was done for."""
+    """The boots of one run. A boot that is on record is not repeated, whichever run recorded it."""
 
     def __init__(self, plan: RunPlan, prepared: Prepared, images: Images, session: Session) -> None:
         self.plan, self.prepared, self.images = plan, prepared, images
         self.session, self.artefacts = session, session.artefacts
-        self.so_far = of_run(session.store, plan.id, self.artefacts, session.talk)
+        self.so_far = judge_of_run(session.store, plan.id, self.artefacts, session.talk)
         self.cancelled = Event()
         self.outcome = Outcome()
 
     def carry_out(self, blocks: int) -> Outcome:
-        """Do every boot of the first `blocks` that is not on record yet. Ctrl-C ends the guests, keeps what is done."""
+        """Carry out every boot of the first `blocks` that is not on record.
+
+        Ctrl-C ends the guests, and keeps the records.
+        """
         self.cancelled = Event()
         progress = self.plan.progress(self.session.store, blocks)
         self.outcome.given_up = progress.given_up
@@ -78,7 +81,7 @@ class Boots:
             done = total - len(waiting)
             advance(done, total, "")
             try:
-                for boot, end in self._ended(pool, waiting, blocks, place):
+                for boot, end in self._run_boots(pool, waiting, blocks, place):
                     done += 1
                     advance(done, total, f"{boot.variant}, block {boot.block}: {end.status}")
                     self.session.talk.on_boot_ended()
@@ -89,10 +92,13 @@ class Boots:
                 pool.shutdown()
         return self.outcome
 
-    def _ended(
+    def _run_boots(
         self, pool: ThreadPoolExecutor, waiting: deque[PlannedBoot], blocks: int, place: Path
     ) -> Iterator[tuple[PlannedBoot, BootEnd]]:
-        """Boots as they end and are on record, `parallel` at a time; a lost one starts again. Files are in `place`."""
+        """Yield boots when they have ended and are on record. `parallel` run at a time, with files in `place`.
+
+        A lost boot is started again.
+        """
         attempts: Counter[str] = Counter()
         running: dict[Future[BootEnd], _Running] = {}
         while True:
@@ -100,17 +106,17 @@ class Boots:
                 boot = waiting.popleft()
                 if boot.variant not in self.outcome.given_up:
                     scratch = Path(mkdtemp(dir=place))
-                    order = self._wanted(boot).order(scratch, self.cancelled)
+                    order = self._request(boot).order(scratch, self.cancelled)
                     running[pool.submit(self.prepared.machine.boot, order)] = _Running(boot, datetime.now(UTC), scratch)
             if not running:
                 return
-            ended = wait(running, LOOK_SECONDS, return_when=FIRST_COMPLETED).done
+            completed = wait(running, LOOK_SECONDS, return_when=FIRST_COMPLETED).done
             if self.cancelled.is_set():
                 raise KeyboardInterrupt
-            for future in ended:
+            for future in completed:
                 under_way = running.pop(future)
                 boot, key = under_way.boot, self.plan.keys[under_way.boot.cell]
-                end = measured(future.result(), self.prepared.experiment.workload)
+                end = attach_samples(future.result(), self.prepared.experiment.workload)
                 record = boot_record(key, boot.seed, under_way.started, end, self.artefacts)
                 self.session.store.add_boot(record, end.report.benchmarks)
                 shutil.rmtree(under_way.scratch)
@@ -121,7 +127,7 @@ class Boots:
                     continue
                 yield boot, end
 
-    def _wanted(self, boot: PlannedBoot) -> BootRequest:
+    def _request(self, boot: PlannedBoot) -> BootRequest:
         return BootRequest(
             name=f"{boot.variant}, block {boot.block}",
             image=self.images[boot.variant][boot.layout_index] if boot.variant in self.images else None,
@@ -133,7 +139,7 @@ class Boots:
         )
 
     def _learn(self, boot: PlannedBoot, end: BootEnd, blocks: int) -> None:
-        """Remember how a boot ended; give its variant up when it never came through."""
+        """Note how a boot ended, and give up a variant whose boots all failed."""
         self.outcome.done += 1
         name = f"{boot.variant}, block {boot.block}"
         if end.status == "lost":

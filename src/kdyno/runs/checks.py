@@ -1,4 +1,4 @@
-"""Before a kernel is measured it runs its own tests: one boot of each image that has KUnit, which measures nothing."""
+"""Check boots: before the measurement each image with KUnit boots once for its own tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEED = 1
 WORDS = (
     # Suites run if they are enabled, from 6.17 on also unless autorun is off (lib/kunit/executor.c). They write with
     # KERN_INFO, which `quiet` keeps from the console. A suite may compute for long on an emulated CPU without giving it
-    # up: two and five minutes are no lock-up.
+    # up: two and five minutes are not a lock-up.
     "kunit.enable=1",
     "kunit.autorun=1",
     "loglevel=7",
@@ -35,7 +35,7 @@ WORDS = (
 
 
 def checks_left(prepared: Prepared, store: Store) -> int:
-    """How many check boots a run will begin with, as far as recipes and base configurations tell."""
+    """Return the number of check boots that a run begins with, as far as recipes and base configurations show it."""
     keys = {
         check_key(plan.key, prepared.experiment.variants[variant].words, prepared.about.facts)
         for variant, layouts in prepared.plans.items()
@@ -46,20 +46,26 @@ def checks_left(prepared: Prepared, store: Store) -> int:
 
 
 def check_kernels(prepared: Prepared, images: Images, session: Session) -> dict[str, str]:
-    """Boot each image with KUnit once, unless that is on record; returns the checks that were lost, and why.
+    """Boot each image with KUnit once, unless that is on record. Return the reason by name of each lost check.
 
-    What came of the others is in the store; see judge/verdicts/checks.py. The machine is the run's, with time enough.
+    The results of the others are in the store; see judge/verdicts/checks.py. The machine is that of the run, with more
+    time.
     """
-    wanted = [(variant, image) for variant, layouts in images.items() for image in layouts if has_kunit(image)]
-    if not wanted:
+    images_with_kunit = [
+        (variant, image) for variant, layouts in images.items() for image in layouts if has_kunit(image)
+    ]
+    if not images_with_kunit:
         return {}
     checker = _Checker(prepared, open_machine(prepared.settings.for_check_boot()), session)
-    ends = {f"KUnit of {variant}": checker.check(variant, image) for variant, image in wanted}
+    ends = {f"KUnit of {variant}": checker.check(variant, image) for variant, image in images_with_kunit}
     return {name: reason for name, reason in ends.items() if reason}
 
 
 def has_kunit(image: Image) -> bool:
-    """Whether its configuration has KUnit in the kernel itself; raises nothing: a kernel without a config has not."""
+    """Return whether the image's configuration has KUnit=y.
+
+    A configuration that can't be read has not; nothing is raised.
+    """
     try:
         config = read_whole(image.config, MOST_BYTES)
     except OSError:
@@ -73,22 +79,25 @@ class _Checker:
         self.session, self.artefacts = session, session.artefacts
 
     def check(self, variant: str, image: Image) -> str:
-        """Why the boot was lost, if it was: it is started again when the run is."""
+        """Boot the image once for its tests. Return why the boot was lost; empty if it was not.
+
+        A lost boot is started again with the run.
+        """
         cmdline = self.prepared.experiment.variants[variant].words
         key = check_key(image.record.key, cmdline, self.prepared.about.facts)
         with self.session.state.lock(
             f"boot-{key[:24]}", on_wait=lambda: self.session.talk.say(f"KUnit of {variant}: waiting for it")
         ):
-            on_record = self.session.store.boot(key)
-            if on_record and on_record[0].status != "lost":
+            recorded_boot = self.session.store.boot(key)
+            if recorded_boot and recorded_boot[0].status != "lost":
                 return ""
             self.session.talk.say(f"KUnit: booting {variant} for its own tests")
             with self.session.state.scratch("kunit") as scratch:
                 job = self.machine.describe().job(1, programs=(Program(name="checks", command=COMMAND),))
                 words = (*cmdline, *WORDS)
-                wanted = BootRequest(f"{variant}, KUnit", image, words, job, SEED, variant, is_counted=False)
+                request = BootRequest(f"{variant}, KUnit", image, words, job, SEED, variant, is_counted=False)
                 started = datetime.now(UTC)
-                end = self.machine.boot(wanted.order(scratch))
+                end = self.machine.boot(request.order(scratch))
                 boot = boot_record(key, SEED, started, end, self.artefacts)
             self.session.store.add_boot(boot, ())
         check = read_check(variant, boot, self.artefacts)

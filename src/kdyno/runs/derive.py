@@ -1,7 +1,7 @@
-"""Inputs that are made of boots, as far as they can be known before anything runs; runs/train.py makes them.
+"""Plans of the inputs that are made of boots. runs/train.py makes the inputs.
 
-A build with such an input has the digest of its derivation in its key. The derivation has the key of the image that is
-booted, which may itself have such an input.
+The key of a build with such an input contains the digest of the derivation. The derivation contains the key of the
+booted image, which may itself have such an input.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from kdyno.store.store import Store
 
 @dataclass(frozen=True)
 class PlannedTraining:
-    """An input that is made of boots, planned."""
+    """The plan of an input that is made of boots."""
 
     training: Training
     derivation: Derivation
     plan: BuildPlan
-    """Of the image that is booted."""
+    """The plan of the image that is booted."""
     input: Input
 
 
@@ -47,11 +47,11 @@ class TrainingPlanner:
         self.state = state
         self.talk = talk
         self.planned: dict[str, PlannedTraining] = {}
-        """By digest; what is needed for one comes before it."""
+        """The planned inputs by digest; an input comes after those that it needs."""
         self._machines: dict[str, tuple[MachineBackend, Description]] = {}
 
     def trained(self, name: str, training: Training, exporter: str) -> Input:
-        """The input `name` of a recipe; what a knob calls. Raises what plan_build and the machine raise."""
+        """Plan the input `name` of a recipe; knobs call this. Raises what plan_build and the machine raise."""
         recipe = training.recipe
         assert recipe.source and recipe.config, "load_experiment names them"
         counts, heeded = EXPORTERS[exporter].counts, EXPORTERS[exporter].settings
@@ -78,7 +78,7 @@ class TrainingPlanner:
         return result
 
     def _machine_for(self, counts: Events | Counters, load: Load) -> tuple[MachineBackend, Description]:
-        """Looked at once for all trainings that need the same of it."""
+        """Return the machine, which is described once for all trainings with the same needs."""
         needs = repr((counts, load.needs, bool(load.programs)))
         if needs not in self._machines:
             machine = training_machine(counts, load, self.state, self.talk)
@@ -86,29 +86,29 @@ class TrainingPlanner:
         return self._machines[needs]
 
     def ahead(self, plans: Iterable[BuildPlan]) -> tuple[PlannedTraining, ...]:
-        """What has to be made before these plans can be built, in the order in which it can be made."""
-        wanted = {file.digest for plan in plans if not plan.cached for file in plan.inputs}
+        """Return the missing inputs of these plans, in the order in which they can be made."""
+        missing_digests = {file.digest for plan in plans if not plan.cached for file in plan.inputs}
         ahead = []
         for key, planned in reversed(self.planned.items()):
-            if key in wanted and not planned.input.path.exists():
+            if key in missing_digests and not planned.input.path.exists():
                 ahead.append(planned)
                 if not planned.plan.cached:
-                    wanted |= {file.digest for file in planned.plan.inputs}
+                    missing_digests |= {file.digest for file in planned.plan.inputs}
         return tuple(reversed(ahead))
 
 
 def boots_left(trainings: Sequence[PlannedTraining], store: Store) -> dict[Events | None, int]:
-    """How many boots training takes, without those on record, by what the emulated PMU counts in them; None: no PMU."""
-    left: dict[Events | None, int] = {}
+    """Return the number of boots for training not on record, by the events of the PMU; None: without PMU."""
+    boots_by_events: dict[Events | None, int] = {}
     for planned in trainings:
         counts = EXPORTERS[planned.derivation.exporter].counts
         events = counts if isinstance(counts, str) else None
-        left[events] = left.get(events, 0) + boots_to_do(planned, store)
-    return left
+        boots_by_events[events] = boots_by_events.get(events, 0) + boots_to_do(planned, store)
+    return boots_by_events
 
 
 def boots_to_do(planned: PlannedTraining, store: Store) -> int:
-    """How many boots one input still takes."""
+    """Return the number of boots for one input that are not on record."""
     keys = planned.derivation.boots
     ends = store.ends(keys)
     return sum(key not in ends or ends[key].status != "ok" for key in set(keys))

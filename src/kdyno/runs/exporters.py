@@ -1,4 +1,4 @@
-"""What inputs of builds are made of boots: a new kind is a function (in profile/) and a row here."""
+"""The table of exporters, which make inputs of builds from boots. A new one is a function of profile/ and a row."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from kdyno.profile.propeller import clusters
 
 @dataclass(frozen=True)
 class Exporter:
-    """One way from what boots leave to what a build takes."""
+    """Makes an input of a build from the files of boots."""
 
     version: int
-    """Raised when the same records would give another content: part of the digest of what it makes."""
+    """The version: part of the digest of the input, and raised when the same records would give another content."""
     counts: Events | Counters
-    """What boots count: events of the emulated PMU, or what the kernel itself counts, without one."""
+    """The events of the emulated PMU, or the counters of the kernel itself."""
     write: Callable[[Sequence[Path], Image, ProfileSettings], bytes]
-    """The content, of the files that boots of one image left, one for each seed: PMU records with the names of their
-    benchmarks, or snapshots of counters."""
+    """Returns the content of the input. The files are those of the boots of one image, one for each seed: PMU records
+    with the names of their benchmarks, or snapshots of counters."""
     check: Callable[[ProfileSettings], object] = lambda _: None
-    """Raises UserError for settings that it can't heed, before anything is built."""
+    """Raises UserError for settings that it doesn't support, before anything is built."""
     settings: tuple[str, ...] = ()
-    """The fields of ProfileSettings that it heeds: another value of the others makes nothing anew."""
+    """The fields of ProfileSettings that it uses. The other fields are not in the digest of the input."""
 
 
 EXPORTERS: dict[str, Exporter] = {
@@ -42,4 +42,4 @@ EXPORTERS: dict[str, Exporter] = {
     ),
     "pgo-clang": Exporter(version=1, counts=ClangCounters(), write=indexed_profile),
 }
-"""By name, which is part of the digest too."""
+"""By name, which is part of the digest, too."""

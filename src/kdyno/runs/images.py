@@ -1,4 +1,4 @@
-"""Building: from the plans of an experiment to its images."""
+"""Builds the images of an experiment from its plans."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.runs.prepare import Plans
 
 Images = Mapping[str, tuple[Image, ...]]
-"""By variant, one for each layout."""
+"""Images by variant, one for each layout."""
 
 
 def require_cpus(machine: MachineSettings, images: Images) -> None:
@@ -29,15 +29,15 @@ def require_cpus(machine: MachineSettings, images: Images) -> None:
 
 
 def build_images(plans: Plans, state: State, talk: Talk) -> Images:
-    """Each image is built once, whoever needs it and however often; what differs only in layout shares its objects."""
-    wanted: dict[str, list[tuple[str, BuildPlan]]] = defaultdict(list)
-    given: dict[str, Image] = {}
+    """Build each image once, whatever number of variants needs it. Images that differ only in layout share objects."""
+    plans_by_objects: dict[str, list[tuple[str, BuildPlan]]] = defaultdict(list)
+    image_by_key: dict[str, Image] = {}
     for variant, layouts in plans.items():
         for plan in layouts:
             if isinstance(plan, GivenPlan):
-                given[plan.key] = load_image(plan.key, state)
+                image_by_key[plan.key] = load_image(plan.key, state)
             else:
-                wanted[plan.objects_key].append((variant, plan))
+                plans_by_objects[plan.objects_key].append((variant, plan))
     notes: set[str] = set()
 
     def say_once(note: str) -> None:
@@ -45,12 +45,13 @@ def build_images(plans: Plans, state: State, talk: Talk) -> Images:
             notes.add(note)
             talk.say(note)
 
-    images = given
-    for group in wanted.values():
+    for group in plans_by_objects.values():
         variants = ", ".join(dict.fromkeys(variant for variant, _ in group))
         with talk.working(f"building {variants}", is_estimate=True) as advance:
-            missing = {plan.key for _, plan in group if not is_built(plan.key, state)}
-            built = build_layouts([plan for _, plan in group], state, advance, say=say_once, heard=talk.on_build_output)
-        talk.on_images_built(len(missing))
-        images |= {image.record.key: image for image in built}
-    return {variant: tuple(images[plan.key] for plan in layouts) for variant, layouts in plans.items()}
+            missing_keys = {plan.key for _, plan in group if not is_built(plan.key, state)}
+            built_images = build_layouts(
+                [plan for _, plan in group], state, advance, say=say_once, heard=talk.on_build_output
+            )
+        talk.on_images_built(len(missing_keys))
+        image_by_key |= {image.record.key: image for image in built_images}
+    return {variant: tuple(image_by_key[plan.key] for plan in layouts) for variant, layouts in plans.items()}

@@ -1,7 +1,7 @@
-"""What a boot is known by: a content hash of all that decides it, known before anything is built.
+"""The key of a boot: a content hash of everything that determines it, known before anything is built.
 
 In the model lane a boot is a function of its key, so that any run may use it. In the wall lane it belongs to its
-series: to the variants that it was booted in turn with, to its host and its block; see run_plan.py.
+series: to the variants that it alternated with, to its host and its block; see run_plan.py.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ def boot_key(
     replicate: Mapping[str, Any],
     reading: Mapping[str, Any] | None = None,
 ) -> str:
-    """Content hash (64 hex digits) of all that decides a boot; `replicate` tells boots apart that this doesn't.
+    """Return a content hash (64 hex digits) of everything that determines a boot.
 
-    `reading` is how samples are made of what the boot says, if the agent doesn't say samples. Raises ProgramMissing.
+    `replicate` distinguishes boots that are otherwise equal. `reading` is how samples are read from the output of the
+    boot, if the agent doesn't report samples. Raises ProgramMissing.
     """
     return digest(
         {

@@ -1,4 +1,4 @@
-"""What a profile did to an image: its records, and what is on record of the training behind it, put together."""
+"""The effect of a profile on an image: the records of its compilers, with the records of its training."""
 
 from __future__ import annotations
 
@@ -26,23 +26,26 @@ from kdyno.store.store import Store
 
 USES: tuple[Use, ...] = ("pgo", "autofdo")
 MOST_BYTES = 10_000_000
-"""Of a provenance."""
+"""The largest provenance that is read."""
 MOST_LOG_BYTES = 1 << 28
 UNKNOWN = TrainingRecord(compiled=None, counted=None)
 
 
 class NoProfile(UserError):
     message = "image {key} was not compiled by a profile: its recipe has no `profile` with pgo or autofdo in `use`"
-    hint = 'profile = {{ use = "pgo" }} in a variant makes one that is; see docs/feedback.md'
+    hint = 'build a variant with profile = {{ use = "pgo" }}; see docs/feedback.md'
 
 
 class ProvenanceUnreadable(InfrastructureError):
-    message = "can't read where the profile of this image is from, {path}: {why}"
-    hint = "remove that file: the verb then says of training that it is not on record"
+    message = "the provenance of this image's profile, {path}, cannot be read: {why}"
+    hint = "remove that file: the command then reports that the training is not on record"
 
 
 def objects_of_image(image: Image, state: State, store: Store) -> ProfileObjects:
-    """Raises NoProfile, and what reading the image's files, the store and the artefacts of boots raises."""
+    """Return the objects of an image with the effect of its profile.
+
+    Raises NoProfile, and what reading the image's files, the store and the artefacts of boots raises.
+    """
     use = use_of(image.record)
     if use is None or not image.record.objects:
         raise NoProfile(key=image.record.key[:12])
@@ -61,13 +64,13 @@ def objects_of_image(image: Image, state: State, store: Store) -> ProfileObjects
 
 
 def use_of(record: ImageRecord) -> Use | None:
-    """The profile that the image's compilers were given."""
+    """Return the kind of profile that the compilers of the image used; None without one."""
     profile = record.recipe.profile
     return next((use for use in USES if profile and use in profile.use), None)
 
 
 def _derivation(digest: str, state: State) -> Derivation | None:
-    """The provenance of an input; None where there is none: a file from elsewhere, or removed."""
+    """Return the provenance of an input; None for a file that kdyno didn't make, and if it was removed."""
     path = kept_at(digest, state).with_suffix(".json")
     if not digest or not path.exists():
         return None
@@ -80,21 +83,21 @@ def _derivation(digest: str, state: State) -> Derivation | None:
 
 
 def _training(derivation: Derivation, state: State, store: Store) -> TrainingRecord:
-    """What the boots of a training left, as far as they are on record."""
+    """Return the objects that were compiled and counted in a training, as far as its boots are on record."""
     image: Image | None = None
     with suppress(ImageMissing):
         image = load_image(derivation.image, state)
     files = _counters(derivation.boots, state, store)
-    counted = None
+    counted_objects = None
     if files and derivation.exporter == "pgo-gcc":
-        counted = counted_by_gcc(files)
+        counted_objects = counted_by_gcc(files)
     elif files and image:
-        counted = counted_by_clang(files, image)
-    return TrainingRecord(compiled=_compiled(image) if image else None, counted=counted)
+        counted_objects = counted_by_clang(files, image)
+    return TrainingRecord(compiled=_compiled(image) if image else None, counted=counted_objects)
 
 
 def _counters(boots: Sequence[str], state: State, store: Store) -> list[Path]:
-    """The file of each boot; none at all if one is gone."""
+    """Return the file of counters of each boot; empty if one of the files is missing."""
     artefacts = Artefacts(state.artefacts)
     files = []
     for key in boots:
@@ -109,7 +112,7 @@ def _counters(boots: Sequence[str], state: State, store: Store) -> list[Path]:
 
 
 def _compiled(image: Image) -> frozenset[str]:
-    """The objects of a kernel: by ccd's records, else by what its makefiles said while it was built."""
+    """Return the objects of a kernel from the records of ccd, else from the build log."""
     if image.record.objects:
         return frozenset(map(name_of, read_records(image.directory / RECORDS).objects))
     return build_log.compiled(read_whole(image.directory / LOG, MOST_LOG_BYTES).decode(errors="replace"))

@@ -1,4 +1,4 @@
-"""One boot: the order for it, what its workload makes of it, and what goes on record."""
+"""One boot: its order, its samples, and its record."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from kdyno.store.records import Boot
 
 @dataclass(frozen=True)
 class BootRequest:
-    """One boot that is wanted, wherever it is done."""
+    """A request for one boot, independent of the machine."""
 
     name: str
-    """For people: `gcc-O2, block 3`."""
+    """The name in messages: `gcc-O2, block 3`."""
     image: Image | None
-    """None where the machine needs none."""
+    """None if the machine boots without an image."""
     cmdline: tuple[str, ...]
     job: Job
     seed: int
@@ -33,7 +33,7 @@ class BootRequest:
     is_counted: bool = True
 
     def order(self, directory: Path, cancelled: Event | None = None) -> BootOrder:
-        """The machine's order; `directory` exists and is empty."""
+        """Return the order for the machine; `directory` exists and is empty."""
         return BootOrder(
             name=self.name,
             kernel=self.image.bzimage if self.image else None,
@@ -51,28 +51,31 @@ class BootRequest:
         )
 
     def _counters(self) -> Counters | None:
-        """What the agent is told of the kernel's counters. Raises NotInstrumented and OtherLayout."""
-        asked = self.job.counters
-        if not isinstance(asked, ClangCounters) or self.image is None:
-            return asked
+        """Return the counters that the agent reads. Raises NotInstrumented and OtherLayout."""
+        requested = self.job.counters
+        if not isinstance(requested, ClangCounters) or self.image is None:
+            return requested
         addresses = counters_range(self.image.vmlinux)
         return MemoryCounters(address=addresses.start, bytes=len(addresses))
 
 
-def measured(end: BootEnd, workload: WorkloadSettings) -> BootEnd:
-    """The end of a boot with the benchmarks and samples that its workload makes of it; if it can't, the boot failed."""
+def attach_samples(end: BootEnd, workload: WorkloadSettings) -> BootEnd:
+    """Return the end of a boot with the benchmarks and samples that the workload reads from it.
+
+    The boot has failed if the workload can't read them.
+    """
     report = end.report.model_copy(update={"benchmarks": workload.describe_benchmarks(end.report)})
     if end.status != "ok":
         return replace(end, report=report)
     try:
         return replace(end, report=workload.read(report, end.pmu))
-    except NotRead as why:
-        nothing = report.model_copy(update={"samples": ()})
-        return replace(end, status="failed", reason=str(why), report=nothing, pmu=None)
+    except NotRead as error:
+        without_samples = report.model_copy(update={"samples": ()})
+        return replace(end, status="failed", reason=str(error), report=without_samples, pmu=None)
 
 
 def boot_record(key: str, seed: int, started: datetime, end: BootEnd, artefacts: Artefacts) -> Boot:
-    """What goes on record of a boot; its files are kept as artefacts. Raises DiskFull."""
+    """Return the record of a boot, and keep its files as artefacts. Raises DiskFull."""
     with translate_disk_full(artefacts.directory.parent):
         return Boot(
             key=key,

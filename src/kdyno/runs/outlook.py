@@ -1,4 +1,4 @@
-"""A forecast in words: what `kdyno plan` ends with, and `kdyno run` and `kdyno build` begin with. Pure."""
+"""A forecast in words: the last lines of `kdyno plan`, and the first of `kdyno run` and `kdyno build`. Pure."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.forecast import BuildForecast, Forecast
 
 LESS = "builds take less, even far less, where ccache has their objects"
-"""How much it has is known only when a build asks for it."""
+"""What ccache holds is known only during a build."""
 
 
 def span(seconds: float) -> str:
-    """Seconds as a person would say them."""
+    """Return a time in seconds, rounded, in words."""
     return f"about {seconds / 60:,.0f} min" if seconds >= 90 else f"about {seconds:.0f} s"
 
 
 def build_time(build: BuildForecast) -> str:
-    """How long one build takes, and how that is known."""
+    """Return the time of one build and its basis, in words."""
     return build.seconds_from if build.seconds is None else f"{span(build.seconds)} ({build.seconds_from})"
 
 
 def total_time(ahead: Forecast) -> str:
-    """How long all of it takes, and whether that was measured here or is a guess."""
+    """Return the total time in words, and whether it was measured here or is a guess."""
     if ahead.seconds is None:
-        (why, *_) = (build.seconds_from for build in ahead.builds if build.seconds is None)
-        return f"{why}; {span(ahead.seconds_of_boots)} of boots come after that"
+        (reason, *_) = (build.seconds_from for build in ahead.builds if build.seconds is None)
+        return f"{reason}; {span(ahead.seconds_of_boots)} of boots come after that"
     if not ahead.seconds:
         return "none: all of it is done"
     less = f"; {LESS}" if any(build.cached_objects for build in ahead.builds) else ""
@@ -37,14 +37,14 @@ def total_time(ahead: Forecast) -> str:
 
 
 def run_ahead(ahead: Forecast, experiment: Experiment, benchmarks: int) -> list[str]:
-    """What a run will do, less what is on record already, and how long it will take."""
+    """Return the lines with the steps of a run that are not on record, and their time."""
     kernels, layouts = _to_build(ahead.builds)
     builds = [f"build {format_count(len(kernels), 'kernel')}"] if kernels else []
     links = [f"link {format_count(layouts, 'more layout')}"] if layouts else []
     design = f"{format_count(experiment.blocks, 'block')} of {format_count(len(experiment.variants), 'variant')}"
-    done = f", {ahead.boots_done:,} on record" if ahead.boots_done else ""
+    recorded = f", {ahead.boots_done:,} on record" if ahead.boots_done else ""
     most = "at most " if experiment.judge.looks > 1 else ""
-    boots = f"boot {most}{format_count(len(ahead.boots), 'time')} ({design}{done})"
+    boots = f"boot {most}{format_count(len(ahead.boots), 'time')} ({design}{recorded})"
     training = [_training(ahead.training_boots)] if ahead.training_boots else []
     checks = [f"boot {format_count(ahead.check_boots, 'time')} for KUnit"] if ahead.check_boots else []
     steps = [*training, *builds, *links, *checks, boots, f"measure {format_count(benchmarks, 'benchmark')}"]
@@ -52,7 +52,7 @@ def run_ahead(ahead: Forecast, experiment: Experiment, benchmarks: int) -> list[
 
 
 def ahead_of(ahead: Forecast, name: str) -> Ahead:
-    """The same as figures, for who watches the run."""
+    """Return the steps and times of a run as figures, for the progress display."""
     kernels, layouts = _to_build(ahead.builds)
     boots = len(ahead.boots) * ahead.boot_seconds / ahead.side_by_side
     return Ahead(
@@ -66,14 +66,14 @@ def ahead_of(ahead: Forecast, name: str) -> Ahead:
 
 
 def builds_ahead(builds: Sequence[BuildForecast]) -> list[str]:
-    """What has to be built, and how long it will take; nothing where all images are there."""
+    """Return the lines with the builds and their times; empty if all images exist."""
     kernels, layouts = _to_build(builds)
     links = [f"to do: link {format_count(layouts, 'more layout')}"] if layouts else []
     return [*(f"to do: build {kernel.variant}, {build_time(kernel)}" for kernel in kernels), *links]
 
 
 def training_ahead(boots: int) -> list[str]:
-    """How many boots come before builds that take what they teach; nothing where all are on record."""
+    """Return a line with the number of boots for training; empty if all are on record."""
     return [f"to do: {_training(boots)}"] if boots else []
 
 
@@ -82,6 +82,6 @@ def _training(boots: int) -> str:
 
 
 def _to_build(builds: Sequence[BuildForecast]) -> tuple[list[BuildForecast], int]:
-    """Those that are compiled, and how many layouts are only linked."""
+    """Return the builds that are compiled, and the number of layouts that are only linked."""
     kernels = [build for build in builds if build.decision == "build"]
     return kernels, sum(build.decision == "link" for build in builds)

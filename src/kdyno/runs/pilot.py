@@ -1,4 +1,4 @@
-"""blocks = "auto": a short pilot run, and the cheapest plan that sees the effect asked for. Pure.
+"""blocks = "auto": a short pilot run, and the cheapest plan that sees the requested effect. Pure.
 
 After Kalibera & Jones, "Rigorous benchmarking in reasonable time" (ISMM 2013).
 """
@@ -27,7 +27,7 @@ from kdyno.store.records import BootRecord, RunRecord
 FEWEST_BLOCKS = 4
 COMES_FIRST = "a pilot comes first; how many blocks and iterations come after it is decided by what it saw"
 SHOWN = 5
-"""Benchmarks that are named where a plan is not enough for all."""
+"""The most benchmarks that are named when a plan is not enough for all."""
 
 Readings = Mapping[tuple[str, int, str], Values]
 """(variant, block, benchmark) -> logarithms of the iterations' values."""
@@ -35,19 +35,19 @@ Readings = Mapping[tuple[str, int, str], Values]
 
 class PilotSaysNothing(UserError):
     message = "the pilot run {run} measured no benchmark in two blocks of the baseline and another variant"
-    hint = "`kdyno show {run}` says what went wrong; or give the number of blocks yourself"
+    hint = "see `kdyno show {run}` for the cause; or set the number of blocks"
 
 
 @dataclass(frozen=True)
 class SettledExperiment:
-    """An experiment whose numbers are decided, and why, in sentences."""
+    """An experiment with its numbers decided, and the reasons in sentences."""
 
     experiment: Experiment
     why: tuple[str, ...]
 
 
 def pilot_of(experiment: Experiment) -> Experiment:
-    """The run that comes first. Nothing of it is judged together with the run that it plans."""
+    """Return the pilot run of an experiment. It is not judged together with the run that it plans."""
     return experiment.model_copy(
         update={
             "name": f"{experiment.name}-pilot",
@@ -64,12 +64,12 @@ def settle(
     experiment: Experiment, run: RunRecord, boots: Sequence[BootRecord], benchmarks: Sequence[Benchmark]
 ) -> SettledExperiment:
     """Decide iterations, blocks and layouts from the pilot. Raises PilotSaysNothing."""
-    by_pair = _components(run, boots, benchmarks)
-    if not by_pair:
+    components_by_pair = _components(run, boots, benchmarks)
+    if not components_by_pair:
         raise PilotSaysNothing(run=run.id)
     config = experiment.judge
     effect = config.effect or config.margin
-    alpha = config.alpha / len(by_pair)  # what Holm asks of the smallest p
+    alpha = config.alpha / len(components_by_pair)  # the level of the smallest p-value under Holm
     most = experiment.layouts if experiment.layouts else config.most_blocks
     bounds = Bounds(
         iterations=experiment.workload.iterations_range,
@@ -78,17 +78,19 @@ def settle(
     )
     costs = _costs(run, boots)
 
-    def planned(variances: Components, within: Bounds) -> Plan:
-        return plan(variances, costs, effect, alpha=alpha, aim=config.power, bounds=within)
+    def cheapest_plan(variances: Components, limits: Bounds) -> Plan:
+        return plan(variances, costs, effect, alpha=alpha, aim=config.power, bounds=limits)
 
-    worst = max((planned(variances, bounds) for variances in by_pair.values()), key=lambda one: one.seconds)
+    worst = max(
+        (cheapest_plan(variances, bounds) for variances in components_by_pair.values()), key=lambda one: one.seconds
+    )
     # all benchmarks are measured in the same boots: the most demanding one decides how
-    same = replace(
+    shared_bounds = replace(
         bounds,
         iterations=(worst.iterations, worst.iterations),
         boots=(max(1, worst.boots_per_layout), max(1, worst.boots_per_layout)),
     )
-    plans = {name: planned(variances, same) for name, variances in by_pair.items()}
+    plans = {name: cheapest_plan(variances, shared_bounds) for name, variances in components_by_pair.items()}
     largest = max(plans.values(), key=lambda one: one.blocks)
     decided = experiment.model_copy(
         update={
@@ -98,17 +100,19 @@ def settle(
             "workload": experiment.workload.with_iterations(worst.iterations),
         }
     )
-    why = _why(run, largest, effect, config.power, {name: one for name, one in plans.items() if not one.enough})
-    return SettledExperiment(decided.model_copy(update={"pilot": " ".join(why)}), why)
+    reasons = _explain_plan(
+        run, largest, effect, config.power, {name: one for name, one in plans.items() if not one.enough}
+    )
+    return SettledExperiment(decided.model_copy(update={"pilot": " ".join(reasons)}), reasons)
 
 
 def _components(
     run: RunRecord, boots: Sequence[BootRecord], benchmarks: Sequence[Benchmark]
 ) -> dict[tuple[str, str], Components]:
-    """(variant, benchmark) -> components of variance of its log-ratio to the baseline."""
+    """Return (variant, benchmark) -> components of variance of the log-ratio to the baseline."""
     readings = _readings(boots, {benchmark.name: benchmark for benchmark in benchmarks})
     layouts = {boot.block: boot.layout_index for boot in boots}
-    by_pair = {}
+    components_by_pair = {}
     for variant in (record.name for record in run.variants if record.name != run.baseline):
         for benchmark in benchmarks:
             nested: dict[int, list[Pair]] = defaultdict(list)
@@ -117,10 +121,10 @@ def _components(
                 theirs = readings.get((run.baseline, block, benchmark.name))
                 if ours is not None and theirs is not None:
                     nested[layout].append((ours, theirs))
-            known = components(list(nested.values()))
-            if known is not None:
-                by_pair[variant, benchmark.name] = known
-    return by_pair
+            pair_components = components(list(nested.values()))
+            if pair_components is not None:
+                components_by_pair[variant, benchmark.name] = pair_components
+    return components_by_pair
 
 
 def _readings(boots: Iterable[BootRecord], described: Mapping[str, Benchmark]) -> Readings:
@@ -134,7 +138,7 @@ def _readings(boots: Iterable[BootRecord], described: Mapping[str, Benchmark]) -
 
 
 def _costs(run: RunRecord, boots: Sequence[BootRecord]) -> Costs:
-    """Seconds of all variants together: of a boot until the agent is ready, of one round of all tests, of a link."""
+    """Return the costs of all variants together in seconds: a boot until the agent is ready, one iteration, a link."""
     ok = [boot for boot in boots if boot.status == "ok"]
     iterations = max((sample.iteration + 1 for boot in ok for sample in boot.samples), default=1)
     ready = statistics.median([boot.ready_seconds or 0.0 for boot in ok])
@@ -148,7 +152,7 @@ def _costs(run: RunRecord, boots: Sequence[BootRecord]) -> Costs:
     )
 
 
-def _why(
+def _explain_plan(
     run: RunRecord, decided: Plan, effect: float, aim: float, short: Mapping[tuple[str, str], Plan]
 ) -> tuple[str, ...]:
     layouts = f" over {decided.layouts} layouts" if decided.layouts else ""
@@ -157,23 +161,23 @@ def _why(
         f"after the pilot run {run.id}: {decided.blocks} blocks{layouts}, {iterations} each, "
         f"to see {limit(effect)} % with {limit(aim)} % power."
     )
-    why = (plan_line, *_noise(decided))
+    reasons = (plan_line, *_noise(decided))
     if not short:
-        return why
+        return reasons
     worst = sorted(short.items(), key=lambda item: -item[1].half_width)[:SHOWN]
-    named = ", ".join(
+    short_list = ", ".join(
         f"{benchmark} of {variant} (± {percent(one.half_width)} % at most)" for (variant, benchmark), one in worst
     )
     more = f" and {len(short) - SHOWN} more" if len(short) > SHOWN else ""
-    return (*why, f"Not enough, within the limit set, for: {named}{more}.")
+    return (*reasons, f"Not enough, within the limit set, for: {short_list}{more}.")
 
 
 def _noise(decided: Plan) -> tuple[str, ...]:
-    """What the plan takes the noise to be; nothing where none was seen."""
+    """Return a sentence with the noise that the plan assumes; empty if the pilot saw no noise."""
     if not decided.noise_bound:
         return ()
-    of = "layout" if decided.layouts else "block"
+    unit = "layout" if decided.layouts else "block"
     return (
-        f"That holds for noise of up to {percent(decided.noise_bound)} % from {of} to {of}: the pilot saw "
+        f"That holds for noise of up to {percent(decided.noise_bound)} % from {unit} to {unit}: the pilot saw "
         f"{percent(decided.noise)} %, and it is at most that with {limit(CONFIDENCE)} % confidence.",
     )

@@ -1,4 +1,4 @@
-"""Before anything is built: an experiment is checked against this host, and each image gets its key."""
+"""Checks an experiment against this host, and plans its images with their keys, before anything is built."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ Plan = BuildPlan | GivenPlan
 Plans = Mapping[str, tuple[Plan, ...]]
 """By variant, one for each layout; variants that differ only in how they are started share their images."""
 KUNIT = "kunit.enable="
-"""The kernel's parameter (lib/kunit/test.c, from 6.1 on)."""
+"""The kernel parameter (lib/kunit/test.c, from 6.1 on)."""
 
 
 @dataclass(frozen=True)
 class Builds:
-    """What has to be built for an experiment."""
+    """The builds of an experiment."""
 
     plans: Plans
     trainings: tuple[PlannedTraining, ...] = ()
-    """What has to be made before the images, in order."""
+    """The inputs that are made before the images, in order."""
 
 
 class NothingBuilt(UserError):
-    message = "variant {variant} says `{knob}`, and a machine of type `{type}` builds and boots nothing"
-    hint = 'it takes {runtime}; for `{knob}` take type = "qemu" in [machine]'
+    message = "variant {variant} sets `{knob}`, but a machine of type `{type}` builds and boots nothing"
+    hint = 'use only {runtime} there; or set type = "qemu" in [machine]'
 
 
 class NothingToCount(UserError):
     message = "[machine.pmu] counts the marked loops of the agent's tests; a workload of type `{type}` runs none"
-    hint = "leave [machine.pmu] out, or give a metric an `event` of a region that the command marks"
+    hint = "remove [machine.pmu], or give a metric an `event` of a region that the command marks"
 
 
 class NothingCounts(UserError):
@@ -60,48 +60,48 @@ class NothingCounts(UserError):
 
 class EventNotCounted(UserError):
     message = "[machine.pmu] doesn't count {events}"
-    hint = 'say events = "all", and scope = "all" for those of user code; docs/lanes.md lists them'
+    hint = 'set events = "all", and scope = "all" for those of user code; docs/lanes.md lists them'
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """An experiment that has been checked against this host: everything that can be known before building."""
+    """An experiment that has been checked against this host, with everything that is known before the builds."""
 
     experiment: Experiment
-    """As it was resolved: only its machine may still be open."""
+    """The experiment as it was resolved: its machine may still be open."""
     settings: MachineSettings
-    """The machine that was chosen: the experiment's, on which built kernels can be started."""
+    """The chosen machine: that of the experiment, on which built kernels can be started."""
     machine: MachineBackend
     about: Description
     job: Job
     plans: Plans
-    """Empty where the machine needs no images."""
+    """Empty if the machine boots without images."""
     trainings: tuple[PlannedTraining, ...] = ()
-    """What has to be made before the images, in order."""
+    """The inputs that are made before the images, in order."""
 
     @property
     def recorded(self) -> str:
-        """The experiment as JSON, with the machine that was chosen: what carries the same run out elsewhere."""
+        """The experiment as JSON with the chosen machine, which carries out the same run on another host."""
         return self.experiment.model_copy(update={"machine": self.settings}).model_dump_json()
 
     def cmdline(self, variant: str) -> tuple[str, ...]:
-        """The words that start a variant's measured boots: its own, and one that keeps KUnit's suites out of them."""
+        """Return the kernel command line of a variant's measured boots: its own words, and one that disables KUnit."""
         words = self.experiment.variants[variant].words
-        says = any(word.startswith(KUNIT) for word in words)
+        sets_kunit = any(word.startswith(KUNIT) for word in words)
         has_kunit = any(plan.asks_for_kunit for plan in self.plans.get(variant, ()))
-        return (*words, f"{KUNIT}0") if has_kunit and not says else words
+        return (*words, f"{KUNIT}0") if has_kunit and not sets_kunit else words
 
     def require_cpu(self) -> None:
-        """Raise CpuLacks unless the machine's CPU has what every image will need; the machine may have to be asked."""
+        """Raise CpuLacks if the CPU of the machine lacks something that an image needs. May ask the machine."""
         for variant, (first, *_) in self.plans.items():
             self.machine.require_cpu(first.needs, f"variant {variant}")
 
 
 def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
-    """Check everything that can be checked without building, booting, or asking the machine; raises KdynoError."""
+    """Check everything that needs no build, no boot and no question to the machine. Raises KdynoError."""
     variants = experiment.variants
-    given = given_plans(experiment, variants, state, talk)
-    settings = fit_machine(experiment.machine, given)
+    plan_by_built_variant = given_plans(experiment, variants, state, talk)
+    settings = fit_machine(experiment.machine, plan_by_built_variant)
     machine = open_machine(settings)
     machine.provide(experiment.workload.needs(), state, talk)
     about = machine.describe()
@@ -114,15 +114,19 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
         machine.require_cmdline(recipe.words, f"variant {variant}")
     part = experiment.workload.part(about.lane)
     job = about.job(part.iterations, tests=part.tests, programs=part.programs)
-    builds = _plan_all(experiment, variants, given, machine.cpu, state, talk) if about.needs_images else Builds({})
+    builds = (
+        _plan_all(experiment, variants, plan_by_built_variant, machine.cpu, state, talk)
+        if about.needs_images
+        else Builds({})
+    )
     for variant, (first, *_) in builds.plans.items():
         settings.require_cpus(first.asked, f"the kernel of variant {variant}")
-        require_startable(settings, variant, first, has_given=bool(given))
+        require_startable(settings, variant, first, has_given=bool(plan_by_built_variant))
     return Prepared(experiment, settings, machine, about, job, builds.plans, builds.trainings)
 
 
 def _require_counted(workload: WorkloadSettings, facts: Mapping[str, Any]) -> None:
-    """Raise NothingToCount, NothingCounts or EventNotCounted where workload and emulated PMU don't go together."""
+    """Raise NothingToCount, NothingCounts or EventNotCounted if workload and emulated PMU don't match."""
     events = workload.events()
     if "pmu_clock" not in facts:
         if events:
@@ -135,7 +139,7 @@ def _require_counted(workload: WorkloadSettings, facts: Mapping[str, Any]) -> No
 
 
 def _require_runtime(variant: str, recipe: Recipe, machine_type: str) -> None:
-    """Raise NothingBuilt for a recipe that says more than a kernel that runs can be told."""
+    """Raise NothingBuilt for a recipe with knobs that don't apply to a running kernel."""
     for knob in sorted(recipe.model_fields_set):
         if knob not in RUNTIME and getattr(recipe, knob) != getattr(Recipe(), knob):
             raise NothingBuilt(variant=variant, knob=knob, type=machine_type, runtime=", ".join(RUNTIME))
@@ -144,9 +148,9 @@ def _require_runtime(variant: str, recipe: Recipe, machine_type: str) -> None:
 def plan_builds(
     experiment: Experiment, cpu: Callable[[], Cpu], state: State, talk: Talk, names: Sequence[str] = ()
 ) -> Builds:
-    """What has to be built, without a look at the machine; raises KdynoError for all that can be known to fail.
+    """Plan the builds of the named variants, or of all, without the machine.
 
-    Of the variants that are named, or of all. `cpu` reads the CPU of the host that will boot the images.
+    `cpu` reads the CPU of the host that will boot the images. Raises KdynoError for every build that is known to fail.
     """
     variants = named_variants(experiment, names)
     return _plan_all(experiment, variants, given_plans(experiment, variants, state, talk), cpu, state, talk)
@@ -160,7 +164,7 @@ def _plan_all(
     state: State,
     talk: Talk,
 ) -> Builds:
-    """The plans of these variants of an experiment; `given` are those of the kernels that are built already."""
+    """Plan the builds of these variants; `given` has the plans of built kernels by variant."""
     built_here = [recipe for recipe in variants.values() if recipe.image is None]
     check_early(built_here, experiment.config, state)
     for spec in dict.fromkeys(recipe.source or experiment.source for recipe in built_here):
@@ -186,5 +190,5 @@ def _plan_all(
     for name, (first, *_) in plans.items():
         for note in first.notes:
             talk.say(f"note: {name}: {note}")
-    every = [plan for layouts in plans.values() for plan in layouts]
-    return Builds(plans, planner.ahead(plan for plan in every if isinstance(plan, BuildPlan)))
+    all_plans = [plan for layouts in plans.values() for plan in layouts]
+    return Builds(plans, planner.ahead(plan for plan in all_plans if isinstance(plan, BuildPlan)))

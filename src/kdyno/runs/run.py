@@ -1,4 +1,4 @@
-"""One experiment, start to end: prepare, build, boot, judge. What was done before is not done again."""
+"""Carries out one experiment: prepare, build, boot, judge. Finished steps are not repeated."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from kdyno.store.store import Store
 
 @dataclass(frozen=True)
 class Done:
-    """Which run it became, and what its boots came to."""
+    """The id of a run, and the outcome of its boots."""
 
     run_id: str
     outcome: Outcome
 
 
 def run_experiment(experiment: Experiment, session: Session, *, again: bool) -> Done:
-    """Carry out an experiment, or what is left of it; with `again` carry it out once more.
+    """Carry out an experiment, or the rest of it; with `again` carry it out once more.
 
-    Where blocks are to be found out, a pilot comes first: a run of its own, of which nothing is judged again.
-    Ctrl-C and kill -9 lose at most the boots in flight: the same call goes on from there.
+    With blocks = "auto" a pilot comes first: a separate run, whose boots are not judged again. Ctrl-C and kill -9 lose
+    at most the boots that are running: the same call continues from there.
     """
     with session.state.hold_shared():
         return _run_all(experiment, session, again=again)
@@ -45,8 +45,8 @@ def _run_all(experiment: Experiment, session: Session, *, again: bool) -> Done:
         from kdyno.runs.pilot import COMES_FIRST, pilot_of, settle
 
         session.talk.say(COMES_FIRST)
-        done = _run(pilot_of(experiment), session, again=again)
-        pilot = session.store.run(done.run_id)
+        pilot_run = _run(pilot_of(experiment), session, again=again)
+        pilot = session.store.run(pilot_run.run_id)
         settled = settle(experiment, pilot, session.store.boots(pilot.id), session.store.benchmarks(pilot.id))
         for line in settled.why:
             session.talk.say(line)
@@ -72,14 +72,14 @@ def _run(experiment: Experiment, session: Session, *, again: bool) -> Done:
             images = build_images(prepared.plans, session.state, session.talk)
             require_cpus(prepared.settings, images)
             session.store.begin(_record(plan, prepared, images), plan.cells)
-            lost = check_kernels(prepared, images, session)
+            lost_checks = check_kernels(prepared, images, session)
             boots = Boots(plan, prepared, images, session)
-            boots.outcome.lost |= lost
+            boots.outcome.lost |= lost_checks
             return Done(plan.id, _until_decided(boots, experiment, session))
 
 
 def _choose(prepared: Prepared, store: Store, *, again: bool) -> RunPlan:
-    """The experiment's own run, or with `again` its first repeat that isn't complete."""
+    """Return the plan of the experiment's run, or with `again` of its first repeat that isn't complete."""
     repeat = 1 if again else 0
     while True:
         plan = plan_run(prepared, repeat)
@@ -117,25 +117,25 @@ def _record(plan: RunPlan, prepared: Prepared, images: Images) -> RunRecord:
 
 def _until_decided(boots: Boots, experiment: Experiment, session: Session) -> Outcome:
     """Carry out the boots; a group-sequential run ends at the first look that leaves nothing undecided."""
-    *before, last = look_ends(experiment.blocks, experiment.judge.looks)
-    for look, blocks in enumerate(before, start=1):
+    *early_looks, last = look_ends(experiment.blocks, experiment.judge.looks)
+    for look, blocks in enumerate(early_looks, start=1):
         outcome = boots.carry_out(blocks)
         if outcome.lost:
             return outcome
-        left = _undecided(session.store, boots.plan.id, boots.artefacts)
-        if not left:
+        undecided = _undecided(session.store, boots.plan.id, boots.artefacts)
+        if not undecided:
             session.store.stop(boots.plan.id, blocks)
             session.talk.say(
                 f"look {look}: nothing is undecided after {blocks} of {last} blocks: the run ends here, as planned"
             )
             return outcome
-        session.talk.say(f"look {look}, after {blocks} of {last} blocks: {left} undecided")
+        session.talk.say(f"look {look}, after {blocks} of {last} blocks: {undecided} undecided")
     return boots.carry_out(last)
 
 
 def _undecided(store: Store, run_id: str, artefacts: Artefacts) -> int:
-    """How many comparisons of a run its last look left undecided."""
-    from kdyno.judge.verdicts.assemble import assemble  # only a group-sequential run is judged on the way
+    """Return the number of comparisons of a run that are undecided at this look."""
+    from kdyno.judge.verdicts.assemble import assemble  # only a group-sequential run is judged before its end
 
     report = assemble(store, run_id, artefacts, analysed=False)
     return sum(comparison.verdict == "undecided" for comparison in report.comparisons)

@@ -1,4 +1,4 @@
-"""A run before it runs: its id, its boots in order with the key of each, and what of them is on record."""
+"""The plan of a run: its id, its boots in order with their keys, and its progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kdyno.store.store import Store
 
 @dataclass(frozen=True)
 class RunPlan:
-    """A run before it runs: its id, and its boots in order with the key of each."""
+    """The plan of a run: its id, and its boots in order with their keys."""
 
     id: str
     boots: tuple[PlannedBoot, ...]
@@ -27,31 +27,33 @@ class RunPlan:
 
     @property
     def cells(self) -> list[tuple[BootPlace, str]]:
-        """Each boot's place and key, for the record."""
+        """The place and the key of each boot, for the record."""
         return _cells(self.boots, self.keys)
 
     def boots_of(self, cells: Iterable[Cell]) -> list[PlannedBoot]:
-        """The boots that fill these cells, in order; cells that share a key share a boot."""
-        wanted = set(cells)
-        by_key: dict[str, PlannedBoot] = {}
+        """Return the boots that fill these cells, in order; cells that share a key share a boot."""
+        requested_cells = set(cells)
+        boot_by_key: dict[str, PlannedBoot] = {}
         for boot in self.boots:
-            if boot.cell in wanted:
-                by_key.setdefault(self.keys[boot.cell], boot)
-        return list(by_key.values())
+            if boot.cell in requested_cells:
+                boot_by_key.setdefault(self.keys[boot.cell], boot)
+        return list(boot_by_key.values())
 
     def progress(self, store: Store, blocks: int | None = None) -> Progress:
-        """What is on record of the first `blocks`, or of all that the run will have; whoever made it."""
+        """Return the progress in the first `blocks`, or in all blocks of the run, by boots of any run."""
         if blocks is None:
             blocks = store.stopped_at(self.id)
         cells = [boot.cell for boot in self.boots if blocks is None or boot.block < blocks]
         ends = store.ends(self.keys[cell] for cell in cells)
         order = {key: place for place, key in enumerate(ends)}
-        done = sorted((cell for cell in cells if self.keys[cell] in ends), key=lambda cell: order[self.keys[cell]])
-        return Progress(cells, {cell: ends[self.keys[cell]] for cell in done})
+        recorded_cells = sorted(
+            (cell for cell in cells if self.keys[cell] in ends), key=lambda cell: order[self.keys[cell]]
+        )
+        return Progress(cells, {cell: ends[self.keys[cell]] for cell in recorded_cells})
 
 
 def plan_run(prepared: Prepared, repeat: int = 0) -> RunPlan:
-    """The run of a prepared experiment; `repeat` tells carryings-out of one experiment apart."""
+    """Plan the run of a prepared experiment; `repeat` distinguishes the runs of one experiment."""
     experiment, about = prepared.experiment, prepared.about
     boots = tuple(plan_boots(experiment))
     series = "" if LANES[about.lane].is_repeatable else _series(prepared)
@@ -86,7 +88,7 @@ def _cells(boots: Iterable[PlannedBoot], keys: Mapping[Cell, str]) -> list[tuple
 
 
 def _series(prepared: Prepared) -> str:
-    """What boots of the wall lane must share to be judged together: all but how many blocks there are."""
+    """Return a digest of all that boots of the wall lane share if they are judged together, except the block count."""
     experiment, about = prepared.experiment, prepared.about
     return digest(
         {

@@ -1,4 +1,4 @@
-"""What a command works with, from its first boot to its last."""
+"""The session of a command: the state directory, the store and the output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdyno.store.store import Store
 
 @dataclass(frozen=True)
 class Session:
-    """Where a command keeps things, what is on record already, and how it speaks."""
+    """The state directory, the store and the output of a command."""
 
     state: State
     store: Store

@@ -1,4 +1,4 @@
-"""A sibling of an image: the kernel of its record, built again with more in its configuration. Kept like any image."""
+"""A sibling of an image: the kernel of its record, built again with more symbols. It is kept like any image."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from kdyno.runs.soak.variants import SoakVariant, sibling
 
 
 class NotAgain(UserError):
-    message = "a sibling of image {image} can't be built: {why}"
-    hint = "build its experiment again (`kdyno build`), and soak the image that comes of it"
+    message = "a sibling of image {image} cannot be built: {why}"
+    hint = "build its experiment again with `kdyno build`, and soak the new image"
 
 
 def sibling_image(image: Image, variants: Sequence[SoakVariant], state: State, talk: Talk) -> Image:
-    """The image with what the variants add, with the very profile of the first; built unless it is there.
+    """Return the image with the symbols of the variants and with the profile of the original; build it if necessary.
 
-    Raises NotAgain where the record doesn't lead to the image any more, and what builds raise.
+    Raises NotAgain if the record doesn't give the same image any more, and what builds raise.
     """
     record = image.record
-    plan = _planned(record, record.recipe, state, talk)
+    plan = _plan(record, record.recipe, state, talk)
     if plan.key != record.key:
-        why = "its source, base configuration, patches or compiler are not what they were"
-        raise NotAgain(image=record.key[:12], why=why)
+        reason = "its source, base configuration, patches or compiler have changed"
+        raise NotAgain(image=record.key[:12], why=reason)
     name = f"{record.key[:12]} with {', '.join(variants)}"
-    wanted = _planned(record, sibling(record.recipe, variants), state, talk)
-    return build_images({name: (wanted,)}, state, talk)[name][0]
+    sibling_plan = _plan(record, sibling(record.recipe, variants), state, talk)
+    return build_images({name: (sibling_plan,)}, state, talk)[name][0]
 
 
-def _planned(record: ImageRecord, recipe: Recipe, state: State, talk: Talk) -> BuildPlan:
+def _plan(record: ImageRecord, recipe: Recipe, state: State, talk: Talk) -> BuildPlan:
     source = fetch(record.source.spec, state, talk.say)
 
-    def kept(name: str, _training: Training, _exporter: str) -> Input:
-        """The profile that the image was made with: nothing is trained again."""
+    def kept_input(name: str, _training: Training, _exporter: str) -> Input:
+        """Return the profile that the image was built with: training is not repeated."""
         digest = record.inputs.get(name, "")
         path = kept_at(digest, state)
         if not digest or not path.is_file():
-            raise NotAgain(image=record.key[:12], why=f"its {name} is no more in the state directory")
+            raise NotAgain(image=record.key[:12], why=f"its {name} is not in the state directory any more")
         return Input(name=name, digest=digest, path=path)
 
-    return plan_build(recipe, source, record.base, state, trained=kept)
+    return plan_build(recipe, source, record.base, state, trained=kept_input)

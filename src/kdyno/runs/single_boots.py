@@ -1,4 +1,4 @@
-"""Boots that no run asked for: what profiles, explanations and orders are made from. Each is done once."""
+"""Boots outside of runs, for profiles, explanations and link orders. Each is carried out once."""
 
 from __future__ import annotations
 
@@ -28,49 +28,49 @@ from kdyno.measure.guest.steps import failure
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.measure.workload.needs import Load, Needs
 from kdyno.runs.keys import boot_key
-from kdyno.runs.one_boot import BootRequest, boot_record, measured
+from kdyno.runs.one_boot import BootRequest, attach_samples, boot_record
 from kdyno.runs.session import Session
 from kdyno.store.records import Boot
 
 Kind = Literal["pmu", "counters"]
-"""A field of Boot: the file that a boot leaves."""
+"""A field of Boot: the file that a boot writes."""
 TRAINING_FAMILY = PmuConfig().family
-"""The CPU family that is modelled in training: the same for all, so that an input doesn't hang on who is judged."""
+"""The CPU family that is modelled in training: the same for all, so that an input doesn't depend on the experiment."""
 MORE = 10
-"""Times as many iterations where the kernel counts: what surrounds a benchmark's loop is counted, too."""
+"""The factor of iterations if the kernel counts: the code around the loop of a benchmark is counted, too."""
 
 
 class BootForFileFailed(InfrastructureError):
     message = "the boot of {name} failed: {reason}"
-    hint = "its console is {console}; `kdyno boot {image} --lane model` starts it by hand"
+    hint = "see its console, {console}; or start it with `kdyno boot {image} --lane model`"
 
 
 class BootForFileLost(BootForFileFailed):
-    """The host failed, which says nothing of the kernel."""
+    """The host failed. The kernel may be good."""
 
     message = "the boot of {name} was lost: {reason}"
 
 
 class CountsNoPrograms(UserError):
-    message = "use = [\"pgo\"] can't be trained on programs ({programs}): counters are read after the agent's own tests"
-    hint = "train on tests (`general`), or take autofdo, which the emulated PMU counts for"
+    message = 'use = ["pgo"] cannot be trained on programs ({programs}): counters are read after the agent\'s tests'
+    hint = "train on tests (`general`), or use autofdo, for which the emulated PMU counts"
 
 
 @dataclass(frozen=True)
 class PmuRun:
-    """What a boot left: its PMU record, and what the numbers of the record's regions stand for."""
+    """The PMU record of a boot, and the benchmarks that the numbers of its regions represent."""
 
     record: Path
     benchmarks: tuple[str, ...]
-    """Names by the index of their region."""
+    """The names by the index of the region."""
     work: dict[str, list[int]]
-    """By benchmark: operations, or bytes, of each iteration."""
+    """By benchmark, the operations or bytes of each iteration."""
 
 
 class SingleBoots:
-    """Boots in the model lane, where the same boot again leaves the same files: one that is on record isn't done again.
+    """Boots in the model lane, where a repeated boot writes the same files: a boot on record is not repeated.
 
-    All raise what machine, agent and store raise.
+    All methods raise what machine, agent and store raise.
     """
 
     def __init__(self, session: Session) -> None:
@@ -79,46 +79,46 @@ class SingleBoots:
     def once(
         self,
         machine: MachineBackend,
-        wanted: BootRequest,
-        usable: Callable[[Boot], bool],
+        request: BootRequest,
+        is_usable: Callable[[Boot], bool],
         workload: WorkloadSettings | None = None,
     ) -> tuple[Boot, list[Benchmark]]:
-        """The boot that is on record, if it is `usable`, or one done now and put on record; with what it describes.
+        """Return the boot on record if it `is_usable`, or carry it out and record it; with its benchmarks.
 
-        So what was lost of its files is brought back. Without a `workload` its samples are those that the agent said.
+        This restores lost files of a boot. Without a `workload` its samples are those that the agent reports.
         """
         state, store, talk = self.session.state, self.session.store, self.session.talk
-        image = wanted.image.record.key if wanted.image else machine.stand_in(wanted.variant, wanted.block)
+        image = request.image.record.key if request.image else machine.stand_in(request.variant, request.block)
         reading = workload.reading() if workload else {}
         key = boot_key(
-            image, wanted.cmdline, wanted.job, machine.describe(), seed=wanted.seed, replicate={}, reading=reading
+            image, request.cmdline, request.job, machine.describe(), seed=request.seed, replicate={}, reading=reading
         )
         with state.lock(
             f"boot-{key[:24]}", on_wait=lambda: talk.say("another kdyno does the same boot: waiting for it")
         ):
-            on_record = store.boot(key)
-            if on_record and usable(on_record[0]):
-                return on_record
-            talk.say(f"booting {wanted.name}")
+            recorded_boot = store.boot(key)
+            if recorded_boot and is_usable(recorded_boot[0]):
+                return recorded_boot
+            talk.say(f"booting {request.name}")
             with state.scratch("once") as scratch:
-                started = datetime.now(UTC)
-                end = machine.boot(wanted.order(scratch))
+                start_time = datetime.now(UTC)
+                end = machine.boot(request.order(scratch))
                 if workload:
-                    end = measured(end, workload)
-                elif end.status == "ok" and (why := failure(end.report.steps)):
-                    end = replace(end, status="failed", reason=why)
-                boot = boot_record(key, wanted.seed, started, end, self.session.artefacts)
+                    end = attach_samples(end, workload)
+                elif end.status == "ok" and (reason := failure(end.report.steps)):
+                    end = replace(end, status="failed", reason=reason)
+                boot = boot_record(key, request.seed, start_time, end, self.session.artefacts)
             store.add_boot(boot, end.report.benchmarks)
             return boot, list(end.report.benchmarks)
 
     def for_file(
-        self, machine: MachineBackend, wanted: BootRequest, kind: Kind, workload: WorkloadSettings | None = None
+        self, machine: MachineBackend, request: BootRequest, kind: Kind, workload: WorkloadSettings | None = None
     ) -> tuple[Path, Boot, list[Benchmark]]:
-        """The file of this boot, the boot, and what it describes; one that is on record without its file is done again.
+        """Return the file of this boot, the boot, and its benchmarks.
 
-        So is one that failed: perhaps the host was too slow for it. `workload` is what reads its samples, where the
-        agent doesn't say them. Raises BootForFileFailed, which names the console; of these BootForFileLost where the
-        host failed.
+        A boot on record is repeated if its file is missing or if it failed: the host may have been too slow. `workload`
+        reads the samples if the agent doesn't report them. Raises BootForFileFailed, which names the console, and its
+        subclass BootForFileLost if the host failed.
         """
         artefacts = self.session.artefacts
 
@@ -128,13 +128,13 @@ class SingleBoots:
             except KdynoError:
                 return False
 
-        boot, benchmarks = self.once(machine, wanted, is_there, workload)
+        boot, benchmarks = self.once(machine, request, is_there, workload)
         if boot.status == "ok" and getattr(boot, kind) is not None:
             return artefacts.get(getattr(boot, kind)), boot, benchmarks
         error = BootForFileLost if boot.status == "lost" else BootForFileFailed
         console = artefacts.get(boot.console) if boot.console else "empty"
-        image = wanted.image.record.key[:12] if wanted.image else "KERNEL"
-        raise error(name=wanted.name, image=image, reason=boot.reason, console=console)
+        image = request.image.record.key[:12] if request.image else "KERNEL"
+        raise error(name=request.name, image=image, reason=boot.reason, console=console)
 
     def count(
         self,
@@ -152,8 +152,8 @@ class SingleBoots:
         name = f"image {image.record.key[:12]}"
         machine.require_cpu(image.record.needs, name)
         job = pmu_job(machine.describe(), load)
-        wanted = BootRequest(f"{name} with the emulated PMU", image, cmdline, job, seed)
-        record, boot, benchmarks = self.for_file(machine, wanted, "pmu")
+        request = BootRequest(f"{name} with the emulated PMU", image, cmdline, job, seed)
+        record, boot, benchmarks = self.for_file(machine, request, "pmu")
         return PmuRun(record, tuple(benchmark.name for benchmark in benchmarks), _work(boot))
 
     def record(
@@ -174,7 +174,7 @@ class SingleBoots:
         return read_pmu_record(out)
 
     def train(self, image: Image, training: Training, counts: Events | Counters, out: Path, *, seed: int) -> None:
-        """Boot an image for training, and leave at `out` what was counted. Raises BootForFileFailed."""
+        """Boot an image for training, and write the counts to `out`. Raises BootForFileFailed."""
         if isinstance(counts, str):
             self.record(
                 image,
@@ -189,12 +189,12 @@ class SingleBoots:
         machine = training_machine(counts, training.load, self.session.state, self.session.talk)
         job = training_job(machine.describe(), training, counts)
         name = f"image {image.record.key[:12]}, which counts by itself"
-        counted, *_ = self.for_file(machine, BootRequest(name, image, training.recipe.words, job, seed), "counters")
-        shutil.copyfile(counted, out)
+        counters, *_ = self.for_file(machine, BootRequest(name, image, training.recipe.words, job, seed), "counters")
+        shutil.copyfile(counters, out)
 
 
-def equipped(settings: MachineSettings, needs: Needs, state: State, talk: Talk) -> MachineBackend:
-    """A machine with one CPU that has what is needed. Raises what making a root file system raises."""
+def open_equipped_machine(settings: MachineSettings, needs: Needs, state: State, talk: Talk) -> MachineBackend:
+    """Open a machine that meets the needs. Raises what making a root file system raises."""
     machine = open_machine(settings.at_least(needs))
     machine.provide(needs, state, talk)
     return machine
@@ -203,19 +203,19 @@ def equipped(settings: MachineSettings, needs: Needs, state: State, talk: Talk) 
 def pmu_machine(
     events: Events, family: str, load: Load, *, state: State, talk: Talk, settings: MachineSettings | None = None
 ) -> MachineBackend:
-    """The machine of a boot that counts; `settings` are those of a run's machine. Raises NotEmulated."""
+    """Open the machine of a boot that counts; `settings` are those of a run's machine. Raises NotEmulated."""
     pmu = PmuConfig(events=events, family=family, clock="instructions")
-    return equipped((settings or default_machine()).with_pmu(pmu), load, state, talk)
+    return open_equipped_machine((settings or default_machine()).with_pmu(pmu), load, state, talk)
 
 
 def pmu_job(about: Description, load: Load) -> Job:
-    """The job of a boot that counts. Raises UnknownTest and UnknownParameter."""
+    """Return the job of a boot that counts. Raises UnknownTest and UnknownParameter."""
     tests = test_orders(load.tests, load.params) if load.tests else ()
     return about.job(LANES[about.lane].iterations, tests=tests, programs=load.programs)
 
 
 def training_machine(counts: Events | Counters, load: Load, state: State, talk: Talk) -> MachineBackend:
-    """In the model lane, so that the same boot always counts the same. Raises CountsNoPrograms."""
+    """Open a machine in the model lane, where a repeated boot counts the same. Raises CountsNoPrograms."""
     if isinstance(counts, str):
         return pmu_machine(counts, TRAINING_FAMILY, load, state=state, talk=talk)
     if load.programs:
@@ -224,7 +224,7 @@ def training_machine(counts: Events | Counters, load: Load, state: State, talk: 
 
 
 def training_job(about: Description, training: Training, counts: Events | Counters) -> Job:
-    """Raises UnknownTest and UnknownParameter."""
+    """Return the job of a boot for training. Raises UnknownTest and UnknownParameter."""
     job = pmu_job(about, training.load)
     if isinstance(counts, str):
         return job

@@ -1,4 +1,4 @@
-"""Verdicts while a run goes on, for who watches it: by the judge of its end, now and then, between boots."""
+"""Verdicts during a run for a watching user, by the judge of its end, from time to time between boots."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from kdyno.store.store import Store
 
 EVERY_SECONDS = 30.0
 SHARE = 0.02
-"""Of a run's time, at most, that goes into judging on the way."""
+"""The largest share of a run's time for verdicts during the run."""
 
 
 def standings(report: Report) -> tuple[Standing, ...]:
-    """How the variants stand that anything is known of. Pure."""
+    """Return the standing of each variant with a verdict. Pure."""
     means = {name: mean_of(report, name) for name in report.others}
     overall = {
         name: f"{format_signed(mean.estimate.ratio - 1)} %" for name, mean in means.items() if mean and mean.estimate
@@ -39,9 +39,9 @@ def standings(report: Report) -> tuple[Standing, ...]:
 
 
 class SoFar:
-    """Judges a run when a boot has ended, no boot of this kdyno being under way on a machine that boots one at a time.
+    """Judges a run between boots. On a machine with one boot at a time no boot of this kdyno is running then.
 
-    It waits between two times for so long that all of them take no more than SHARE of the time.
+    It waits so long between two judgements that they take no more than SHARE of the time.
     """
 
     def __init__(self, talk: Talk, judge: Callable[[], Report]) -> None:
@@ -49,18 +49,18 @@ class SoFar:
         self._due = time.monotonic() + EVERY_SECONDS
 
     def boot_ended(self) -> None:
-        """Judge if somebody watches and it is time for it. What can't be judged yet is judged at the end."""
-        began = time.monotonic()
-        if not self._talk.is_watched or began < self._due:
+        """Judge if the run is watched and the next judgement is due. Without a verdict there are no standings."""
+        begin = time.monotonic()
+        if not self._talk.is_watched or begin < self._due:
             return
         try:
             self._talk.on_standings(standings(self._judge()))
         except KdynoError:
             self._talk.on_standings(())
-        ended = time.monotonic()
-        self._due = ended + max(EVERY_SECONDS, (ended - began) / SHARE)
+        end = time.monotonic()
+        self._due = end + max(EVERY_SECONDS, (end - begin) / SHARE)
 
 
-def of_run(store: Store, run_id: str, artefacts: Artefacts, talk: Talk) -> SoFar:
-    """The verdicts so far of a run in the store."""
+def judge_of_run(store: Store, run_id: str, artefacts: Artefacts, talk: Talk) -> SoFar:
+    """Return the judge of a run in the store."""
     return SoFar(talk, lambda: assemble(store, run_id, artefacts, analysed=False))

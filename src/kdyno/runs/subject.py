@@ -1,7 +1,7 @@
-"""What a user means by a text: an image, a run, a PMU record, a kernel, another file or a directory. For all verbs.
+"""Finds the subject that a user names: an image, a run, a PMU record, a kernel, another file or a directory.
 
-A text is tried in this order, as far as a verb takes such a thing: a file or a directory of this path, an image, a run.
-What lies in the directory of an image is that image, unless the verb takes files of its kind.
+All commands use it. A name is tried in this order, as far as a command accepts the kind: a file or a directory of this
+path, an image, a run. A file in the directory of an image is that image, unless the command accepts its kind.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ TO_NAME: Mapping[Kind, str] = {
     "file": "a file",
     "directory": "a directory of a kernel build",
 }
-"""What can be named, for hints."""
+"""How to name a subject of each kind, for hints."""
 
 
 class NothingOfThatName(UserError):
@@ -62,20 +62,20 @@ class SeveralOfThatName(UserError):
 
 
 class OtherKind(UserError):
-    message = "{named} is {kind}: {wanted} is needed here"
+    message = "expected {wanted}, but {named} is {kind}"
     hint = "name {ways}"
 
 
 @dataclass(frozen=True)
 class NamedFile:
-    """A file of a kind that was wanted, by how it begins; nothing says that the rest of it is whole."""
+    """A file of an accepted kind by its first bytes. The rest of it is not checked."""
 
     path: Path
 
 
 @dataclass(frozen=True)
 class NamedDirectory:
-    """One that is not an image's."""
+    """A directory that is not that of an image."""
 
     path: Path
 
@@ -84,7 +84,7 @@ Subject = Image | RunRecord | NamedFile | NamedDirectory
 
 
 def find_subject(named: str, wanted: Sequence[Kind], state: State, store: Store | None = None) -> Subject:
-    """What is named, if it is of a kind that is wanted; for a run there must be a store.
+    """Find the named subject, which must be of an accepted kind; runs need a store.
 
     Raises NothingOfThatName, SeveralOfThatName, OtherKind, RunAmbiguous, and what reading images and runs raises.
     """
@@ -113,27 +113,27 @@ def find_subject(named: str, wanted: Sequence[Kind], state: State, store: Store 
 
 
 def find_run(named: str, state: State, store: Store) -> RunRecord:
-    """The run that is named. Raises what find_subject raises."""
+    """Find the named run. Raises what find_subject raises."""
     run = find_subject(named, ("run",), state, store)
     assert isinstance(run, RunRecord)
     return run
 
 
 def image_named(named: str, state: State) -> Image:
-    """The image that is named. Raises what find_subject raises."""
+    """Find the named image. Raises what find_subject raises."""
     image = find_subject(named, ("image",), state)
     assert isinstance(image, Image)
     return image
 
 
 def _kind(path: Path) -> Kind | None:
-    """Of what lies there; None where nothing does."""
+    """Return the kind of the file or directory; None if the path doesn't exist."""
     if path.is_dir():
         return "directory"
     if not path.is_file():
         return None
     head = b""
-    with suppress(OSError), path.open("rb") as file:  # whoever reads it says why it can't be read
+    with suppress(OSError), path.open("rb") as file:  # the reader of the file reports why it can't be read
         head = file.read(HEAD)
     if head.startswith(RECORD):
         return "record"
@@ -145,18 +145,18 @@ def _kind(path: Path) -> Kind | None:
 def _nothing(
     named: str, wanted: Sequence[Kind], near: Sequence[str], state: State, store: Store | None
 ) -> NothingOfThatName:
-    """The error that says what was tried; `near` is what the store says of its runs."""
-    tried, meant = [], []
+    """Return the error with the names that were tried; `near` are hints of the store at its runs."""
+    tried, candidates = [], []
     if set(wanted) - {"image", "run"}:
         tried.append("no file or directory")
-        meant += _near_files(Path(named))
+        candidates += _near_files(Path(named))
     if "image" in wanted:
         tried.append(f"no image in {state.images}")
         starts = {key[: len(named)]: key[:12] for key in all_keys(state)}
-        meant += [starts[start] for start in difflib.get_close_matches(named, starts, n=2)]
+        candidates += [starts[start] for start in difflib.get_close_matches(named, starts, n=2)]
     if store and "run" in wanted:
         tried.append(f"no run in {store.where}")
-    did_you = f"did you mean {' or '.join(map(printable, meant))}? " if meant else ""
+    did_you = f"did you mean {' or '.join(map(printable, candidates))}? " if candidates else ""
     hints = did_you + "".join(f"{runs}; " for runs in near)
     return NothingOfThatName(named=printable(named), tried=", ".join(tried), near=hints, ways=_or(TO_NAME, wanted))
 

@@ -1,4 +1,4 @@
-"""Training: what builds take from other boots is made before them, each input once, whoever needs it."""
+"""Training: makes the inputs that builds take from boots, each once, before the builds."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from kdyno.runs.single_boots import SingleBoots
 
 
 def make_inputs(trainings: Sequence[PlannedTraining], session: Session) -> None:
-    """Build, boot and export what isn't there yet, in order. Each file is kept when it is whole; so are images and
-    boots on the way to it: Ctrl-C loses only the one under way. Raises what builds, boots and exporters raise.
+    """Build, boot and export the missing inputs, in order.
+
+    Each complete file is kept, and so are images and boots: Ctrl-C loses only the current one. Raises what builds,
+    boots and exporters raise.
     """
     for planned in trainings:
         _make(planned, session)

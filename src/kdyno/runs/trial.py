@@ -1,4 +1,4 @@
-"""One trial of a workload: everything that its steps wrote, and what was read of it. Nothing goes on record."""
+"""One trial of a workload: the output of its steps, and the values read from it. Nothing is recorded."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from kdyno.boot.registry import open_machine
 from kdyno.measure.guest.steps import StepReport
 from kdyno.measure.workload.definition import Definition, Value
 from kdyno.measure.workload.programs import ProgramsWorkload
-from kdyno.runs.one_boot import measured
+from kdyno.runs.one_boot import attach_samples
 
 
 class TriedStep(Frozen):
-    """One step."""
+    """One step of a workload."""
 
     phase: str
     run: int
     status: int | None
-    """Exit status; null: it never ended."""
+    """The exit status; null: the step never ended."""
     elapsed: float
-    """Seconds, as are the next two."""
+    """The time in seconds, as in `user` and `system`."""
     user: float
     system: float
     output: str
-    """What it wrote to standard output, and the end of what it wrote to standard error: without control characters."""
+    """The standard output and the end of the standard error, without control characters."""
 
 
 class TriedMetric(Frozen):
-    """One metric: a value of each run, or why there is none."""
+    """One metric: its value in each run, or why it has no values."""
 
     unit: str
     direction: str
@@ -50,9 +50,9 @@ class WorkloadTrial(Frozen):
     ok: bool
     """Whether every metric has its values."""
     reason: str
-    """Why the round or boot failed; empty if it came to its end."""
+    """Why the round or the boot failed; empty if it came to its end."""
     left_processes: int
-    """How many processes it left behind, which were killed."""
+    """The number of processes that the workload left running, and that were killed."""
     steps: tuple[TriedStep, ...]
     metrics: dict[str, TriedMetric]
 
@@ -67,7 +67,7 @@ def try_workload(
     state: State,
     talk: Talk,
 ) -> WorkloadTrial:
-    """Carry the workload out once: in a guest of this kernel, or on this host. Raises what machines raise."""
+    """Carry out the workload once: in a guest of this kernel, or on this host. Raises what machines raise."""
     config = ProgramsWorkload(use=(workload.name,), parameters={workload.name: dict(values)}, definitions=(workload,))
     needs = config.needs()
     machine = open_machine(settings.at_least(needs, config.cpus()))
@@ -78,7 +78,7 @@ def try_workload(
     part = config.part(about.lane)
     job = about.job(part.iterations, programs=part.programs)
     with state.scratch("one") as scratch:
-        end = measured(machine.boot(BootOrder(workload.name, kernel, words, job, 1, scratch)), config)
+        end = attach_samples(machine.boot(BootOrder(workload.name, kernel, words, job, 1, scratch)), config)
     report = end.report
     metrics = {
         benchmark.name.removeprefix(f"{workload.name}."): TriedMetric(
@@ -101,7 +101,7 @@ def try_workload(
 
 
 def _step(step: StepReport) -> TriedStep:
-    written = (step.stdout + step.stderr).decode(errors="replace")
+    output = (step.stdout + step.stderr).decode(errors="replace")
     return TriedStep(
         phase=step.phase,
         run=step.run,
@@ -109,5 +109,5 @@ def _step(step: StepReport) -> TriedStep:
         elapsed=step.elapsed,
         user=step.user,
         system=step.system,
-        output="\n".join(clean(line) for line in written.splitlines()),
+        output="\n".join(clean(line) for line in output.splitlines()),
     )

@@ -1,4 +1,4 @@
-"""The formats of this room that cross a process boundary, by the names that `kdyno schema` has for them."""
+"""The formats of this room that cross a process boundary, by their names in `kdyno schema`."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from kdyno.measure.workload.lmbench import LmbenchWorkload
 from kdyno.measure.workload.metrics import LONGEST_LINE, MOST_LINES, MOST_METRICS, AnyMetric, EventMetric, Metric
 from kdyno.measure.workload.needs import Load
 from kdyno.measure.workload.registry import WORKLOADS, WorkloadConfig
-from kdyno.runs.one_boot import measured
+from kdyno.runs.one_boot import attach_samples
 from kdyno.runs.run_plan import plan_run
 from tests.unit.measure.test_stream import HELLO, line, stream
 from tests.unit.pmu_specimen import specimen, write
@@ -291,19 +291,19 @@ def end(report: AgentReport, status: BootStatus = "ok") -> BootEnd:
 
 def test_a_boot_whose_command_failed_has_failed_and_still_names_its_benchmarks() -> None:
     workload = command(p99=r"p99 = (\d+)")
-    failed = measured(end(agent_report(OUTPUT, status=2)), workload)
+    failed = attach_samples(end(agent_report(OUTPUT, status=2)), workload)
     assert (failed.status, failed.reason) == ("failed", "the command ended with status 2")
     assert ([benchmark.name for benchmark in failed.report.benchmarks], failed.report.samples) == (["p99"], ())
-    ok = measured(end(agent_report(OUTPUT)), workload)
+    ok = attach_samples(end(agent_report(OUTPUT)), workload)
     assert (ok.status, values(ok.report)) == ("ok", {"p99": 830})
 
 
 def test_a_boot_that_failed_before_keeps_its_reason() -> None:
-    failed = measured(end(agent_report(b"", benchmarks=(PIPE,)), "failed"), command(p99="(1)"))
+    failed = attach_samples(end(agent_report(b"", benchmarks=(PIPE,)), "failed"), command(p99="(1)"))
     assert (failed.status, failed.reason) == ("failed", "panic")
     assert [benchmark.name for benchmark in failed.report.benchmarks] == ["p99"]
     report = AgentReport(benchmarks=(PIPE,))
-    assert measured(end(report, "lost"), LmbenchWorkload()) == end(report, "lost")
+    assert attach_samples(end(report, "lost"), LmbenchWorkload()) == end(report, "lost")
 
 
 def test_how_output_is_read_decides_a_boot_as_the_command_does() -> None:

@@ -35,7 +35,7 @@ from kdyno.measure.workload.named import NoTrainingLoad, OneProgramTwice, traini
 from kdyno.measure.workload.needs import Load, Needs
 from kdyno.measure.workload.programs import NotInUse, OneNameTwice, ProgramsWorkload, WorkloadOfOtherLane
 from kdyno.runs.experiment.resolve import load_experiment
-from kdyno.runs.one_boot import measured
+from kdyno.runs.one_boot import attach_samples
 
 SMALL = """
 name = "small"
@@ -100,7 +100,7 @@ def test_every_run_is_a_sample_of_every_metric(tmp_path: Path) -> None:
 def test_a_boot_goes_on_record_with_the_benchmarks_that_its_samples_are_of(tmp_path: Path) -> None:
     report = AgentReport(steps=(step(), step(run=1)))
     end = BootEnd("ok", "", 1.0, 0.5, (), tmp_path / "console", tmp_path / "stream", report)
-    recorded = measured(end, used(tmp_path)).report
+    recorded = attach_samples(end, used(tmp_path)).report
     assert [benchmark.name for benchmark in recorded.benchmarks] == ["small.rate", "small.system"]
     assert {sample.benchmark for sample in recorded.samples} == {"small.rate", "small.system"}
 

@@ -228,7 +228,7 @@ def test_looks_are_at_equal_distances_and_the_last_one_is_the_end() -> None:
 def test_more_layouts_than_blocks_and_a_single_layout_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TooManyLayouts, match=r"experiment.toml:4: 20 layouts need as many blocks, but .* has 12"):
         load_experiment(written(tmp_path, MINIMAL.replace("\n\n[", "\nlayouts = 20\n\n[")))
-    with pytest.raises(OneLayout, match="one layout says nothing"):
+    with pytest.raises(OneLayout, match="one layout does not show"):
         load_experiment(written(tmp_path, MINIMAL.replace("\n\n[", "\nlayouts = 1\n\n[")))
 
 

@@ -82,11 +82,11 @@ def test_the_short_form_says_what_toml_would(text: str, meant: dict[str, Any]) -
         ("=O3", "has no key"),
         ("opt=O3,", "ends with a comma"),
         ("opt=O3,,march=native", "has no key"),
-        ("opt=O2,opt=O3", "`opt=O3` says opt a second time"),
-        ("kconfig.A=y,kconfig.A=n", "`kconfig.A=n` says kconfig.A a second time"),
-        ("kconfig=PREEMPT", "names a table: say kconfig.KEY=VALUE"),
-        ("profile=pgo", "names a table: say profile.KEY=VALUE"),
-        ("opt=O3,opt.x=1", "says opt a second time"),
+        ("opt=O2,opt=O3", "`opt=O3` sets opt a second time"),
+        ("kconfig.A=y,kconfig.A=n", "`kconfig.A=n` sets kconfig.A a second time"),
+        ("kconfig=PREEMPT", "names a table: write kconfig.KEY=VALUE"),
+        ("profile=pgo", "names a table: write profile.KEY=VALUE"),
+        ("opt=O3,opt.x=1", "sets opt a second time"),
         ('cmdline="a,b', "has quotes that don't end"),
         ('cmdline="a"b', "has quotes that don't end"),
         ("opt=" + "x" * 100_000, "has more than 100,000 characters"),
@@ -119,7 +119,7 @@ def test_a_recipe_may_begin_with_a_source() -> None:
 
 def test_what_is_neither_a_source_nor_a_recipe_is_refused() -> None:
     for text in ("O3", "v6.12", "", "HEAD~1", "linux"):
-        with pytest.raises(NoRecipe, match="names neither a recipe nor a source"):
+        with pytest.raises(NoRecipe, match="is neither a recipe nor a source"):
             read_side(text)
 
 
@@ -140,7 +140,7 @@ def test_an_unknown_key_is_named_with_the_one_that_was_probably_meant() -> None:
 
 def test_the_same_recipe_twice_is_refused_however_it_is_written() -> None:
     for first, second in (("plain", "plain"), ("opt=O3,lines=true", "lines=true,opt=O3"), ("plain", ".#HEAD")):
-        with pytest.raises(SameRecipe, match="are one recipe"):
+        with pytest.raises(SameRecipe, match="are the same recipe"):
             variants(first, second)
     assert len(variants("plain", ".#HEAD", source=".#HEAD~1")) == 2
 
@@ -215,7 +215,7 @@ def test_what_does_not_go_together_is_refused_as_in_a_file() -> None:
         experiment_for(["plain", "march=a\0"], Options(), NOWHERE)
     with pytest.raises(NameUnfit):
         experiment_for(["plain", "march=caf\udce9"], Options(), NOWHERE)
-    with pytest.raises(NotShort, match="says lane a second time"):
+    with pytest.raises(NotShort, match="sets lane a second time"):
         variants("plain", "opt=O3", lane="model", machine="lane=wall")
 
 

@@ -133,12 +133,12 @@ def test_a_soak_in_which_every_load_went_round_without_failure_has_passed() -> N
 def test_a_load_that_failed_or_never_ran_fails_the_soak() -> None:
     assert reasons(outcome(failures=2)) == ("good: 2 failures in 11 rounds",)
     assert reasons(outcome(rounds=0, failures=3, progress="left-out")) == ("good could not run, and was left out",)
-    assert reasons(outcome(progress="lost")) == ("good: the process that looked after it was killed",)
+    assert reasons(outcome(progress="lost")) == ("good: the process that supervised it was killed",)
 
 
 def test_a_soak_too_short_for_a_load_to_come_round_is_unfinished() -> None:
     verdict, why = decide(OK, (outcome(), outcome("other", rounds=0)), CALM, (), None)
-    assert (verdict, why) == ("unfinished", ("other: no round came to its end in the time",))
+    assert (verdict, why) == ("unfinished", ("other: no round ended in the time",))
 
 
 def test_a_taint_that_came_during_the_soak_fails_it_and_an_older_one_does_not() -> None:
@@ -271,7 +271,7 @@ def test_a_sibling_is_built_once_from_the_record_of_the_image(toy: Image, state:
 def test_no_sibling_is_made_of_a_source_that_is_not_what_it_was(toy: Image, state: State) -> None:
     tree = Path(toy.record.source.spec)
     (tree / "init" / "main.c").write_text((tree / "init" / "main.c").read_text() + "\n")
-    with pytest.raises(NotAgain, match="are not what they were"):
+    with pytest.raises(NotAgain, match="have changed"):
         sibling_image(toy, ("kfence",), state, Talk(quiet=True))
 
 
@@ -279,7 +279,7 @@ def test_no_sibling_is_made_of_an_image_whose_profile_is_gone(toy: Image, state:
     trainee = Trainee(variant="a", recipe=Recipe(source="x", config="y"), load=Load(tests=("lmbench",)))
     tuned = toy.record.recipe.model_copy(update={"profile": Profile(use=("order",), trainee=trainee)})
     orphan = toy.model_copy(update={"record": toy.record.model_copy(update={"recipe": tuned})})
-    with pytest.raises(NotAgain, match="its order is no more in the state directory"):
+    with pytest.raises(NotAgain, match="its order is not in the state directory any more"):
         sibling_image(orphan, ("kfence",), state, Talk(quiet=True))
 
 

@@ -1,1 +1,1 @@
-"""The experiment: a TOML file becomes frozen models, and those the plan of what is built and booted, in which order."""
+"""The experiment: its TOML file, its frozen models, and the plan of its builds and boots in order."""

@@ -1,6 +1,6 @@
-"""`kdyno ab`: from recipes in their short form, and a few options, to the experiment that they stand for.
+"""`kdyno ab`: the experiment that recipes in short form and a few options represent.
 
-That experiment is a text of TOML, which is checked as any other. Paths in it are absolute, so that it may lie anywhere.
+The experiment is a TOML text, which is checked like any other. Its paths are absolute: it may be in any directory.
 """
 
 from __future__ import annotations
@@ -36,41 +36,41 @@ PLAIN = "plain"
 """The recipe that changes nothing."""
 HERE = "."
 FILE = "ab.toml"
-"""What messages call the experiment."""
+"""The name of the experiment in messages."""
 MOST_NAME = 80
 UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
 OUTER = "._+-"
 SCHEMES = tuple(f"{kind}:" for kind in FETCHERS)
 SOURCE_FIRST = re.compile(rf"(?:\.{{0,2}}/|\.{{1,2}}(?=[#,]|$)|~|{'|'.join(SCHEMES)})[^,]*")
-"""A recipe that begins with a source: with the path of one, or with its kind."""
+"""Matches the start of a recipe that begins with a source: with the path of one, or with its kind."""
 
 
 class NoRecipe(UserError):
-    message = "`{text}` names neither a recipe nor a source"
+    message = "`{text}` is neither a recipe nor a source"
     hint = (
-        "a recipe is KEY=VALUE,... or {plain}; a source is .#REVISION, ./DIRECTORY, git:DIRECTORY#REVISION or "
-        "debian:PACKAGE, perhaps with a recipe after a comma"
+        "pass a recipe, KEY=VALUE,... or {plain}; or a source, .#REVISION, ./DIRECTORY, git:DIRECTORY#REVISION or "
+        "debian:PACKAGE, with or without a recipe after a comma"
     )
 
 
 class BadRecipe(UserError):
     message = "`{text}`: {problems}"
-    hint = "keys are those of a variant: `kdyno schema experiment` and docs/formats.md have them"
+    hint = "use keys of a variant: `kdyno schema experiment` and docs/formats.md list them"
 
 
 class BadMachine(UserError):
     message = "--machine {text}: {problems}"
-    hint = "the first word may be a type ({types}); keys are those of [machine] in docs/formats.md"
+    hint = "begin with a type ({types}) or a key; docs/formats.md lists the keys of [machine]"
 
 
 class SameRecipe(UserError):
-    message = "`{first}` and `{second}` are one recipe: there is nothing to compare"
-    hint = "`kdyno selftest --aa` compares a kernel with itself"
+    message = "`{first}` and `{second}` are the same recipe, so that there is nothing to compare"
+    hint = "change one of them, or compare a kernel with itself by `kdyno selftest --aa`"
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is said beside the recipes; empty or None: as an experiment file has it that doesn't say."""
+    """The options beside the recipes. An empty value or None is the default of an experiment file."""
 
     tests: tuple[str, ...] = ()
     """Tests, suites and workloads by name, and files of workloads."""
@@ -79,51 +79,51 @@ class Options:
     margin: float | None = None
     lane: str | None = None
     machine: str = ""
-    """[machine] in its short form, perhaps with its type first."""
+    """[machine] in short form; the type may come first."""
     source: str = ""
-    """Of recipes that name none. Empty: the first that one of the others names, else the kernel tree that the directory
-    is, else the demo's."""
+    """The source of recipes that don't name one. Empty: the first source that another recipe names, else the directory
+    if it is a kernel tree, else the source of the demo."""
     config: str | None = None
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the recipes, as it was written."""
+    """One recipe as the user wrote it."""
 
     text: str
     pieces: tuple[Piece, ...]
-    """A source that it begins with is one of them."""
+    """The pieces; a source at the beginning is one of them."""
 
     @property
     def recipe(self) -> RecipeSpec:
-        """Raises BadRecipe and NotShort."""
-        written = table(self.pieces, RecipeSpec)
+        """The recipe, checked. Raises BadRecipe and NotShort."""
+        content = table(self.pieces, RecipeSpec)
         try:
-            return RecipeSpec.model_validate(written)
+            return RecipeSpec.model_validate(content)
         except ValidationError as error:
-            problem_text = "; ".join(problems(error, RecipeSpec, written))
+            problem_text = "; ".join(problems(error, RecipeSpec, content))
             raise BadRecipe(text=self.text[:SHOWN], problems=problem_text) from None
 
 
 def experiment_for(texts: Sequence[str], options: Options, base: Path) -> tuple[str, Experiment]:
-    """The TOML and the experiment. The first recipe is the baseline; relative paths start from `base`.
+    """Return the TOML text and the experiment. The first recipe is the baseline; relative paths start from `base`.
 
-    Raises KdynoError for whatever is wrong with what was written.
+    Raises KdynoError for any mistake in the recipes and the options.
     """
-    for written in (*texts, *options.tests, options.machine, options.source, options.config or ""):
-        require_text(written)
+    for argument in (*texts, *options.tests, options.machine, options.source, options.config or ""):
+        require_text(argument)
     text = tomli_w.dumps(as_table(texts, options, base))
     return text, experiment_of(text, base / FILE)
 
 
 def as_table(texts: Sequence[str], options: Options, base: Path) -> dict[str, Any]:
-    """What the TOML says."""
+    """Return the content of the TOML text."""
     sides = [read_side(text) for text in texts]
     machine, settings = _machine(options, base)
-    recipes = [_written(knobs.located(side.recipe, base), side.recipe) for side in sides]
-    named = options.source or next((recipe["source"] for recipe in recipes if "source" in recipe), "")
+    recipes = [_set_keys(knobs.located(side.recipe, base), side.recipe) for side in sides]
+    source_name = options.source or next((recipe["source"] for recipe in recipes if "source" in recipe), "")
     is_built_here = machine.starts_kernels and any("image" not in recipe for recipe in recipes)
-    source = _located_source(named or _default_source(base), base) if is_built_here else ""
+    source = _located_source(source_name or _default_source(base), base) if is_built_here else ""
     recipes = [
         {key: value for key, value in recipe.items() if (key, value) != ("source", source)} for recipe in recipes
     ]
@@ -144,19 +144,19 @@ def as_table(texts: Sequence[str], options: Options, base: Path) -> dict[str, An
 
 
 def read_side(text: str) -> Side:
-    """A recipe in its short form: a source, pieces, or both; or `plain`. Raises NoRecipe and NotShort."""
+    """Read a recipe in short form: a source, pieces, or both; or `plain`. Raises NoRecipe and NotShort."""
     if text == PLAIN:
         return Side(text, ())
     if match := SOURCE_FIRST.match(text):
-        source, rest = match[0], text[match.end() + 1 :]
-        return Side(text, (Piece(source, "source", _spelled_source(source)), *pieces(rest)))
+        source, recipe_text = match[0], text[match.end() + 1 :]
+        return Side(text, (Piece(source, "source", _spelled_source(source)), *pieces(recipe_text)))
     if "=" not in text:
         raise NoRecipe(text=text[:SHOWN], plain=PLAIN)
     return Side(text, tuple(pieces(text)))
 
 
 def name_of(side: Side, base: Path) -> str:
-    """What a variant is called: its source in a word, and keys with their values, as far as a name can hold them."""
+    """Return the name of a variant: its source in a word, and keys with values, cut to MOST_NAME characters."""
     words = [_short_source(piece.value, base) if piece.key == "source" else _word(piece) for piece in side.pieces]
     return UNFIT.sub("-", "+".join(words)).strip(OUTER)[:MOST_NAME] or PLAIN
 
@@ -167,7 +167,7 @@ def _word(piece: Piece) -> str:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """The same names, with a number where one was there before."""
+    """Return the names, with a number appended to each repetition."""
     different: list[str] = []
     for name in names:
         number, candidate = 1, name
@@ -179,7 +179,7 @@ def unique(names: Sequence[str]) -> list[str]:
 
 
 def _short_source(source: str, base: Path) -> str:
-    """A revision, a package or the name of a directory or file."""
+    """Return the revision, the package, or the name of the directory or file."""
     place, _, revision = source.partition("#")
     return revision or (base / place.rpartition(":")[2]).resolve().name
 
@@ -192,7 +192,7 @@ def _require_different(texts: Sequence[str], recipes: Sequence[Mapping[str, Any]
 
 
 def _spelled_source(text: str) -> str:
-    """`.#v6.12` is git's, in full."""
+    """Return the source in full: `git:.#v6.12` for `.#v6.12`."""
     return f"git:{text}" if "#" in text and not text.startswith(SCHEMES) else text
 
 
@@ -201,7 +201,7 @@ def _located_source(text: str, base: Path) -> str:
 
 
 def _default_source(base: Path) -> str:
-    """The kernel tree that the directory is; else the demo's."""
+    """Return the directory if it is a kernel tree, else the source of the demo."""
     try:
         kernel_version(base, HERE)
     except NotAKernelTree:
@@ -211,29 +211,29 @@ def _default_source(base: Path) -> str:
 
 
 def _machine(options: Options, base: Path) -> tuple[MachineSettings, dict[str, Any]]:
-    """The machine, and what [machine] says of it."""
-    first, _, rest = options.machine.partition(",")
-    kind, short = (first, rest) if first and "=" not in first else ("", options.machine)
+    """Return the machine, and the content of [machine]. Raises BadMachine and NotShort."""
+    first, _, remaining_text = options.machine.partition(",")
+    kind, short = (first, remaining_text) if first and "=" not in first else ("", options.machine)
     lane = f"lane={options.lane}" if options.lane else ""
-    of_machine = [*([Piece(kind, "type", kind)] if kind else []), *pieces(short), *pieces(lane)]
-    named = next((piece.value for piece in of_machine if piece.key == "type"), next(iter(MACHINES)))
-    model: type[BaseModel] = MACHINES[named].settings if named in MACHINES else MachineSettings
-    written = table(of_machine, model)
+    machine_pieces = [*([Piece(kind, "type", kind)] if kind else []), *pieces(short), *pieces(lane)]
+    type_name = next((piece.value for piece in machine_pieces if piece.key == "type"), next(iter(MACHINES)))
+    model: type[BaseModel] = MACHINES[type_name].settings if type_name in MACHINES else MachineSettings
+    content = table(machine_pieces, model)
     try:
-        machine: MachineSettings = TypeAdapter(MachineConfig).validate_python(written)
+        machine: MachineSettings = TypeAdapter(MachineConfig).validate_python(content)
     except ValidationError as error:
-        if named not in MACHINES:
-            problem_text = f"there is no type `{named}`"
+        if type_name not in MACHINES:
+            problem_text = f"there is no type `{type_name}`"
         else:
-            problem_text = "; ".join(problems(error, model, written))
+            problem_text = "; ".join(problems(error, model, content))
         raise BadMachine(text=options.machine[:SHOWN], problems=problem_text, types=", ".join(MACHINES)) from None
-    return machine, _written(machine.located(base), machine)
+    return machine, _set_keys(machine.located(base), machine)
 
 
 def _workload(names: Sequence[str], base: Path) -> dict[str, Any]:
-    """[workload] with these tests and programs; what is no program is a test, or an error that names the nearest."""
-    own = own_names()
-    programs = [name for name in names if is_file(name) or name.rpartition("=")[2] in own]
+    """Return [workload] with these tests and programs. A name that is not a program is taken for a test."""
+    own_programs = own_names()
+    programs = [name for name in names if is_file(name) or name.rpartition("=")[2] in own_programs]
     tests = [name for name in names if name not in programs]
     if not programs:
         return {"tests": tests} if tests else {}
@@ -242,11 +242,11 @@ def _workload(names: Sequence[str], base: Path) -> dict[str, Any]:
 
 
 def _absolute_use(name: str, base: Path) -> str:
-    called, equals, where = name.rpartition("=")
-    return f"{called}{equals}{(base / Path(where).expanduser()).resolve()}" if is_file(where) else name
+    use_name, equals, path = name.rpartition("=")
+    return f"{use_name}{equals}{(base / Path(path).expanduser()).resolve()}" if is_file(path) else name
 
 
-def _written(located: Frozen, given: Frozen) -> dict[str, Any]:
-    """What was said of a table, with its paths absolute."""
-    whole = located.model_dump(mode="json", exclude_unset=True, exclude_none=True, include=given.model_fields_set)
+def _set_keys(located: Frozen, original: Frozen) -> dict[str, Any]:
+    """Return the keys that the user set in a table, with absolute paths."""
+    whole = located.model_dump(mode="json", exclude_unset=True, exclude_none=True, include=original.model_fields_set)
     return dict(whole)

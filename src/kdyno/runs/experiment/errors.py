@@ -1,4 +1,4 @@
-"""What can be wrong with an experiment as a whole; variants.py has what can be wrong within its variants."""
+"""Errors of an experiment as a whole; variants.py has the errors of its variants."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kdyno.base.errors import UserError
 
 
 class NoExperiment(UserError):
-    message = "can't read the experiment {path}: {why}"
+    message = "the experiment {path} cannot be read: {why}"
     hint = "`kdyno init FILE` writes one to start from"
 
 
@@ -27,7 +27,7 @@ class BadRecordedExperiment(UserError):
 
 class NoTuning(UserError):
     message = "{path} has no table [tune]"
-    hint = "it names what a file may be compiled with: see docs/tuning.md"
+    hint = "add the table, which names the choices for a file: see docs/tuning.md"
 
 
 class NoBaseline(UserError):
@@ -46,15 +46,15 @@ class TooManyLayouts(UserError):
 
 
 class OneLayout(UserError):
-    message = "{path}:{line}: one layout says nothing about how much layouts differ"
+    message = "{path}:{line}: one layout does not show how much layouts differ"
     hint = "set layouts = 6 or more; or leave it out, and use `layout_seed = SEED` in a variant for one link order"
 
 
 class LayoutOfBuiltKernel(UserError):
     message = "{path}:{line}: variant {variant} is a built kernel, which has the one link order that it was built with"
-    hint = "leave `layouts` out: verdicts are then about these images, one link order each"
+    hint = "remove `layouts`: verdicts are then about these images, with one link order each"
 
 
 class TooManyBoots(UserError):
     message = "{path}:{line}: {why}"
-    hint = "make several experiments of it, or take fewer blocks or variants"
+    hint = "split the experiment, or use fewer blocks or variants"

@@ -1,4 +1,4 @@
-"""Reading an experiment file: what it says, or each mistake with its line and what was probably meant."""
+"""Reads an experiment file, and reports each mistake with its line and the likely intention."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ from kdyno.runs.experiment.models import ExperimentFile
 from kdyno.runs.experiment.toml_lines import line_of
 
 MOST_BYTES = 1_000_000
-"""Of a file; a long one has ten thousand."""
+"""The largest file that is read; a long one has ten thousand bytes."""
 
 
 @dataclass(frozen=True)
 class FileText:
-    """The text of an experiment file, which messages name lines of; there needs to be no such file."""
+    """The text of an experiment file. Messages name its lines; the file needn't exist."""
 
     path: Path
     text: str
 
     def line_of(self, *keys: object) -> int:
-        """The number (from 1) of the line where these keys stand."""
+        """Return the number (from 1) of the line that has these keys."""
         return line_of(self.text, keys)
 
-    def refused(self, found: Sequence[Mistake]) -> BadExperiment:
-        """The error that tells of these mistakes, a line each."""
+    def refusal(self, file_mistakes: Sequence[Mistake]) -> BadExperiment:
+        """Return the error that reports these mistakes, one on each line."""
         problems = [
-            f"{self.path}:{self._line(mistake)}: {problem(mistake, ExperimentFile)}" for mistake in found[:SHOWN]
+            f"{self.path}:{self._line(mistake)}: {problem(mistake, ExperimentFile)}"
+            for mistake in file_mistakes[:SHOWN]
         ]
-        more = [f"... and {len(found) - SHOWN:,} more"] if len(found) > SHOWN else []
+        more = [f"... and {len(file_mistakes) - SHOWN:,} more"] if len(file_mistakes) > SHOWN else []
         return BadExperiment(problems="\n".join([*problems, *more]))
 
     def _line(self, mistake: Mistake) -> int:
@@ -44,14 +45,14 @@ class FileText:
 
 @dataclass(frozen=True)
 class ReadFile:
-    """An experiment file that was read: the first stage of an experiment."""
+    """An experiment file and its content: the first stage of an experiment."""
 
     written: FileText
     content: ExperimentFile
 
 
 def read_file(path: Path) -> ReadFile:
-    """Raises NoExperiment, NotToml and BadExperiment."""
+    """Read and check an experiment file. Raises NoExperiment, NotToml and BadExperiment."""
     try:
         text = read_whole(path, MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
@@ -60,15 +61,15 @@ def read_file(path: Path) -> ReadFile:
 
 
 def parse_file(text: str, path: Path) -> ReadFile:
-    """The same of a text that would stand there. Raises NotToml and BadExperiment."""
+    """Check the text of an experiment file that would be at `path`. Raises NotToml and BadExperiment."""
     written = FileText(path, text)
     try:
         table = toml.parse(text)
     except ValueError as error:
         raise NotToml(path=path, why=error) from error
-    for keys, why in unfit(table):
-        raise written.refused([Mistake(keys, keys, "", why)])
+    for keys, reason in unfit(table):
+        raise written.refusal([Mistake(keys, keys, "", reason)])
     try:
         return ReadFile(written, ExperimentFile.model_validate(table))
     except ValidationError as error:
-        raise written.refused(mistakes(error, ExperimentFile, table)) from None
+        raise written.refusal(mistakes(error, ExperimentFile, table)) from None

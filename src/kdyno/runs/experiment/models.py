@@ -1,4 +1,4 @@
-"""What an experiment file may say, and what it means once variants have been expanded."""
+"""The models of an experiment file as written, and of the experiment with its variants expanded."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from kdyno.measure.workload.registry import WorkloadConfig
 from kdyno.runs.experiment.tune import TuneConfig
 
 MOST_LOOKS = 8
-"""A run that is judged more often has next to nothing to spend on each look."""
+"""The most looks of a run: more would leave almost no error rate for each."""
 
 MOST_VARIANTS = 1000
 MOST_BOOTS = 100_000
-"""Of a run: two days of the fastest ones."""
+"""The most boots of a run: two days of the fastest boots."""
 MOST_ENTRIES = 5000
-"""Of a list or a table of a variant, with what it has from those that it extends."""
+"""The most entries of a list or a table of a variant, inherited ones included."""
 MOST_RECORDED_BYTES = 10_000_000
-"""Of an experiment as JSON, with its variants expanded."""
+"""The largest experiment as JSON, with its variants expanded."""
 MOST_NAME = 500
-"""Characters of a variant's name, with the values of a matrix in it."""
+"""The most characters of a variant's name, with the values of a matrix in it."""
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=80)]
 VariantName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=MOST_NAME)]
@@ -34,10 +34,10 @@ MatrixValue = str | int | bool
 BlockCount = Annotated[int, Field(ge=1, le=10_000)]
 
 
-def _count_or_auto(value: Any, known: ValidatorFunctionWrapHandler) -> Any:
-    """One complaint instead of one for each of the two types."""
+def _count_or_auto(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """Check the value, with one message instead of one for each of the two types."""
     try:
-        return known(value)
+        return validate(value)
     except ValidationError:
         raise PydanticCustomError("blocks", 'a whole number from 1 to 10000 is expected, or "auto"') from None
 
@@ -46,7 +46,7 @@ BlocksOrAuto = Annotated[BlockCount | Literal["auto"], WrapValidator(_count_or_a
 
 
 class VariantSpec(RecipeSpec):
-    """A variant as written: a recipe, perhaps on top of another, perhaps standing for several."""
+    """A variant as written: a recipe, which may extend another variant, and may represent several."""
 
     extends: Name | None = None
     """Another variant to start from: single values replace, tables merge, lists append."""
@@ -55,7 +55,7 @@ class VariantSpec(RecipeSpec):
 
 
 class JudgeConfig(Frozen):
-    """What counts as equal, and how sure a verdict must be."""
+    """The settings of the judge: the margin of equivalence, and the error rate of verdicts."""
 
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.01
     """Effects within ± this fraction are equivalent."""
@@ -65,13 +65,13 @@ class JudgeConfig(Frozen):
     """How p-values are adjusted for the number of comparisons: `holm` or `bh`."""
     looks: Annotated[int, Field(ge=1, le=MOST_LOOKS)] = 1
     """How often the run is judged, at equal distances; it ends at the first look that leaves nothing undecided. `alpha`
-    is spent over the looks (Lan and DeMets), so that this is no peeking. 1: only at the end."""
+    is spent over the looks (Lan and DeMets), so that it holds for all of them. 1: only at the end."""
     effect: Annotated[float, Field(gt=0, lt=1)] | None = None
     """blocks = "auto": the smallest effect, as a fraction, that the run must be able to see; the margin if left out."""
     power: Annotated[float, Field(gt=0.5, lt=1)] = 0.9
-    """blocks = "auto": how surely it must see it."""
+    """blocks = "auto": the probability that the run sees an effect of that size."""
     most_blocks: Annotated[int, Field(ge=4, le=10_000)] = 96
-    """blocks = "auto": no plan has more."""
+    """blocks = "auto": the most blocks of a plan."""
 
 
 class _Common(Frozen):
@@ -118,16 +118,16 @@ class Experiment(_Common):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        """One that was recorded has passed load_experiment, unless somebody changed it since."""
+        """Check the baseline and the number of boots again: a recorded experiment may have been changed since."""
         if self.baseline not in self.variants:
             raise PydanticCustomError("baseline", "the baseline {name} is not a variant", {"name": self.baseline})
-        if why := too_many_boots(len(self.variants), self.judge.most_blocks if self.auto else self.blocks):
-            raise PydanticCustomError("boots", "{why}", {"why": why})
+        if problem := too_many_boots(len(self.variants), self.judge.most_blocks if self.auto else self.blocks):
+            raise PydanticCustomError("boots", "{why}", {"why": problem})
         return self
 
 
 def too_many_boots(variants: int, blocks: int) -> str:
-    """Why a run can't have so many; empty if it can."""
+    """Return why a run can't have so many boots; empty if it can."""
     boots = variants * blocks
     return (
         f"{variants:,} variants in {blocks:,} blocks are {boots:,} boots, of at most {MOST_BOOTS:,}"

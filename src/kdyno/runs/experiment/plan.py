@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 SEED_BITS = 31
 PILOT_BLOCKS = 6
-"""Of a pilot: enough for a rough variance at every level."""
+"""The blocks of a pilot: enough for a rough variance at every level."""
 
 
 @dataclass(frozen=True)
 class PlannedBoot:
-    """One boot to be done; `position` counts boots over the whole run."""
+    """One planned boot; `position` counts boots over the whole run."""
 
     variant: str
     block: int
@@ -33,18 +33,18 @@ class PlannedBoot:
 
     @property
     def cell(self) -> tuple[str, int]:
-        """Its place in the run: variant and block."""
+        """The place of the boot in the run: variant and block."""
         return self.variant, self.block
 
 
 def block_seed(seed: int, block: int, variant: str = "") -> int:
-    """The seed of a block, or of one variant's boot in it; below 2**31."""
-    named = f"kdyno block {seed} {block} {variant}".strip()
-    return int.from_bytes(hashlib.sha256(named.encode()).digest()[:4]) >> (32 - SEED_BITS)
+    """Return the seed of a block, or of one variant's boot in it; below 2**31."""
+    seed_text = f"kdyno block {seed} {block} {variant}".strip()
+    return int.from_bytes(hashlib.sha256(seed_text.encode()).digest()[:4]) >> (32 - SEED_BITS)
 
 
 def plan_boots(experiment: Experiment) -> list[PlannedBoot]:
-    """Every variant once in each block, in an order drawn anew for each block; blocks take the layouts in turn."""
+    """Plan every variant once in each block, in a random order of that block; blocks take the layouts in turn."""
     boots: list[PlannedBoot] = []
     for block in range(experiment.blocks):
         order = list(experiment.variants)
@@ -63,7 +63,7 @@ def plan_boots(experiment: Experiment) -> list[PlannedBoot]:
 
 
 def named_variants(experiment: Experiment, names: Sequence[str]) -> Mapping[str, Recipe]:
-    """The recipes of the variants that are named; of all if none is. Raises UnknownVariant."""
+    """Return the recipes of these variants; of all variants if `names` is empty. Raises UnknownVariant."""
     for name in names:
         if name not in experiment.variants:
             raise UnknownVariant(name=name, known=", ".join(experiment.variants))
@@ -71,10 +71,10 @@ def named_variants(experiment: Experiment, names: Sequence[str]) -> Mapping[str,
 
 
 def recipes(experiment: Experiment, variant: str) -> list[Recipe]:
-    """What is built of a variant: its recipe, or one for each of its layouts.
+    """Return the recipes that are built for a variant: its own, or one for each layout.
 
-    Layout k of all variants has the same seed, unless their recipes name one of their own: variants that share most of
-    their functions then share most of their order, and less of the layouts' noise is in what they differ by.
+    Layout k has the same seed in all variants whose recipes don't name one. Variants that share most of their functions
+    then share most of their order, and their differences contain less of the layouts' noise.
     """
     recipe = experiment.variants[variant]
     return [
@@ -83,21 +83,25 @@ def recipes(experiment: Experiment, variant: str) -> list[Recipe]:
     ] or [recipe]
 
 
-def _layout_seed(own: int | None, index: int) -> int:
-    if own is None:
+def _layout_seed(recipe_seed: int | None, index: int) -> int:
+    if recipe_seed is None:
         return index + 1
-    return random.Random(f"kdyno layout {own} {index}").getrandbits(SEED_BITS)
+    return random.Random(f"kdyno layout {recipe_seed} {index}").getrandbits(SEED_BITS)
 
 
 def pilot_seed(seed: int) -> int:
-    """The seed of a pilot, so that none of its boots is one of the run that it plans."""
+    """Return the seed of a pilot, which shares no boots with the run that it plans."""
     return int.from_bytes(hashlib.sha256(f"kdyno pilot {seed}".encode()).digest()[:4]) >> (32 - SEED_BITS)
 
 
 def pilot_blocks(layouts: int) -> int:
-    """Blocks of the pilot: with layouts, each twice, so that their variance and the boots' can be told apart."""
+    """Return the number of blocks of the pilot.
+
+    Each layout gets two blocks, so that the variance of layouts can be distinguished from that of boots.
+    """
     return PILOT_BLOCKS if layouts == 0 else 2 * min(layouts, PILOT_BLOCKS)
 
 
 def pilot_layouts(layouts: int) -> int:
+    """Return the number of layouts of the pilot."""
     return min(layouts, PILOT_BLOCKS)

@@ -1,4 +1,4 @@
-"""From what a file says to an Experiment: all that can be known without a state directory, a kernel or this host."""
+"""Resolves an experiment file to an Experiment, without the state directory, a kernel or this host."""
 
 from __future__ import annotations
 
@@ -32,22 +32,25 @@ from kdyno.runs.experiment.tune import TuneConfig
 from kdyno.runs.experiment.variants import expand, matrix_mistakes, resolve_recipes
 
 NOT_OF_A_RUN = {"variants", "tune"}
-"""Keys of the file that an Experiment has otherwise, or not at all."""
+"""Keys of the file that an Experiment has in another form, or doesn't have."""
 
 
-def read_experiment(named: str) -> Experiment:
-    """An experiment file, or for `-` the JSON of a recorded experiment from standard input."""
-    if named != "-":
-        return load_experiment(Path(named))
-    written = sys.stdin.buffer.read(MOST_RECORDED_BYTES + 1)
-    if len(written) > MOST_RECORDED_BYTES:
+def read_experiment(name: str) -> Experiment:
+    """Read an experiment file, or for `-` the JSON of a recorded experiment from standard input.
+
+    Raises BadRecordedExperiment, and what load_experiment raises.
+    """
+    if name != "-":
+        return load_experiment(Path(name))
+    content = sys.stdin.buffer.read(MOST_RECORDED_BYTES + 1)
+    if len(content) > MOST_RECORDED_BYTES:
         raise BadRecordedExperiment(why=f"it is larger than {MOST_RECORDED_BYTES:,} bytes")
     try:
-        experiment = Experiment.model_validate_json(written)
+        experiment = Experiment.model_validate_json(content)
     except ValidationError as error:
         raise BadRecordedExperiment(why=first_fault(error)) from None
-    for keys, why in unfit(experiment.model_dump(mode="json")):
-        raise BadRecordedExperiment(why=f"{'.'.join(map(str, keys))}: {why}")
+    for keys, reason in unfit(experiment.model_dump(mode="json")):
+        raise BadRecordedExperiment(why=f"{'.'.join(map(str, keys))}: {reason}")
     return experiment
 
 
@@ -57,12 +60,12 @@ def load_experiment(path: Path) -> Experiment:
 
 
 def experiment_of(text: str, path: Path) -> Experiment:
-    """The experiment that a file of this text would be there; there needs to be none."""
+    """Resolve the text of an experiment file that would be at `path`; the file needn't exist. Raises KdynoError."""
     return resolve(parse_file(text, path))
 
 
 def load_tuning(path: Path) -> tuple[Experiment, TuneConfig]:
-    """The same, with what it says of tuning. Raises NoTuning."""
+    """Load an experiment and its table [tune]. Raises NoTuning, and what load_experiment raises."""
     file = read_file(path)
     if file.content.tune is None:
         raise NoTuning(path=path)
@@ -70,10 +73,10 @@ def load_tuning(path: Path) -> tuple[Experiment, TuneConfig]:
 
 
 def resolve(file: ReadFile) -> Experiment:
-    """The experiment that a file describes; relative paths start from its directory. Raises KdynoError."""
+    """Return the experiment that a file describes; relative paths start from its directory. Raises KdynoError."""
     content, base = file.content, file.written.path.parent
     if wrong := [*matrix_mistakes(content.variants)]:
-        raise file.written.refused(wrong)
+        raise file.written.refusal(wrong)
     variants = {name: knobs.located(spec, base) for name, spec in expand(content.variants).items()}
     _require_consistent(file, variants)
     settings: dict[str, Any] = {key: getattr(content, key) for key in content.model_fields_set - NOT_OF_A_RUN}
@@ -84,17 +87,23 @@ def resolve(file: ReadFile) -> Experiment:
     needs = workload.needs()
     machine = content.machine.located(base).at_least(needs, workload.cpus())
     load_of = cache(training_load)
-    needed: dict[str, KconfigValue] = {}
+    needed_kconfig: dict[str, KconfigValue] = {}
     if machine.starts_kernels:
-        trained_on = [spec.profile.train for spec in variants.values() if spec.profile and spec.profile.train]
-        needed = reduce(or_, map(load_of, trained_on), needs).kconfig
-    recipes = resolve_recipes(variants, source, config, needed, load_of)
-    own = {"source": source, "config": config, "workload": workload, "machine": machine, "variants": recipes}
-    return Experiment(**settings | own)
+        training_loads = [spec.profile.train for spec in variants.values() if spec.profile and spec.profile.train]
+        needed_kconfig = reduce(or_, map(load_of, training_loads), needs).kconfig
+    recipes = resolve_recipes(variants, source, config, needed_kconfig, load_of)
+    resolved_settings = {
+        "source": source,
+        "config": config,
+        "workload": workload,
+        "machine": machine,
+        "variants": recipes,
+    }
+    return Experiment(**settings | resolved_settings)
 
 
 def _require_consistent(file: ReadFile, variants: Mapping[str, RecipeSpec]) -> None:
-    """Raise UserError where the parts of an experiment contradict each other, or one is missing."""
+    """Raise UserError if the parts of an experiment contradict each other, or one is missing."""
     content, written = file.content, file.written
     path, line_of, blocks = written.path, written.line_of, content.blocks
     if content.baseline not in variants:
@@ -104,10 +113,10 @@ def _require_consistent(file: ReadFile, variants: Mapping[str, RecipeSpec]) -> N
         raise TooManyLayouts(path=path, line=line_of("layouts"), layouts=content.layouts, blocks=blocks)
     if content.layouts == 1:
         raise OneLayout(path=path, line=line_of("layouts"))
-    if why := too_many_boots(len(variants), content.judge.most_blocks if blocks == "auto" else blocks):
-        raise TooManyBoots(path=path, line=line_of("blocks"), why=why)
-    if given := [name for name, spec in variants.items() if spec.image is not None and content.layouts]:
-        raise LayoutOfBuiltKernel(path=path, line=line_of("variants", given[0]), variant=given[0])
+    if problem := too_many_boots(len(variants), content.judge.most_blocks if blocks == "auto" else blocks):
+        raise TooManyBoots(path=path, line=line_of("blocks"), why=problem)
+    if built_variants := [name for name, spec in variants.items() if spec.image is not None and content.layouts]:
+        raise LayoutOfBuiltKernel(path=path, line=line_of("variants", built_variants[0]), variant=built_variants[0])
     is_built_here = any(spec.image is None for spec in variants.values())
     if content.machine.starts_kernels and not content.source and is_built_here:
-        raise written.refused([Mistake(("source",), ("source",), "missing", "")])
+        raise written.refusal([Mistake(("source",), ("source",), "missing", "")])

@@ -1,7 +1,7 @@
-"""The short form of a table, for command lines: `opt=O3,kconfig.PREEMPT=y` is what TOML says in two lines. Pure.
+"""The short form of a table, for command lines: `opt=O3,kconfig.PREEMPT=y` replaces two lines of TOML. Pure.
 
-A piece is KEY=VALUE, and for a key of an inner table TABLE.KEY=VALUE. Of a list each piece says one. A value in quotes
-is a string of TOML: there a comma begins no piece.
+A piece is KEY=VALUE, and for a key of an inner table TABLE.KEY=VALUE. For a list each piece is one element. A value in
+quotes is a string of TOML, in which a comma does not begin a piece.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ PIECE = re.compile(r"""(?P<key>[^,=]*)(?:=(?P<value>"(?:[^"\\]|\\.)*"|'[^']*'|[^
 QUOTES = ('"', "'")
 SCALAR = re.compile(r"true|false|[+-]?[0-9]\w*")
 SHOWN = 200
-"""Characters of a piece, in messages."""
+"""The most characters of a piece in messages."""
 MOST_CHARACTERS = 100_000
-"""Of one short form."""
+"""The longest short form that is read."""
 
 
 class NotShort(UserError):
     message = "`{piece}` {why}"
     hint = (
-        "pieces are KEY=VALUE with commas between them; a comma that belongs to a value stands in quotes: "
+        "write KEY=VALUE with commas between them, and quotes around a value that has a comma: "
         """'cmdline="isolcpus=1,2"'"""
     )
 
@@ -39,88 +39,88 @@ class Piece:
     """A part of a short form."""
 
     text: str
-    """As it was written."""
+    """The piece as the user wrote it."""
     key: str
     value: str
-    """Without quotes."""
+    """The value without quotes."""
     quoted: bool = False
 
 
 def pieces(text: str) -> Iterator[Piece]:
-    """The pieces of a short form. Raises NotShort."""
+    """Yield the pieces of a short form. Raises NotShort."""
     if len(text) > MOST_CHARACTERS:
         raise NotShort(piece=text[:SHOWN], why=f"... has more than {MOST_CHARACTERS:,} characters")
-    at = 0
-    while at < len(text):
-        match = PIECE.match(text, at)
+    position = 0
+    while position < len(text):
+        match = PIECE.match(text, position)
         assert match, "the last part of the pattern takes whatever there is"
         key, value = match["key"].strip(), match["value"]
-        written = match[0].removesuffix(",")
+        piece_text = match[0].removesuffix(",")
         if value is None or not key:
-            raise NotShort(piece=written[:SHOWN], why=f"in `{text[:SHOWN]}` has no {'value' if key else 'key'}")
-        yield Piece(written, key, _unquoted(value, written), quoted=value.startswith(QUOTES))
-        at = match.end()
-        if at == len(text) and match[0].endswith(","):
+            raise NotShort(piece=piece_text[:SHOWN], why=f"in `{text[:SHOWN]}` has no {'value' if key else 'key'}")
+        yield Piece(piece_text, key, _unquote(value, piece_text), quoted=value.startswith(QUOTES))
+        position = match.end()
+        if position == len(text) and match[0].endswith(","):
             raise NotShort(piece=text[:SHOWN], why="ends with a comma")
 
 
-def table(of: Sequence[Piece], model: type[BaseModel]) -> dict[str, Any]:
-    """What TOML would have said, for this model; keys that it doesn't know are in it, too. Raises NotShort."""
-    written: dict[str, Any] = {}
-    for piece in of:
-        _put(written, piece.key, piece, model)
-    return written
+def table(short_pieces: Sequence[Piece], model: type[BaseModel]) -> dict[str, Any]:
+    """Return the table as TOML would give it for this model, unknown keys included. Raises NotShort."""
+    content: dict[str, Any] = {}
+    for piece in short_pieces:
+        _put(content, piece.key, piece, model)
+    return content
 
 
-def _put(written: dict[str, Any], key: str, piece: Piece, model: type[BaseModel]) -> None:
-    name, dot, rest = key.partition(".")
+def _put(content: dict[str, Any], key: str, piece: Piece, model: type[BaseModel]) -> None:
+    name, dot, inner_key = key.partition(".")
     kind = _annotation(model, name)
-    inner = _model_in(kind)
+    inner = _inner_model(kind)
     if not dot:
         if inner or get_origin(kind) is dict:
-            raise NotShort(piece=piece.text[:SHOWN], why=f"names a table: say {piece.key}.KEY=VALUE")
-        _set(written, name, piece.value, piece, several=_takes_several(kind))
+            raise NotShort(piece=piece.text[:SHOWN], why=f"names a table: write {piece.key}.KEY=VALUE")
+        _set(content, name, piece.value, piece, several=_takes_several(kind))
         return
-    below = written.setdefault(name, {})
-    if not isinstance(below, dict):
-        raise NotShort(piece=piece.text[:SHOWN], why=f"says {name} a second time")
+    inner_content = content.setdefault(name, {})
+    if not isinstance(inner_content, dict):
+        raise NotShort(piece=piece.text[:SHOWN], why=f"sets {name} a second time")
     if inner:
-        _put(below, rest, piece, inner)
+        _put(inner_content, inner_key, piece, inner)
     else:
-        _set(below, rest, piece.value if piece.quoted else _scalar(piece.value), piece, several=False)
+        _set(inner_content, inner_key, piece.value if piece.quoted else _scalar(piece.value), piece, several=False)
 
 
-def _set(written: dict[str, Any], key: str, value: Any, piece: Piece, *, several: bool) -> None:
+def _set(content: dict[str, Any], key: str, value: Any, piece: Piece, *, several: bool) -> None:
     if several:
-        written.setdefault(key, []).append(value)
-    elif key in written:
-        raise NotShort(piece=piece.text[:SHOWN], why=f"says {piece.key} a second time")
+        content.setdefault(key, []).append(value)
+    elif key in content:
+        raise NotShort(piece=piece.text[:SHOWN], why=f"sets {piece.key} a second time")
     else:
-        written[key] = value
+        content[key] = value
 
 
-def _unquoted(value: str, written: str) -> str:
+def _unquote(value: str, piece_text: str) -> str:
     if not value.startswith(QUOTES):
         return value
     try:
         return str(toml.parse(f"value = {value}")["value"])
     except ValueError:
-        raise NotShort(piece=written[:SHOWN], why="has quotes that don't end where the value does") from None
+        raise NotShort(piece=piece_text[:SHOWN], why="has quotes that don't end with the value") from None
 
 
 def _scalar(value: str) -> str | int | bool:
-    """A number, true or false where TOML would take the word for that; otherwise the text."""
+    """Return the number or truth value that TOML reads, otherwise the text."""
     if not SCALAR.fullmatch(value):
         return value
     try:
-        read = toml.parse(f"value = {value}")["value"]
+        scalar = toml.parse(f"value = {value}")["value"]
     except ValueError:
         return value
-    return read if isinstance(read, bool | int) else value
+    return scalar if isinstance(scalar, bool | int) else value
 
 
 def _annotation(model: type[BaseModel], key: str) -> Any:
-    """The type of a key without None and without what else is said of it; None for a key that isn't known."""
+    """Return the type of a key without None and annotations; None for an unknown key."""
     fields = {field.alias or name: field.annotation for name, field in model.model_fields.items()}
     kind = fields.get(key)
     while get_origin(kind) is Annotated:
@@ -129,7 +129,7 @@ def _annotation(model: type[BaseModel], key: str) -> Any:
     return kinds[0] if get_origin(kind) in (Union, UnionType) and len(kinds) == 1 else kind
 
 
-def _model_in(kind: Any) -> type[BaseModel] | None:
+def _inner_model(kind: Any) -> type[BaseModel] | None:
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 

@@ -1,4 +1,4 @@
-"""Where in a TOML file a key stands: tomllib reads the values, this finds the lines for messages. Pure."""
+"""Finds the line of a key in a TOML file, for messages: tomllib gives values without lines. Pure."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ ASSIGNMENT = re.compile(
 
 
 def line_of(text: str, path: Sequence[object]) -> int:
-    """The number (from 1) of the line that holds the key `path`, or as much of the path as has a line of its own."""
-    wanted = tuple(str(part) for part in path)
+    """Return the number (from 1) of the line of the key `path`, or of its longest prefix that has a line of its own."""
+    names = tuple(str(part) for part in path)
     best, best_length = 1, 0
-    for number, here in _lines(text):
-        if wanted[: len(here)] == here and len(here) > best_length:
-            best, best_length = number, len(here)
+    for number, line_keys in _lines(text):
+        if names[: len(line_keys)] == line_keys and len(line_keys) > best_length:
+            best, best_length = number, len(line_keys)
     return best
 
 
 @lru_cache(maxsize=1)
 def _lines(text: str) -> list[tuple[int, tuple[str, ...]]]:
-    """The lines that have a key, and that key with its table's; kept, as one text may have many mistakes."""
+    """Return the number of each line with a key, and the key with its table. The last result is cached: a text may have
+    many mistakes.
+    """
     lines = []
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.removeprefix(toml.MARK).split("\n"), start=1):

@@ -1,4 +1,4 @@
-"""[tune]: what `kdyno tune delegation` may choose from, and what it must not have chosen by."""
+"""The table [tune]: the choices of `kdyno tune delegation`, and the tests that it must not choose by."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ ChoiceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_
 
 
 class CompilerChoice(Frozen):
-    """A compiler and flags that a file of the kernel may be given to: a rule of a delegation plan."""
+    """A compiler and flags for files of the kernel: a rule of a delegation plan."""
 
     compiler: CompilerName
     """`clang-19`, `gcc-12`, `zig`."""
     add: Words = ()
-    """Flags that are appended, as this compiler spells them."""
+    """Flags that are appended, in the spelling of this compiler."""
     remove: Words = ()
-    """Words of the call that are taken away, as Kbuild spells them."""
+    """Words of the call that are removed, in the spelling of Kbuild."""
 
 
 class TuneConfig(Frozen):
-    """What is searched, and how hard."""
+    """The choices and the effort of a search."""
 
     choices: Annotated[dict[ChoiceName, CompilerChoice], Field(min_length=1, max_length=MOST_CHOICES)]
-    """By name, what each hot file may be given to; the baseline's own compiler and flags are always among them."""
+    """By name, the choices for each hot file. The compiler and flags of the baseline are always among them."""
     held_out: LmbenchWorkload
-    """Tests that nothing is chosen by: the result must hold there too."""
+    """Tests that the search doesn't use: the result must hold for them, too."""
     hot: Annotated[float, Field(gt=0, le=1)] = 0.95
-    """Files are tried that together hold this share of what C code of the kernel takes of the modelled cycles."""
+    """The share of the modelled cycles of the kernel's C code that the tried files hold together."""
     replicates: Annotated[int, Field(ge=2, le=100)] = 4
-    """Link orders in which every trial is built, each booted once."""
+    """The number of link orders of every trial, each booted once."""

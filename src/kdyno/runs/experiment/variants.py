@@ -1,4 +1,4 @@
-"""From variants as written to recipes: `extends` is followed, `matrix` expanded, and trainees are made. Pure."""
+"""Resolves variants to recipes: follows `extends`, expands `matrix`, and makes trainees. Pure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from kdyno.measure.workload.needs import Load
 from kdyno.runs.experiment.models import MOST_ENTRIES, MOST_NAME, MOST_RECORDED_BYTES, MOST_VARIANTS, VariantSpec
 
 DEFAULT_LOAD = ("general",)
-"""What a profile is trained on that doesn't say."""
+"""The load that trains a profile without `train`."""
 CIRCLE_SHOWN = 10
-"""Variants of a circle, in messages."""
+"""The most variants of a circle in messages."""
 
 
 class UnknownParent(UserError):
@@ -31,7 +31,7 @@ class UnknownParent(UserError):
 
 class CircularExtends(UserError):
     message = "variants extend each other in a circle: {circle}"
-    hint = "one of them must stand on its own"
+    hint = "remove `extends` from one of them"
 
 
 class NotAMatrixKnob(UserError):
@@ -41,17 +41,17 @@ class NotAMatrixKnob(UserError):
 
 class BadMatrixValue(UserError):
     message = "variant {name}: {why}"
-    hint = "see `kdyno schema experiment` for what each knob takes"
+    hint = "see `kdyno schema experiment` for the values of each knob"
 
 
 class TooManyVariants(UserError):
     message = "with variant {name} there are {count:,} variants, of at most {most:,}"
-    hint = "every combination of a matrix is a variant: leave values out, or make several experiments of it"
+    hint = "every combination of a matrix is a variant: remove values, or split the experiment"
 
 
 class VariantTooLarge(UserError):
     message = "variant {name}: {why}"
-    hint = "put what variants share into a file that they name: fragments, or one patch of several"
+    hint = "move shared settings into a file that the variants name: a fragment, or one patch instead of several"
 
 
 class SameName(UserError):
@@ -66,16 +66,20 @@ class UnknownTrainee(UserError):
 
 class TraineeIsBuilt(UserError):
     message = "variant {name} is to be trained on {trainee}, which is a built kernel"
-    hint = "name a variant that kdyno builds: a profile fits the kernel that it was counted on"
+    hint = "name a variant that kdyno builds: a profile matches only the kernel that it was counted on"
 
 
 class CircularTraining(UserError):
     message = "variants are trained on each other in a circle: {circle}"
-    hint = "one of them must be built without a profile of the others"
+    hint = "build one of them without a profile of the others"
 
 
 def expand(specs: Mapping[str, VariantSpec]) -> dict[str, RecipeSpec]:
-    """What each variant is made of, in the order in which they are written."""
+    """Return the recipe of each variant, in the order of the file.
+
+    Raises UnknownParent, CircularExtends, NotAMatrixKnob, BadMatrixValue, TooManyVariants, VariantTooLarge and
+    SameName.
+    """
     recipes: dict[str, RecipeSpec] = {}
     inherited: dict[str, dict[str, Any]] = {}
     size = 0
@@ -83,7 +87,7 @@ def expand(specs: Mapping[str, VariantSpec]) -> dict[str, RecipeSpec]:
         count = len(recipes) + math.prod(map(len, spec.matrix.values()))
         if count > MOST_VARIANTS:
             raise TooManyVariants(name=name, count=count, most=MOST_VARIANTS)
-        settings = _inherited(name, specs, inherited)
+        settings = _inherit(name, specs, inherited)
         for expanded_name, values in _combinations(name, spec):
             if expanded_name in recipes:
                 raise SameName(name=expanded_name)
@@ -101,7 +105,7 @@ def expand(specs: Mapping[str, VariantSpec]) -> dict[str, RecipeSpec]:
 
 
 def matrix_mistakes(specs: Mapping[str, VariantSpec]) -> Iterator[Mistake]:
-    """What is wrong with values of matrices by themselves, each once, at its place in the file."""
+    """Yield the mistakes in values of matrices, each once, with its place in the file."""
     for name, spec in specs.items():
         for knob in filter(MATRIX_KNOBS.__contains__, spec.matrix):
             for place, value in enumerate(spec.matrix[knob]):
@@ -109,8 +113,8 @@ def matrix_mistakes(specs: Mapping[str, VariantSpec]) -> Iterator[Mistake]:
                     RecipeSpec.model_validate({knob: value})
                 except ValidationError as error:
                     keys = ("variants", name, "matrix", knob, place)
-                    found = mistakes(error, RecipeSpec, {knob: value})
-                    yield from (replace(mistake, keys=keys, location=keys) for mistake in found)
+                    value_mistakes = mistakes(error, RecipeSpec, {knob: value})
+                    yield from (replace(mistake, keys=keys, location=keys) for mistake in value_mistakes)
 
 
 def resolve_recipes(
@@ -120,77 +124,81 @@ def resolve_recipes(
     kconfig: Mapping[str, KconfigValue],
     load_of: Callable[[tuple[str, ...]], Load],
 ) -> dict[str, Recipe]:
-    """The recipes of variants, each profile with what is booted to train it; source and configuration are named there.
+    """Return the recipes of variants. Each profile has its trainee, which names source and configuration.
 
-    `kconfig` is what workloads need of each kernel; what a variant says itself counts more, and a built kernel stays as
-    it is. `load_of` gives what is carried out where a profile says that it is trained on that. Raises UnknownTrainee,
-    TraineeIsBuilt and CircularTraining.
+    `kconfig` are the symbols that workloads need in each kernel. The symbols of a variant override them, and a built
+    kernel stays as it is. `load_of` returns the load for the names in `train`. Raises UnknownTrainee, TraineeIsBuilt
+    and CircularTraining.
     """
 
     def recipe_of(spec: RecipeSpec, profile: ProfileSpec | None) -> Recipe:
-        written = {field: getattr(spec, field) for field in RecipeSpec.model_fields}
-        needed = {} if spec.image is not None else kconfig
-        return Recipe.model_validate({**written, "kconfig": {**needed, **spec.kconfig}, "profile": profile})
+        settings = {field: getattr(spec, field) for field in RecipeSpec.model_fields}
+        needed_kconfig = {} if spec.image is not None else kconfig
+        return Recipe.model_validate({**settings, "kconfig": {**needed_kconfig, **spec.kconfig}, "profile": profile})
 
-    def resolved(name: str, below: tuple[str, ...]) -> Recipe:
-        if name in below:
-            raise CircularTraining(circle=" -> ".join((*below, name)))
+    def resolve_variant(name: str, path: tuple[str, ...]) -> Recipe:
+        if name in path:
+            raise CircularTraining(circle=" -> ".join((*path, name)))
         spec = specs[name]
         profile = spec.profile
         if profile is None or profile.from_ is not None:
             return recipe_of(spec, profile)
         trainee = Trainee(
             variant=profile.on or name,
-            recipe=booted(name, spec, profile.on, (*below, name)),
+            recipe=resolve_trainee(name, spec, profile.on, (*path, name)),
             load=load_of(profile.train or DEFAULT_LOAD),
         )
         return recipe_of(spec, Profile.model_validate({**profile.model_dump(exclude_unset=True), "trainee": trainee}))
 
-    def booted(name: str, spec: RecipeSpec, on: str | None, below: tuple[str, ...]) -> Recipe:
-        if on is not None and on not in specs:
-            raise UnknownTrainee(name=name, trainee=on, known=", ".join(specs))
-        trainee = recipe_of(spec, None) if on is None else resolved(on, below)
+    def resolve_trainee(name: str, spec: RecipeSpec, trainee_name: str | None, path: tuple[str, ...]) -> Recipe:
+        if trainee_name is not None and trainee_name not in specs:
+            raise UnknownTrainee(name=name, trainee=trainee_name, known=", ".join(specs))
+        trainee = recipe_of(spec, None) if trainee_name is None else resolve_variant(trainee_name, path)
         if trainee.image is not None:
-            raise TraineeIsBuilt(name=name, trainee=on)
-        own = {"source": trainee.source or source, "config": trainee.config or config}
-        return trainee.model_copy(update=own)
+            raise TraineeIsBuilt(name=name, trainee=trainee_name)
+        origin = {"source": trainee.source or source, "config": trainee.config or config}
+        return trainee.model_copy(update=origin)
 
-    return {name: resolved(name, ()) for name in specs}
+    return {name: resolve_variant(name, ()) for name in specs}
 
 
-def _inherited(name: str, specs: Mapping[str, VariantSpec], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """What a variant says and what it has from those that it extends; what is `known` is not looked up again."""
+def _inherit(
+    name: str, specs: Mapping[str, VariantSpec], settings_by_name: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the settings of a variant with those that it inherits. `settings_by_name` is
+    a cache of them.
+    """
     chain: list[str] = []
     step: str | None = name
-    while step is not None and step not in known:
+    while step is not None and step not in settings_by_name:
         if step in chain:
             raise CircularExtends(circle=" -> ".join((*chain[-CIRCLE_SHOWN:], step)))
         if step not in specs:
             raise UnknownParent(name=chain[-1], parent=step, known=", ".join(specs))
         chain.append(step)
         step = specs[step].extends
-    settings = known[step] if step is not None else {}
+    settings = settings_by_name[step] if step is not None else {}
     for link in reversed(chain):
         spec = specs[link]
-        own = {key: getattr(spec, key) for key in spec.model_fields_set if key in RecipeSpec.model_fields}
-        settings = known[link] = _merged(settings, own)
+        own_settings = {key: getattr(spec, key) for key in spec.model_fields_set if key in RecipeSpec.model_fields}
+        settings = settings_by_name[link] = _merge(settings, own_settings)
         for key, value in settings.items():
             if isinstance(value, dict | tuple) and len(value) > MOST_ENTRIES:
                 raise VariantTooLarge(name=link, why=f"`{key}` has more than {MOST_ENTRIES:,} entries")
     return settings
 
 
-def _merged(parent: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(parent)
-    for key, value in own.items():
+def _merge(parent: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
+    settings = dict(parent)
+    for key, value in child.items():
         match value:
             case dict():
-                merged[key] = parent.get(key, {}) | value
+                settings[key] = parent.get(key, {}) | value
             case tuple():
-                merged[key] = parent.get(key, ()) + value
+                settings[key] = parent.get(key, ()) + value
             case _:
-                merged[key] = value
-    return merged
+                settings[key] = value
+    return settings
 
 
 def _combinations(name: str, spec: VariantSpec) -> list[tuple[str, dict[str, Any]]]:

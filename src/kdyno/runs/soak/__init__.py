@@ -1,1 +1,1 @@
-"""Soaks: one kernel, one boot, all loads at once for hours; what is judged of that, and a record to cite."""
+"""Soaks: one boot of one kernel with all loads at once for hours, its verdict, and a record to cite."""

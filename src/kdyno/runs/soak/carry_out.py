@@ -1,4 +1,4 @@
-"""Carrying out a soak: one boot of an image with all loads at once, followed while it goes on, and put on record."""
+"""Carries out a soak: one boot of an image with all loads at once, which is followed and recorded."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ from kdyno.runs.soak.record import (
 from kdyno.runs.soak.verdict import decide, undecided
 
 SHORTEST_EVERY = 10
-"""Seconds from one look at memory to the next, in a soak of up to MOST_LOOKS of them."""
+"""The shortest time between two looks at memory in seconds, in a soak of up to MOST_LOOKS looks."""
 MOST_LOOKS = 2000
 BOOT_SECONDS = 600.0
-"""Until the agent says hello: KUnit's suites may come before it."""
+"""The time until the agent reports: KUnit's suites may come before it."""
 TEAR_DOWN_SECONDS = 600.0
-"""For what comes after the time of the soak."""
+"""The time for the steps after the soak."""
 SPACE_MB = 500
 SMALLEST_MB = 512
 POLL_SECONDS = 0.5
@@ -76,7 +76,7 @@ EMULATED_WORDS = (
     "rcupdate.rcu_cpu_stall_timeout=120",
 )
 SAID = 300
-"""Characters of what a failed load wrote that are kept."""
+"""The number of characters that are kept of a failed load's output."""
 DETECTORS = (
     "DEBUG_ATOMIC_SLEEP",
     "DEBUG_LIST",
@@ -95,23 +95,23 @@ DETECTORS = (
 
 
 class KernelUnfit(UserError):
-    message = "image {image} can't be soaked: its kernel lacks {missing}, which the loads' root file system needs"
-    hint = "build it with these =y (docs/workloads.md), or name loads without packages with --use"
+    message = "image {image} cannot be soaked: its kernel lacks {missing}, which the loads' root file system needs"
+    hint = "build it with these symbols =y (docs/workloads.md), or name loads without packages by --use"
 
 
 @dataclass(frozen=True)
 class SoakOrder:
-    """What is to be soaked, and how."""
+    """The image, the loads and the settings of a soak."""
 
     image: Image
     loads: tuple[SoakLoad, ...]
     hours: float
     cpus: int
     memory_mb: int | None
-    """None: what the loads ask for together."""
+    """None: the sum of what the loads need."""
     seed: int
     words: tuple[str, ...] = ()
-    """For the kernel command line."""
+    """Words for the kernel command line."""
     soak_variant: tuple[str, ...] = ()
     variant_of: str | None = None
 
@@ -121,16 +121,16 @@ class SoakOrder:
 
     @property
     def every(self) -> int:
-        """Seconds from one look at memory to the next."""
+        """The time between two looks at memory, in seconds."""
         return min(max(SHORTEST_EVERY, self.seconds // MOST_LOOKS), max(1, self.seconds // 60))
 
 
 def carry_out(order: SoakOrder, state: State, talk: Talk) -> tuple[SoakRecord, Path]:
-    """Soak the image; returns the record and where it is kept. Ctrl-C ends the guest, and the record says so.
+    """Soak the image, and return the record and its path. Ctrl-C ends the guest, and the record reports that.
 
     Raises KernelUnfit, NoSpace and what machines raise.
     """
-    machine, about = _opened(order, state, talk)
+    machine, about = _open_machine(order, state, talk)
     programs = tuple(load.program(len(order.loads)) for load in order.loads)
     job = about.job(1, programs=programs).model_copy(update={"soak": Soak(seconds=order.seconds, every=order.every)})
     kunit = has_kunit(order.image)
@@ -162,15 +162,15 @@ def carry_out(order: SoakOrder, state: State, talk: Talk) -> tuple[SoakRecord, P
         return record, _keep(record, end.console, state)
 
 
-def _opened(order: SoakOrder, state: State, talk: Talk) -> tuple[MachineBackend, Description]:
-    """The machine, with the root file system of the loads, if the kernel is fit for both."""
-    record, need = order.image.record, needs(order.loads)
+def _open_machine(order: SoakOrder, state: State, talk: Talk) -> tuple[MachineBackend, Description]:
+    """Open the machine with the root file system of the loads. Raises KernelUnfit, and what machines raise."""
+    record, load_needs = order.image.record, needs(order.loads)
     config = read_config(read_whole(order.image.config, MOST_BYTES).decode(errors="replace"))
-    lacking = [symbol for symbol, value in need.kconfig.items() if value is True and config.get(symbol) != "y"]
-    if need.packages and (missing := [symbol for symbol in lacking if symbol in OF_ROOT.kconfig]):
+    lacking = [symbol for symbol, value in load_needs.kconfig.items() if value is True and config.get(symbol) != "y"]
+    if load_needs.packages and (missing := [symbol for symbol in lacking if symbol in OF_ROOT.kconfig]):
         raise KernelUnfit(image=record.key[:12], missing=format_list([f"CONFIG_{symbol}" for symbol in missing], 20))
     if lacking:
-        talk.warn(f"note: the kernel lacks {format_list(lacking, 10)}, which a load asks for: it may fail")
+        talk.warn(f"note: the kernel lacks {format_list(lacking, 10)}, which a load needs: it may fail")
     total = BOOT_SECONDS + order.seconds + TEAR_DOWN_SECONDS
     limits = BootLimits(
         boot=BOOT_SECONDS,
@@ -178,14 +178,14 @@ def _opened(order: SoakOrder, state: State, talk: Talk) -> tuple[MachineBackend,
         total=total,
         console_mb=TAIL_BYTES / 1e6,
     )
-    memory = order.memory_mb or max(SMALLEST_MB, need.memory_mb or 0)
+    memory = order.memory_mb or max(SMALLEST_MB, load_needs.memory_mb or 0)
     settings = default_machine(lane=LANE, cpus=order.cpus, memory_mb=memory, limits=limits)
     settings.require_cpus(config, f"image {record.key[:12]}")
     machine = open_machine(settings)
     machine.require_options(order.image.bzimage, "stream")
     machine.require_cpu(record.needs, f"image {record.key[:12]}")
     machine.require_cmdline(order.words, "--append")
-    machine.provide(need, state, talk)
+    machine.provide(load_needs, state, talk)
     about = machine.describe()
     for notice in about.notices:
         talk.warn(f"note: {notice}")
@@ -193,7 +193,7 @@ def _opened(order: SoakOrder, state: State, talk: Talk) -> tuple[MachineBackend,
 
 
 def _follow(future: Future[BootEnd], stream: Path, seconds: int, advance: Advance, talk: Talk) -> None:
-    """Show how far the soak is, and each failure as it is told, until the boot has ended."""
+    """Show the progress of the soak, and each failure when it is reported, until the boot has ended."""
     advance(0, seconds, "booting")
     with ExitStack() as opened:
         reader: RecordReader | None = None
@@ -203,19 +203,22 @@ def _follow(future: Future[BootEnd], stream: Path, seconds: int, advance: Advanc
             if reader is None and stream.exists():
                 reader = RecordReader(opened.enter_context(stream.open("rb")))
             if reader:
-                for line in _news(reader, rounds, seconds, advance):
+                for line in _report_failures(reader, rounds, seconds, advance):
                     talk.warn(line)
 
 
-def _news(reader: RecordReader, rounds: dict[str, int], seconds: int, advance: Advance) -> Iterator[str]:
-    """Lines for people in what the stream has by now; what is wrong with it is said when it is read as a whole."""
+def _report_failures(reader: RecordReader, rounds: dict[str, int], seconds: int, advance: Advance) -> Iterator[str]:
+    """Yield a line for each failure that is new in the stream.
+
+    Faults of the stream are reported when all of it is read.
+    """
     try:
         for record in reader.ready():
             match record:
                 case FailedRecord():
                     failure = failure_of(record)
-                    ended = f"{failure.phase} ended with status {failure.status}"
-                    yield f"{failure.program}: {ended}: {_tail(failure.tail)}"
+                    phase_end = f"{failure.phase} ended with status {failure.status}"
+                    yield f"{failure.program}: {phase_end}: {_tail(failure.tail)}"
                 case TallyRecord():
                     rounds[record.program] = tally_of(record).rounds
                 case MemoryRecord():
@@ -228,7 +231,7 @@ def _news(reader: RecordReader, rounds: dict[str, int], seconds: int, advance: A
 def _record(
     order: SoakOrder, about: Description, words: tuple[str, ...], started: datetime, end: BootEnd, *, kunit: bool
 ) -> SoakRecord:
-    """What goes on record. Pure but for the files of the boot."""
+    """Return the record of the soak. Pure except for the files of the boot."""
     image, report = order.image.record, end.report.soak or SoakReport()
     console = read_console(end.console)
     memory = soak_memory(report.looks, order.seconds)
@@ -240,9 +243,9 @@ def _record(
     own_tests = _kunit(console) if kunit else None
     verdict, reasons = decide((end.status, end.reason), loads, memory, console_findings, own_tests)
     config = read_config(read_whole(order.image.config, MOST_BYTES).decode(errors="replace"))
-    lived = max((look.elapsed for look in report.looks if not look.at_rest), default=0.0)
+    lived_seconds = max((look.elapsed for look in report.looks if not look.at_rest), default=0.0)
     if end.report.complete:
-        lived = order.seconds
+        lived_seconds = order.seconds
     return SoakRecord(
         id=f"{started:%Y%m%dT%H%M%SZ}-{image.key[:12]}",
         verdict=verdict,
@@ -251,7 +254,7 @@ def _record(
         kdyno=__version__,
         started=started,
         hours_asked=order.hours,
-        hours_lived=round(lived / 3600, 4),
+        hours_lived=round(lived_seconds / 3600, 4),
         boot=end.status if end.status == "ok" else f"{end.status}: {clean(end.reason)}",
         kernel=SoakedKernel(
             image=image.key,
@@ -281,13 +284,17 @@ def _record(
 
 
 def soak_memory(looks: Sequence[MemoryLook], seconds: int) -> SoakMemory:
-    """What looks at memory come to. Pure."""
+    """Return the summary of looks at memory. Pure."""
     resting = [look for look in looks if look.at_rest]
-    before = _rest(resting[0]) if resting else None
-    after = _rest(resting[-1]) if len(resting) > 1 else None
-    kept = {field: mb - before.mb.get(field, mb) for field, mb in after.mb.items()} if before and after else None
+    rest_at_begin = _rest(resting[0]) if resting else None
+    rest_at_end = _rest(resting[-1]) if len(resting) > 1 else None
+    kept_mb = (
+        {field: mb - rest_at_begin.mb.get(field, mb) for field, mb in rest_at_end.mb.items()}
+        if rest_at_begin and rest_at_end
+        else None
+    )
     blocks = blocks_of(looks, seconds)
-    return SoakMemory(before=before, after=after, blocks=blocks, slopes=slopes(blocks, kept))
+    return SoakMemory(before=rest_at_begin, after=rest_at_end, blocks=blocks, slopes=slopes(blocks, kept_mb))
 
 
 def _rest(look: MemoryLook) -> Rest:
@@ -326,12 +333,12 @@ def _kunit(console: str) -> SoakKunit:
     )
 
 
-def _tail(written: bytes) -> str:
-    return clean(written.decode(errors="replace"))[-SAID:]
+def _tail(output: bytes) -> str:
+    return clean(output.decode(errors="replace"))[-SAID:]
 
 
 def _keep(record: SoakRecord, console: Path, state: State) -> Path:
-    """Leave the record, and the console beside it, in the state directory. Raises DiskFull."""
+    """Write the record and the console to the state directory. Raises DiskFull."""
     path = state.soaks / f"{record.id}.json"
     with translate_disk_full(path):
         if console.exists():
@@ -341,5 +348,5 @@ def _keep(record: SoakRecord, console: Path, state: State) -> Path:
 
 
 def text_of(record: SoakRecord) -> str:
-    """The record as its file has it."""
+    """Return the text of the record's file."""
     return json.dumps(record.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"

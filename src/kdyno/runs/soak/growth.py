@@ -1,11 +1,12 @@
-"""Whether a kernel's own memory grows while it works: a robust slope, with an interval for what is not seen. Pure.
+"""The growth of a kernel's own memory under load: a robust slope with an interval. Pure.
 
-Loads come and go, so that single looks jump. A soak is cut into blocks of equal time, and the median of each counts.
-The slope is Theil and Sen's: the median of the slopes of all pairs of blocks, which a few wild ones don't move. Its
-interval takes blocks for independent; where a round of a load is longer than a block they are not, and it is as much
-wider as their number is smaller that would be worth as much: n (1 - r) / (1 + r), where r is the autocorrelation.
+Loads start and end, so that single looks vary. A soak is divided into blocks of equal time, and the median of each
+block counts. The slope is that of Theil and Sen: the median of the slopes of all pairs of blocks, which is robust
+against outliers. Its interval assumes independent blocks. They are not independent if a round of a load is longer than
+a block. The interval is then widened for the effective number of blocks, n (1 - r) / (1 + r), where r is the
+autocorrelation.
 
-What grows with the work of programs goes with them. A leak is what is still there at rest.
+Memory for the work of programs is given back when they end. A leak is memory that is still used at rest.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from kdyno.base.frozen import Frozen
 from kdyno.measure.guest.soak import MemoryField, MemoryLook
 
 WATCHED: tuple[MemoryField, ...] = ("SUnreclaim", "KernelStack", "PageTables", "VmallocUsed", "Percpu")
-"""What only the kernel can give back."""
+"""Fields of memory that only the kernel can give back."""
 BLOCKS = 40
 WARM_UP = 0.25
-"""Of the time: caches fill, servers grow to their size. What it shows is kept, and not judged."""
+"""The share of the time in which caches fill and servers grow to their size. It is recorded, and not judged."""
 WARM_UP_HOURS = 1 / 6
-"""At least."""
+"""The shortest warm-up."""
 SHORTEST_HOURS = 1 / 3
-"""After the warm-up: less tells a leak from loads that come and go no better than by chance."""
+"""The shortest time after the warm-up: less doesn't distinguish a leak from loads that start and end."""
 FEWEST = 8
-"""Blocks that a slope is made of."""
+"""The fewest blocks for a slope."""
 COVERAGE = 0.95
-"""Of the intervals of all WATCHED together; each has more (Bonferroni)."""
+"""The coverage of the intervals of all WATCHED together; each single coverage is larger (Bonferroni)."""
 MOST_ALIKE = 0.95
-"""Of an autocorrelation: nearer to 1 nothing could be told at all."""
+"""The largest autocorrelation: nearer to 1 the interval would have no meaning."""
 MARGIN_MB_PER_HOUR = 1.0
-"""Less growth than this is none: 24 MB a day."""
+"""Smaller growth counts as no growth: 24 MB a day."""
 KB_PER_MB = 1024
 SECONDS_PER_HOUR = 3600
 
@@ -43,25 +44,25 @@ Growth = Literal["grows", "given back", "no growth", "undecided", "not judged"]
 
 
 class GrowthWindow(Frozen):
-    """Medians over a part of a soak, in MB; of fields that the kernel has."""
+    """Medians over a part of a soak in MB, for the fields that the kernel has."""
 
     hours: float
-    """From the beginning of the soak to the middle of the block."""
+    """The hours from the beginning of the soak to the middle of the block."""
     mb: dict[MemoryField, float]
 
 
 class Slope(Frozen):
-    """How one field changes after the warm-up, in MB per hour."""
+    """The change of one field after the warm-up, in MB per hour."""
 
     field: MemoryField
     estimate: float | None
     low: float | None
     high: float | None
-    """Ends of an interval whose coverage is that of all fields together."""
+    """The ends of the interval; COVERAGE holds for all fields together."""
     growth: Growth
 
     def in_words(self) -> str:
-        """`grows by 3.1 MB/h (2.2 to 4.0)`."""
+        """Return the slope in words: `grows by 3.1 MB/h (2.2 to 4.0)`."""
         if self.estimate is None:
             return "not judged: the soak is too short"
         interval = f"({self.low:+.2f} to {self.high:+.2f})"
@@ -77,7 +78,10 @@ class Slope(Frozen):
 
 
 def blocks_of(looks: Sequence[MemoryLook], seconds: float) -> tuple[GrowthWindow, ...]:
-    """The looks under load of the first `seconds`, in at most BLOCKS blocks; those without a look are left out."""
+    """Return the medians of the looks under load in the first `seconds`, in at most BLOCKS blocks.
+
+    Blocks without a look are left out.
+    """
     under_load = [look for look in looks if not look.at_rest and look.elapsed <= seconds]
     length = seconds / BLOCKS
     parts: dict[int, list[MemoryLook]] = {}
@@ -90,23 +94,27 @@ def blocks_of(looks: Sequence[MemoryLook], seconds: float) -> tuple[GrowthWindow
 
 
 def slopes(blocks: Sequence[GrowthWindow], kept: Mapping[MemoryField, float] | None = None) -> tuple[Slope, ...]:
-    """One for each of WATCHED that the kernel has; `kept` is how many MB more it holds at rest than before the soak."""
+    """Return a slope for each of WATCHED that the kernel has.
+
+    `kept` is by field the MB that the kernel holds more at rest after the soak than before.
+    """
     end = blocks[-1].hours if blocks else 0.0
     begin = max(WARM_UP * end, WARM_UP_HOURS)
     judged = [block for block in blocks if block.hours >= begin] if end - begin >= SHORTEST_HOURS else []
     fields = [field for field in WATCHED if any(field in block.mb for block in blocks)]
     points = {field: [(block.hours, block.mb[field]) for block in judged if field in block.mb] for field in fields}
     fitted = (_slope(field, points[field]) for field in fields)
-    return tuple(_without_what_was_given_back(slope, end, (kept or {}).get(slope.field)) for slope in fitted)
+    return tuple(_mark_given_back(slope, end, (kept or {}).get(slope.field)) for slope in fitted)
 
 
-def _without_what_was_given_back(slope: Slope, hours: float, kept: float | None) -> Slope:
+def _mark_given_back(slope: Slope, hours: float, kept: float | None) -> Slope:
     if slope.growth != "grows" or kept is None or kept >= MARGIN_MB_PER_HOUR * hours:
         return slope
     return slope.model_copy(update={"growth": "given back"})
 
 
 def megabytes(kb: float) -> float:
+    """Return the MB of KiB, with three decimals."""
     return round(kb / KB_PER_MB, 3)
 
 
@@ -123,8 +131,8 @@ def _slope(field: MemoryField, points: Sequence[tuple[float, float]]) -> Slope:
     hours, mb = zip(*points, strict=True)
     fit = theilslopes(mb, hours, alpha=1 - (1 - COVERAGE) / len(WATCHED))
     estimate = float(fit.slope)
-    wider = _widening([size - estimate * at for at, size in points])
-    low, high = (estimate + (float(end) - estimate) * wider for end in (fit.low_slope, fit.high_slope))
+    widening = _widening([size - estimate * at for at, size in points])
+    low, high = (estimate + (float(end) - estimate) * widening for end in (fit.low_slope, fit.high_slope))
     growth: Growth = "undecided"
     if high < MARGIN_MB_PER_HOUR:
         growth = "no growth"
@@ -134,12 +142,12 @@ def _slope(field: MemoryField, points: Sequence[tuple[float, float]]) -> Slope:
 
 
 def _widening(residuals: Sequence[float]) -> float:
-    """How much wider an interval is for what each block says of the next: by lag-1 autocorrelation."""
+    """Return the factor by which the lag-1 autocorrelation of the residuals widens the interval."""
     middle = fmean(residuals)
-    about = [residual - middle for residual in residuals]
-    spread = sum(one * one for one in about)
+    deviations = [residual - middle for residual in residuals]
+    spread = sum(one * one for one in deviations)
     if spread == 0:
         return 1.0
-    alike = sum(one * other for one, other in pairwise(about)) / spread
-    alike = min(max(alike, 0.0), MOST_ALIKE)
-    return math.sqrt((1 + alike) / (1 - alike))
+    autocorrelation = sum(one * other for one, other in pairwise(deviations)) / spread
+    autocorrelation = min(max(autocorrelation, 0.0), MOST_ALIKE)
+    return math.sqrt((1 + autocorrelation) / (1 - autocorrelation))

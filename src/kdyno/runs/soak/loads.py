@@ -1,4 +1,4 @@
-"""Which workloads a soak runs side by side: kdyno's own, or those that are named."""
+"""The workloads that a soak runs side by side: those of kdyno, or those that the user names."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ DEFAULT_LOADS = (
     "stress-ng stressor=mmap operations=1",
     "sysbench events=20",
 )
-"""They share neither ports nor files. Rounds are short, so that each load comes round often on an emulator, too."""
+"""The loads share neither ports nor files. Rounds are short, so that each load has many rounds on an emulator, too."""
 
 
 class LoadUnclear(UserError):
-    message = "--use takes a workload, and NAME=VALUE of its parameters behind it: {words}"
-    hint = '`kdyno workload list` shows workloads; an example: --use "stress-ng stressor=fork"'
+    message = "--use expects a workload and NAME=VALUE for its parameters, got {words}"
+    hint = 'choose one of `kdyno workload list`; an example is --use "stress-ng stressor=fork"'
 
 
 class LoadTwice(UserError):
-    message = "{name} is to run twice at once, and both would use the same files and ports"
+    message = "{name} cannot run twice at once: both would use the same files and ports"
     hint = 'give one of them other parameters: --use "nginx port=8200"'
 
 
 @dataclass(frozen=True)
 class SoakLoad:
-    """One workload of a soak, with what differs from its defaults."""
+    """One workload of a soak, with the parameters that differ from its defaults."""
 
     name: str
-    """As it was named: `stress-ng stressor=fork`."""
+    """The name as the user wrote it: `stress-ng stressor=fork`."""
     workload: Definition
     values: Mapping[str, Value]
 
     def program(self, side_by_side: int = 1) -> Program:
-        """What the agent repeats beside other loads. Raises NoSuchParameter.
+        """Return the program that the agent repeats beside other loads. Raises NoSuchParameter.
 
-        A step that must share the machine with so many may take as many times longer.
+        A step that shares the machine with `side_by_side` loads may take as many times longer.
         """
         alone = self.workload.program(self.values, LANE)
         seconds = (alone.seconds or 0) * side_by_side or None
@@ -62,8 +62,9 @@ class SoakLoad:
 
 
 def loads_of(named: Sequence[str]) -> tuple[SoakLoad, ...]:
-    """The loads that are named. Raises LoadUnclear, LoadTwice, WorkloadOfOtherLane, NotAnAssignment and what reading
-    raises.
+    """Return the named loads, or the default ones.
+
+    Raises LoadUnclear, LoadTwice, WorkloadOfOtherLane, NotAnAssignment and what reading a workload raises.
     """
     loads = tuple(_load(words) for words in named or DEFAULT_LOADS)
     names = [load.name for load in loads]
@@ -74,7 +75,7 @@ def loads_of(named: Sequence[str]) -> tuple[SoakLoad, ...]:
 
 
 def needs(loads: Sequence[SoakLoad]) -> Needs:
-    """What all of them need together of a guest: packages, Kconfig, and as much memory as each asks for."""
+    """Return what all loads together need of a guest: packages, Kconfig, and the memory of each."""
     return reduce(Needs.at_once, (load.workload for load in loads), Needs()).of_programs()
 
 

@@ -1,4 +1,4 @@
-"""The record of a soak: what ran on what, for how long, what was seen, and what follows from that."""
+"""The record of a soak: kernel, machine, loads, times, observations and the verdict."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ SoakVerdict = Literal["passed", "failed", "unfinished"]
 
 
 class SoakedKernel(Frozen):
-    """Which kernel it was: enough to find its image, and to compare a package's files with."""
+    """The kernel of a soak: enough to find its image, and to compare the files of a package with it."""
 
     image: str
     """The image's key."""
     soak_variant: tuple[str, ...]
-    """`--with`: what was built into it for the soak; empty: it is the named kernel itself."""
+    """`--with`: the options that were built into it for the soak; empty: it is the named kernel itself."""
     variant_of: str | None
-    """Key of the image that was named, where another one was built for the soak."""
+    """The key of the named image, if another one was built for the soak."""
     release: str
     """`uname -r`."""
     source: str
@@ -30,19 +30,19 @@ class SoakedKernel(Frozen):
     files: dict[str, str]
     """SHA-256 by file of the image: bzImage, vmlinux, config ..."""
     detectors: dict[str, bool]
-    """What it could have noticed of its own mistakes: Kconfig symbols."""
+    """By Kconfig symbol, whether this detector of mistakes is in the kernel."""
 
 
 class SoakMachine(Frozen):
-    """Where it ran."""
+    """The machine of a soak."""
 
     facts: dict[str, Any]
     """QEMU, accelerator, CPU model, CPUs, memory, command line, agent, packages of the root with versions."""
     host: dict[str, Any]
     conditions: dict[str, float]
-    """What the host was doing meanwhile; see docs/host.md."""
+    """The conditions of the host during the boot; see docs/host.md."""
     words: tuple[str, ...]
-    """Words of the kernel command line beside the machine's own."""
+    """Words of the kernel command line beside those of the machine."""
     seed: int
     cpus_online: int | None
 
@@ -54,18 +54,18 @@ class ToldFailure(Frozen):
     round: int
     status: int
     said: str
-    """The end of what it wrote."""
+    """The end of the output."""
 
 
 class SoakLoadOutcome(Frozen):
-    """What a load did."""
+    """The outcome of a load."""
 
     load: str
     parameters: dict[str, str]
     rounds: int
     failures: int
     mean_seconds: float | None
-    """Of the good rounds, as the next."""
+    """The mean time of the good rounds; `longest_seconds` is their longest."""
     longest_seconds: float | None
     progress: Progress
     told: tuple[ToldFailure, ...]
@@ -73,7 +73,7 @@ class SoakLoadOutcome(Frozen):
 
 
 class Rest(Frozen):
-    """The guest with no load running, in MB."""
+    """The memory of a guest without a running load, in MB."""
 
     mb: dict[MemoryField, float]
     tasks: int | None
@@ -82,19 +82,19 @@ class Rest(Frozen):
 
 
 class SoakMemory(Frozen):
-    """What the kernel's memory did."""
+    """The memory of the kernel during a soak."""
 
     before: Rest | None
-    """Before the first load was set up."""
+    """The memory before the first load was set up."""
     after: Rest | None
-    """After the last one was torn down."""
+    """The memory after the last load was torn down."""
     blocks: tuple[GrowthWindow, ...]
-    """Under load."""
+    """The memory under load."""
     slopes: tuple[Slope, ...]
 
 
 class ConsoleFinding(Frozen):
-    """A message that should not be there."""
+    """A message on the console that reports a mistake of the kernel."""
 
     reason: str
     said: str
@@ -102,7 +102,7 @@ class ConsoleFinding(Frozen):
 
 
 class SoakKunit(Frozen):
-    """What the kernel's own tests said at the beginning."""
+    """The results of the kernel's own tests at the beginning."""
 
     suites: int
     passed: int
@@ -119,14 +119,14 @@ class SoakRecord(Frozen):
     id: str
     verdict: SoakVerdict
     reasons: tuple[str, ...]
-    """Why it failed, or why it is unfinished: cut short, or too short for a load to come round once."""
+    """Why it failed, or why it is unfinished: it was cut short, or a load finished no round."""
     undecided: tuple[str, ...]
-    """What this soak could not tell."""
+    """The questions that this soak left undecided."""
     kdyno: str
     started: datetime
     hours_asked: float
     hours_lived: float
-    """Under load, by the guest's clock."""
+    """The hours under load by the clock of the guest."""
     boot: str
     """How the boot ended: `ok`, or `failed` or `lost` with the reason."""
     kernel: SoakedKernel

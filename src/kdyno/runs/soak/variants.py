@@ -1,4 +1,4 @@
-"""What may be built into a sibling of a kernel for a soak: what finds its mistakes, and costs too much elsewhere."""
+"""The options for a sibling of a kernel in a soak: detectors of mistakes that cost too much elsewhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUITES = (
     "TEST_SORT",
     "TIME_KUNIT_TEST",
 )
-"""Suites that need nothing else of a configuration."""
+"""Suites that need no other symbols."""
 SYMBOLS: dict[SoakVariant, dict[str, KconfigValue]] = {
     "kunit": {"RUNTIME_TESTING_MENU": True, "KUNIT": True, **dict.fromkeys(SUITES, True)},
     "kfence": {"KFENCE": True},
@@ -36,7 +36,7 @@ SYMBOLS: dict[SoakVariant, dict[str, KconfigValue]] = {
 
 
 def sibling(recipe: Recipe, variants: Sequence[SoakVariant]) -> Recipe:
-    """The recipe with these Kconfig symbols as well; whatever it says otherwise of them gives way."""
+    """Return the recipe with the Kconfig symbols of these variants, which replace its own values."""
     kconfig = dict(recipe.kconfig)
     for variant in variants:
         kconfig |= SYMBOLS[variant]

@@ -1,4 +1,4 @@
-"""What follows from a soak: one pure decision over loads, memory, console and taint."""
+"""The verdict of a soak: one pure decision over loads, memory, console and taint."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TAINTS = {
     9: "a warning",
     14: "a soft lock-up",
 }
-"""Bits of /proc/sys/kernel/tainted that tell of a mistake (include/linux/panic.h); others tell what was loaded."""
+"""Bits of /proc/sys/kernel/tainted that report a mistake (include/linux/panic.h); others report what was loaded."""
 
 
 def decide(
@@ -27,43 +27,48 @@ def decide(
     console: Sequence[ConsoleFinding],
     kunit: SoakKunit | None,
 ) -> tuple[SoakVerdict, tuple[str, ...]]:
-    """The verdict with its reasons. What has failed stays failed, also where the soak was cut short.
+    """Return the verdict with its reasons. A failure counts in a soak that was cut short, too.
 
-    It is unfinished if it was cut short, or too short for a load to come round once.
+    A soak is unfinished if it was cut short, or if a load finished no round.
     """
-    status, why = boot
-    reasons = [*_of_boot(status, why), *_of_loads(loads), *_of_memory(memory), *_of_kunit(kunit)]
+    status, boot_reason = boot
+    reasons = [
+        *_boot_reasons(status, boot_reason),
+        *_load_reasons(loads),
+        *_memory_reasons(memory),
+        *_kunit_reasons(kunit),
+    ]
     reasons += [f"console: {finding.reason}: {finding.said}" for finding in console]
     if reasons:
         return "failed", tuple(reasons)
-    missing = [clean(why)] if status == "lost" else list(_not_shown(loads))
-    return ("unfinished", tuple(missing)) if missing else ("passed", ())
+    gaps = [clean(boot_reason)] if status == "lost" else list(_unfinished_loads(loads))
+    return ("unfinished", tuple(gaps)) if gaps else ("passed", ())
 
 
 def undecided(slopes: Sequence[Slope]) -> tuple[str, ...]:
-    """What the looks at memory can't tell."""
+    """Return a line for each slope that is undecided or not judged."""
     return tuple(
         f"{slope.field}: {slope.in_words()}" for slope in slopes if slope.growth in ("undecided", "not judged")
     )
 
 
 def taints(before: int | None, after: int | None) -> tuple[str, ...]:
-    """What has happened to the kernel between two looks at its taint."""
+    """Return the events that tainted the kernel between two looks."""
     new = (after or 0) & ~(before or 0)
-    return tuple(what for bit, what in TAINTS.items() if new >> bit & 1)
+    return tuple(event for bit, event in TAINTS.items() if new >> bit & 1)
 
 
-def _of_boot(status: BootStatus, why: str) -> Iterator[str]:
+def _boot_reasons(status: BootStatus, reason: str) -> Iterator[str]:
     if status == "failed":
-        yield f"the guest did not come to its end: {why}"
+        yield f"the guest did not come to its end: {reason}"
 
 
-def _of_loads(loads: Sequence[SoakLoadOutcome]) -> Iterator[str]:
+def _load_reasons(loads: Sequence[SoakLoadOutcome]) -> Iterator[str]:
     for load in loads:
         if load.progress == "left-out":
             yield f"{load.load} could not run, and was left out"
         elif load.progress == "lost":
-            yield f"{load.load}: the process that looked after it was killed"
+            yield f"{load.load}: the process that supervised it was killed"
         elif load.failures:
             yield (
                 f"{load.load}: {format_count(load.failures, 'failure')} in "
@@ -71,23 +76,23 @@ def _of_loads(loads: Sequence[SoakLoadOutcome]) -> Iterator[str]:
             )
 
 
-def _not_shown(loads: Sequence[SoakLoadOutcome]) -> Iterator[str]:
-    """What the soak was too short for on this machine: the kernel didn't fail, and nothing is known of these."""
+def _unfinished_loads(loads: Sequence[SoakLoadOutcome]) -> Iterator[str]:
+    """Yield a line for each load that finished no round: the soak was too short for it on this machine."""
     for load in loads:
         if load.progress == "over" and not load.rounds:
-            yield f"{load.load}: no round came to its end in the time"
+            yield f"{load.load}: no round ended in the time"
 
 
-def _of_memory(memory: SoakMemory) -> Iterator[str]:
+def _memory_reasons(memory: SoakMemory) -> Iterator[str]:
     for slope in memory.slopes:
         if slope.growth == "grows":
             yield f"{slope.field} {slope.in_words()}"
     if memory.before and memory.after:
-        yield from (f"the kernel is tainted: {what}" for what in taints(memory.before.tainted, memory.after.tainted))
+        yield from (f"the kernel is tainted: {event}" for event in taints(memory.before.tainted, memory.after.tainted))
 
 
-def _of_kunit(kunit: SoakKunit | None) -> Iterator[str]:
+def _kunit_reasons(kunit: SoakKunit | None) -> Iterator[str]:
     if kunit and (kunit.failures or kunit.fault):
-        failed = f"{format_count(kunit.failed, 'test')} failed" if kunit.failed else ""
-        failed = failed or ("a suite failed" if kunit.failures else "")
-        yield f"KUnit: {'; '.join(filter(None, [failed, kunit.fault]))}"
+        failed_tests = f"{format_count(kunit.failed, 'test')} failed" if kunit.failed else ""
+        failed_tests = failed_tests or ("a suite failed" if kunit.failures else "")
+        yield f"KUnit: {'; '.join(filter(None, [failed_tests, kunit.fault]))}"

@@ -26,7 +26,7 @@ from kdyno.runs.images import build_images
 from kdyno.runs.one_boot import BootRequest as WantedBoot
 from kdyno.runs.prepare import KUNIT
 from kdyno.runs.session import Session
-from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost, SingleBoots, equipped
+from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost, SingleBoots, open_equipped_machine
 from kdyno.store.records import Boot
 from kdyno.understand.coverage.measure import ExecutedCode, RecordSelection, measure
 
@@ -74,7 +74,7 @@ class FitBench:
         needs = self.workload.needs()
         settings = default_machine(limits=BootLimits(silence=BootLimits().total))
         counting = settings.with_pmu(PmuConfig(events="edges", clock="instructions"))
-        self.machine = equipped(counting, needs, session.state, session.talk)
+        self.machine = open_equipped_machine(counting, needs, session.state, session.talk)
         self.about = self.machine.describe()
         part = self.workload.part(self.about.lane)
         self.job = self.about.job(part.iterations, tests=part.tests, programs=part.programs)
