@@ -1,8 +1,8 @@
 """kdyno from Python: `from kdyno import ab, run, Machine`.
 
-The functions do what the commands of the same names do, with the same state directory, store and errors: what a command
-did before isn't done again here, and the other way round. They print nothing on standard output; progress goes to
-standard error, unless `quiet`. Every error that a user can mend is a `KdynoError` with a message and a hint.
+The functions correspond to the commands of the same names, with the same state directory, store and errors: they reuse
+the results of commands, and commands reuse theirs. They print nothing on standard output; progress goes to standard
+error, unless `quiet`. Every error that a user can fix is a `KdynoError` with a message and a hint.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ StrPath = str | os.PathLike[str]
 
 class BadMachineSettings(UserError):
     message = "Machine: {problems}"
-    hint = "settings are those of [machine] in docs/formats.md; types are {types}"
+    hint = "use the settings of [machine] in docs/formats.md; choose a type of {types}"
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Result:
     report: RunReport
     """Verdicts (`report.comparisons`), values and records: what `kdyno report --json` prints."""
     given_up: Mapping[str, str]
-    """Variants none of whose boots came through, and why."""
+    """The reason by name of each variant whose boots all failed."""
     lost: Mapping[str, str]
-    """Boots that the host lost, and why. The same call tries them again."""
+    """The reason by name of each boot that the host lost. The same call tries them again."""
     artefacts: Artefacts
 
     def __str__(self) -> str:
@@ -77,10 +77,10 @@ def run(
     store: str | None = None,
     quiet: bool = True,
 ) -> Result:
-    """Carry out the experiment of a TOML file, or what is left of it, and judge it.
+    """Carry out the experiment of a TOML file, or the rest of it, and judge it.
 
-    With `again` a complete experiment is carried out once more. `state` and `store` are what `--state` and `--store`
-    name; None stands for the same places as there. Raises KdynoError.
+    With `again` a complete experiment is carried out once more. `state` and `store` are the values of `--state` and
+    `--store`; None has the same default. Raises KdynoError.
     """
     return _carry_out(load_experiment(Path(experiment)), again=again, state=state, store=store, quiet=quiet)
 
@@ -120,9 +120,9 @@ class CommandResult:
     """The command's exit status."""
     stdout: bytes
     stderr: bytes
-    """Both as the guest wrote them: they may hold what a terminal obeys."""
+    """Both streams are as the guest wrote them, and may contain control sequences of a terminal."""
     console: str
-    """The end of the kernel's console; nothing in it steers a terminal."""
+    """The end of the kernel's console, without control sequences."""
 
 
 class Machine:
@@ -151,22 +151,22 @@ class Machine:
         state: StrPath | None = None,
         quiet: bool = True,
     ) -> CommandResult:
-        """Boot a kernel, run a command in it, and return what the command came to.
+        """Boot a kernel, run a command in it, and return its result.
 
         `kernel` is a bzImage, a kernel build directory, or the key of an image that kdyno built; `append` are words for
         the kernel command line. Raises KdynoError; BootFailed if the command left no exit status.
         """
-        where, stdout, stderr = _state(state), io.BytesIO(), io.BytesIO()
-        with where.scratch("api") as scratch:
+        state_directory, stdout, stderr = _state(state), io.BytesIO(), io.BytesIO()
+        with state_directory.scratch("api") as scratch:
             console = scratch / "console"
             status = boot_command(
                 self.settings,
-                find_kernel(str(kernel), where),
+                find_kernel(str(kernel), state_directory),
                 tuple(command),
                 words=tuple(append),
                 seed=seed,
                 console=console,
-                state=where,
+                state=state_directory,
                 talk=Talk(quiet),
                 stdout=stdout,
                 stderr=stderr,
@@ -175,13 +175,13 @@ class Machine:
 
 
 def _carry_out(experiment: Experiment, *, again: bool, state: StrPath | None, store: str | None, quiet: bool) -> Result:
-    where = _state(state)
-    with Store(*store_url(store, where, "make")) as opened:
-        done = run_experiment(experiment, Session(where, opened, Talk(quiet)), again=again)
-        artefacts = Artefacts(where.artefacts)
-        report = assemble(opened, done.run_id, artefacts, analysed=True)
-    return Result(with_budgets(report, artefacts), done.outcome.given_up, done.outcome.lost, artefacts)
+    state_directory = _state(state)
+    with Store(*store_url(store, state_directory, "make")) as opened_store:
+        finished_run = run_experiment(experiment, Session(state_directory, opened_store, Talk(quiet)), again=again)
+        artefacts = Artefacts(state_directory.artefacts)
+        report = assemble(opened_store, finished_run.run_id, artefacts, analysed=True)
+    return Result(with_budgets(report, artefacts), finished_run.outcome.given_up, finished_run.outcome.lost, artefacts)
 
 
-def _state(named: StrPath | None) -> State:
-    return State(Path(named)) if named else State.default()
+def _state(path: StrPath | None) -> State:
+    return State(Path(path)) if path else State.default()

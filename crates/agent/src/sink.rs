@@ -12,7 +12,7 @@ use crate::sys::{Failure, fd};
 
 pub struct Sink {
     out: OwnedFd,
-    /// In memory that survives the processes which write to it.
+    /// The counts, in memory that survives the processes which write to it.
     counts: NonNull<Counts>,
 }
 

@@ -28,7 +28,7 @@ enum Told<'a> {
     /// A function and a place in the source: path, line and column; texts are empty and numbers 0 if they aren't known.
     /// The place is where the code is from, or the call of what is inlined. Frames are numbered as they are told.
     Frame(&'a str, &'a str, u64, u64),
-    /// Of an address its frames, the innermost first, at least one.
+    /// The frames of an address, the innermost first, at least one.
     Frames(Vec<u32>),
 }
 
@@ -50,7 +50,7 @@ struct Scope {
 
 /// What is known of the addresses asked for.
 struct Answer {
-    /// In their order, each once.
+    /// The addresses in their order, each once.
     addresses: Vec<u64>,
     /// The unit that each is in.
     units: Vec<Option<usize>>,
@@ -269,9 +269,9 @@ impl Answer {
 struct Names<'a, 'data> {
     dwarf: &'a Dwarf<'data>,
     headers: Vec<UnitHeader<Bytes<'data>>>,
-    /// By their number in `headers`.
+    /// The units by their number in `headers`.
     units: HashMap<usize, Rc<Unit<'data>>>,
-    /// By the offset of an entry.
+    /// The names by the offset of an entry.
     known: HashMap<usize, String>,
 }
 

@@ -27,7 +27,7 @@ enum Told {
 struct Pieces {
     /// An address.
     base: u64,
-    /// Of the first byte, from the base on: shorter numbers.
+    /// The starts of the pieces, from the base on: shorter numbers.
     starts: Vec<u64>,
     /// Bytes; 0 where the code is another line's.
     lengths: Vec<u64>,

@@ -18,9 +18,9 @@ enum Told {
 
 #[derive(Serialize)]
 struct Unit {
-    /// As the compiler was given it.
+    /// The name as the compiler was given it.
     name: String,
-    /// In which the compiler ran; empty if that isn't known.
+    /// The directory in which the compiler ran; empty if that isn't known.
     directory: String,
     ranges: Vec<(u64, u64)>,
 }

@@ -201,10 +201,10 @@ mod tests {
         *(.text .text.fixup) *(.text.unlikely .text.unlikely.*) *(.sched.text) *(.text..refcount) _etext = .; } \
         .init.text : { KEEP(*(.init.text .text.startup)) } /DISCARD/ : { *(.text.exit) } }";
     const WIDE: &str = "*(.text .text.[0-9a-zA-Z_]* .text.fixup)";
-    /// Of Linux 4.14 to 5.9.
+    /// The script of Linux 4.14 to 5.9.
     const OLD: &str =
         "SECTIONS { .text : { . = ALIGN(8); *(.text.hot .text .text.fixup .text.unlikely) *(.ref.text) } }";
-    /// Of Linux 6.13 and newer, with CONFIG_AUTOFDO_CLANG.
+    /// The script of Linux 6.13 and newer, with CONFIG_AUTOFDO_CLANG.
     const NEW: &str = "SECTIONS { .head : { *(.text.unlikely.head*) } .text : { *(.text.asan.* .text.tsan.*) \
         KEEP(*(.text.unknown .text.unknown.*)) __split_text_start = .; *(.text.split .text.split.[0-9a-zA-Z_]*) \
         *(.text.unlikely .text.unlikely.*) . = ALIGN((1 << 12)); *(.text.hot .text.hot.*) \

@@ -52,7 +52,7 @@ pub struct CacheOf {
     pub shape: Shape,
     pub sets: Vec<Vec<Resident>>,
     pub misses: Vec<u64>,
-    /// Of what the misses of each set weigh, in [`GRAINS`].
+    /// The sum of the weights of the misses of each set, in [`GRAINS`].
     sum: u64,
     weights: Vec<u64>,
 }

@@ -5,7 +5,7 @@ use crate::place::fetched;
 use crate::replay::{Cost, Step, replay};
 use serde::Serialize;
 
-/// Of one trace on one family.
+/// The prediction of one trace on one family.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Predicted {
     pub cycles: f64,

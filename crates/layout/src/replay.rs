@@ -27,14 +27,14 @@ impl Way {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// Of the trace's blocks.
+    /// The index among the trace's blocks.
     pub block: u32,
     pub way: Way,
     /// It is elsewhere than behind the one before.
     pub is_taken: bool,
 }
 
-/// Of one replay.
+/// The cost of one replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
     /// Cycles in which nothing was there to be dispatched.

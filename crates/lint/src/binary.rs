@@ -20,7 +20,7 @@ const PADDING_PREFIX: &str = "__pfx_";
 /// A relocation of an object.
 #[derive(Debug, Clone, Copy)]
 pub struct Relocation {
-    /// In the section.
+    /// The offset in the section.
     pub offset: u64,
     /// R_X86_64_...
     pub kind: u32,
@@ -36,7 +36,7 @@ pub struct Section<'data> {
     pub bytes: &'data [u8],
     pub size: u64,
     pub is_code: bool,
-    /// In the order of their offsets.
+    /// The relocations in the order of their offsets.
     pub relocations: Vec<Relocation>,
 }
 
@@ -73,7 +73,7 @@ pub struct Binary<'data> {
     /// Compiled, not linked.
     pub is_object: bool,
     pub sections: Vec<Section<'data>>,
-    /// In the order of their addresses; none if `has_functions` says no.
+    /// The functions in the order of their addresses; empty if `has_functions` is false.
     pub functions: Vec<Function<'data>>,
     /// Where functions begin is known: a linked kernel may have no symbols.
     pub has_functions: bool,

@@ -15,7 +15,7 @@ const MOST: usize = 10;
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     pub name: String,
-    /// As disassemblers write them, in lower case.
+    /// The mnemonics as disassemblers write them, in lower case.
     pub mnemonics: Vec<String>,
     #[serde(default)]
     pub form: Form,

@@ -16,12 +16,12 @@ use crate::state::{Memory, STACK_POINTER, Slot, State, Value};
 const MOST_WORK: usize = 1000;
 /// What is known at each block is kept, so this is a limit on memory, too.
 const MOST_WORK_OF_FUNCTION: usize = 4_000_000;
-/// Of a function: several times what the largest one of a kernel has.
+/// The limit for a function: several times what the largest one of a kernel has.
 const MOST_INSTRUCTIONS: usize = 100_000;
 /// Work that all functions of a file may take together: several times what a whole kernel of a distribution takes, and
 /// a few seconds.
 pub const MOST_WORK_OF_FILE: usize = 200_000_000;
-/// In the System V calling convention.
+/// The registers that a caller saves in the System V calling convention.
 const CALLER_SAVED: [Register; 9] = [
     Register::RAX,
     Register::RCX,
@@ -36,9 +36,9 @@ const CALLER_SAVED: [Register; 9] = [
 /// An atomic instruction on a slot that holds a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AtomicOnCopy {
-    /// Of the atomic instruction.
+    /// The address of the atomic instruction.
     pub at: u64,
-    /// Of the instruction that loaded the original.
+    /// The address of the instruction that loaded the original.
     pub loaded_at: u64,
     memory: Memory,
     slot: Slot,

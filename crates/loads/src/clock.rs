@@ -17,7 +17,7 @@ pub struct Timing {
     pub user: f64,
     pub system: f64,
     pub faults: Faults,
-    /// Of the whole system; None where the kernel doesn't say, or nobody asked.
+    /// The large pages of the whole system; None where the kernel doesn't count them, or they were not requested.
     pub large_pages: Option<LargePages>,
 }
 

@@ -16,7 +16,7 @@ pub struct Given {
     pub fallbacks: u64,
 }
 
-/// By order; all zero for sizes that the kernel doesn't have.
+/// The counts by order; all zero for sizes that the kernel doesn't have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LargePages([Given; ORDERS]);
 

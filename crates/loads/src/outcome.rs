@@ -54,7 +54,7 @@ pub struct Outcome<'a> {
     pub init_seconds: f64,
     pub metrics: Vec<Metric>,
     pub facts: Facts,
-    /// Of the timed parts of all repetitions and processes.
+    /// The faults of the timed parts of all repetitions and processes.
     pub faults: Faults,
     /// Page faults that large pages served, by size, as the kernel counts them for the whole system; None where it
     /// doesn't, and for several processes.

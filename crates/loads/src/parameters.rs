@@ -43,7 +43,7 @@ pub enum Value {
     Text(String),
 }
 
-/// In the order of the settings.
+/// The parameters in the order of the settings.
 #[derive(Debug, PartialEq)]
 pub struct Parameters(Vec<(&'static str, Value)>);
 

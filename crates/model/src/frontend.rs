@@ -72,7 +72,7 @@ pub struct Frontend {
     cost: Costs,
 }
 
-/// In parts of a cycle.
+/// The costs in parts of a cycle.
 struct Costs {
     level: [u64; 4],
     translation: [u64; 3],

@@ -14,8 +14,8 @@ const LONGEST_BUILD_ID: usize = 64;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
     pub release: String,
-    /// In hexadecimal digits; None where the kernel has none. Kernels of one source and configuration differ in it if
-    /// they were compiled otherwise.
+    /// The build id in hexadecimal digits; None where the kernel has none. Kernels of one source and configuration
+    /// differ in it if they were compiled otherwise.
     pub build_id: Option<String>,
 }
 

@@ -79,7 +79,7 @@ pub struct FunctionCounts {
     pub function: u32,
     /// Since the iteration began.
     pub counts: [Counts; CONTEXTS],
-    /// Of the benchmark's iterations before.
+    /// The counts of the benchmark's iterations before.
     pub before: [Counts; CONTEXTS],
     pub touched: bool,
 }

@@ -32,7 +32,7 @@ pub enum Exit {
     Rep,
 }
 
-/// Of one instruction.
+/// The facts of one instruction.
 #[derive(Debug, Clone, Copy)]
 pub struct InstructionFacts {
     pub address: u64,
@@ -43,7 +43,7 @@ pub struct InstructionFacts {
 /// What the memory callback of an instruction has to know; fits into its user data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// Of the instruction in its block.
+    /// The index of the instruction in its block.
     pub place: u16,
     pub rep: Option<RepBytes>,
 }
@@ -76,7 +76,7 @@ impl Access {
     }
 }
 
-/// Of a block.
+/// The facts of a block.
 #[derive(Debug)]
 pub struct Facts {
     pub start: u64,

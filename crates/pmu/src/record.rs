@@ -25,7 +25,7 @@ pub const VERSION: u32 = 1;
 pub struct About {
     pub qemu_api: i32,
     pub scope: Scope,
-    /// As the option has it.
+    /// The events as the option names them.
     pub events: &'static str,
     pub image: Option<String>,
     pub family: Option<String>,
@@ -269,7 +269,7 @@ struct TracedBlock {
     /// Where it came first among the blocks of the trace.
     place: usize,
     steps: u64,
-    /// Of all steps.
+    /// The time of all steps.
     time: u64,
 }
 

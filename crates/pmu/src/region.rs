@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Of which benchmark, and which of its iterations.
+/// The benchmark, and which of its iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity {
     pub benchmark: u16,
@@ -41,9 +41,9 @@ impl Identity {
 pub struct Region {
     pub iterations: BTreeMap<u16, [Counts; CONTEXTS]>,
     pub contexts: [Executed; CONTEXTS],
-    /// Of the tree of stacks.
+    /// The root of the tree of stacks.
     pub root: *mut Node,
-    /// Of the last iteration.
+    /// The trace of the last iteration.
     pub trace: Option<Trace>,
 }
 

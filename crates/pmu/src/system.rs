@@ -8,7 +8,7 @@ use crate::events::Event;
 use crate::tlb::Flush;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
-/// Of one such instruction.
+/// The facts of one such instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct System {
     pub event: Event,

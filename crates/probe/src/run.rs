@@ -5,7 +5,7 @@ use crate::program::Body;
 use std::hint::black_box;
 
 pub struct Timing {
-    /// Of the processor.
+    /// The cycles of the processor.
     pub cycles: f64,
     /// Ticks of the time-stamp counter per cycle in that run.
     pub beat: f64,

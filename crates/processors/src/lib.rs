@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Processors {
     pub user: Duration,
-    /// In the kernel, interrupts included.
+    /// The time in the kernel, interrupts included.
     pub system: Duration,
     /// Without work, whether or not something waits for a disk. A tickless kernel measures that.
     pub idle: Duration,

@@ -35,10 +35,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable
     from kdyno.runs.experiment.resolve import load_tuning
-    from kdyno.tune.delegation.tune import checked, judge_mixed, search_files
-    from kdyno.tune.delegation.tuned import lines, outcome, written
+    from kdyno.tune.delegation.tune import check_tuning, judge_mixed, search_files
+    from kdyno.tune.delegation.tuned import lines, outcome, write_plan
 
-    tuning = checked(*load_tuning(args.experiment))
+    tuning = check_tuning(*load_tuning(args.experiment))
     for path in (args.output, args.output.with_suffix(".csv")):
         require_writable(path)
     state, talk = state_of(args), talk_of(args)
@@ -46,7 +46,7 @@ def act(args: argparse.Namespace) -> int:
         result = search_files(tuning, Session(state, store, talk))
         judgements, is_lost = judge_mixed(tuning, result, Session(state, store, talk)) if result.files else ([], False)
     tuned = outcome(result, tuple(judgements), f"cycles are {tuning.family.caption()}")
-    tuned = written(tuned, tuning.config.choices, args.output)
+    tuned = write_plan(tuned, tuning.config.choices, args.output)
     if args.json:
         print_json(tuned.model_dump(mode="json"))
     else:

@@ -49,7 +49,7 @@ class SoFar:
         self._due = time.monotonic() + EVERY_SECONDS
 
     def boot_ended(self) -> None:
-        """Judge if the run is watched and the next judgement is due. Without a verdict there are no standings."""
+        """Judge if the run is watched and the next judgement is due. Without a verdict the standings are empty."""
         begin = time.monotonic()
         if not self._talk.is_watched or begin < self._due:
             return

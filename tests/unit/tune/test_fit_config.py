@@ -77,7 +77,7 @@ class Lab:
         self.lost = False
         self.boots: list[tuple[str, int]] = []
         self.machine = SimpleNamespace(describe=self.describe, cpu=read_cpu)
-        patch.setattr(bench, "equipped", lambda *_: self.machine)
+        patch.setattr(bench, "open_equipped_machine", lambda *_: self.machine)
         patch.setattr(bench, "SingleBoots", lambda _: SimpleNamespace(for_file=self.boot))
 
     def describe(self) -> Description:
@@ -225,16 +225,16 @@ def test_a_symbol_that_somebody_wants_stays(lab: Lab) -> None:
 
 
 def test_bad_input_is_one_message_each(lab: Lab) -> None:
-    assert "--keep EXT5 fits no symbol" in lab("--keep", "EXT5", status=1)
+    assert "--keep EXT5 matches no symbol" in lab("--keep", "EXT5", status=1)
     assert "did you mean EXT4?" in lab("--keep", "EXT5", status=1)
     assert "can't read the Kconfig fragment" in lab("--fragment", "none.config", status=1)
     assert "its directory does not exist" in lab("-o", str(lab.folder / "no" / "file"), status=1)
     wanted = ["NET", "INET", "EXT4", "PCI", "CARD"]
     assert "nothing of make:tinyconfig can be left out" in lab(*(f"--keep={name}" for name in wanted), status=1)
     lab.fatal = {"NO_SUCH": "kernel panic"}
-    assert "doesn't pass lat_pipe: the boot of the load, seed 1 failed: kernel panic" in lab(status=1)
+    assert "does not pass lat_pipe: the boot of the load, seed 1 failed: kernel panic" in lab(status=1)
     lab.fatal = {"NO_SUCH": "broken: no such file"}
-    assert "doesn't pass lat_pipe: lat_pipe: no such file" in lab(status=1)
+    assert "does not pass lat_pipe: lat_pipe: no such file" in lab(status=1)
     with pytest.raises(SystemExit):
         lab("--toolchain", "tcc")
     (lab.tree / "Kconfig").unlink()

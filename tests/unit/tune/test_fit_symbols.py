@@ -8,10 +8,10 @@ import pytest
 
 from kdyno.kernel import hardening
 from kdyno.kernel.kconfig_tree import KconfigTree, read_tree
-from kdyno.tune.fit.evidence import Evidence, ExecutedPlace, Functions, gathered
+from kdyno.tune.fit.evidence import Evidence, ExecutedPlace, Functions, gather_evidence
 from kdyno.tune.fit.kinds import kind_of, kinds
 from kdyno.tune.fit.splitting import Splitting, WontDo
-from kdyno.tune.fit.symbols import find_dependencies, find_reasons, missing_firm, removal_order, with_whom
+from kdyno.tune.fit.symbols import find_dependencies, find_reasons, missing_firm, removal_causes, removal_order
 from kdyno.understand.coverage.model import FunctionCoverage
 
 KCONFIG = """
@@ -108,8 +108,8 @@ def test_firm_symbols_that_a_configuration_lacks_are_seen_and_others_went_with_s
     final = {**CONFIG, "IDLE": "n", "STARTED": "n", "HIDDEN": "n"}
     assert missing_firm(reasons, final) == []
     assert missing_firm(reasons, {**final, "RAN": "n"}) == ["RAN"]
-    assert with_whom("STARTED", CONFIG, final, kconfig) == "IDLE"
-    assert with_whom("HIDDEN", CONFIG, final, kconfig) == "IDLE"
+    assert removal_causes("STARTED", CONFIG, final, kconfig) == "IDLE"
+    assert removal_causes("HIDDEN", CONFIG, final, kconfig) == "IDLE"
 
 
 def test_own_files_decide_and_conditional_lines_only_where_there_are_none() -> None:
@@ -118,7 +118,7 @@ def test_own_files_decide_and_conditional_lines_only_where_there_are_none() -> N
     functions = Functions([FunctionCoverage(name="begin", file="own.c", line=1, calls=1, bytes=1, bytes_executed=1)])
 
     def of(files: dict[str, set[str]], start: dict[str, dict[int, int]]) -> dict[str, Evidence]:
-        return gathered({"HOOK"}, files, lambda file: sources[file], load, start, functions)
+        return gather_evidence({"HOOK"}, files, lambda file: sources[file], load, start, functions)
 
     assert of({}, {}) == {"HOOK": Evidence(1, load=ExecutedPlace("a.c", 2, ""), start=ExecutedPlace("a.c", 2, ""))}
     own = {"HOOK": {"own.c"}, "OFF": {"a.c"}}

@@ -33,11 +33,11 @@ from kdyno.tune.delegation.tune import (
     NothingToChoose,
     SameTests,
     TunedNameTaken,
-    checked,
-    derived,
+    check_tuning,
+    derive_seed,
     search_files,
 )
-from kdyno.tune.delegation.tuned import NOTHING, lines, outcome, written
+from kdyno.tune.delegation.tuned import NOTHING, lines, outcome, write_plan
 from tests.unit.explain_specimen import SPACING, TEXT, Kernel
 
 EXPERIMENT = """
@@ -90,7 +90,7 @@ def experiment(folder: Path, **more: str) -> Path:
 
 
 def test_the_machine_is_made_to_model_cycles_and_the_tests_are_the_experiments(tmp_path: Path) -> None:
-    tuning = checked(*load_tuning(experiment(tmp_path)))
+    tuning = check_tuning(*load_tuning(experiment(tmp_path)))
     assert [test.name for test in tuning.tests] == ["lat_ctx", "lat_pipe"]
     facts = tuning.experiment.machine.model_dump()["pmu"]
     assert (facts["events"], facts["clock"], facts["family"]) == ("all", "cycles", "sapphirerapids")
@@ -148,7 +148,7 @@ def test_the_file_that_a_choice_makes_cheaper_gets_it_and_the_other_stays_with_t
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Kernels(monkeypatch)
-    tuning = checked(*load_tuning(experiment(tmp_path)))
+    tuning = check_tuning(*load_tuning(experiment(tmp_path)))
     result = search_files(tuning, Session(State(tmp_path / "state"), None, Talk()))  # type: ignore[arg-type]
     assert result.assignment == {"fs/pipe.c": "clang"}
     assert result.files[0].cost_reference == pytest.approx(2 / 3) and result.gain == pytest.approx(0.2)
@@ -162,7 +162,7 @@ def test_files_with_which_a_choice_panics_are_left_out_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Kernels(monkeypatch).panics = True
-    tuning = checked(*load_tuning(experiment(tmp_path)))
+    tuning = check_tuning(*load_tuning(experiment(tmp_path)))
     result = search_files(tuning, Session(State(tmp_path / "state"), None, Talk(quiet=True)))  # type: ignore[arg-type]
     assert result.files == () and result.gain == 0 and result.noise is None
     whole, *single = result.failures
@@ -172,15 +172,15 @@ def test_files_with_which_a_choice_panics_are_left_out_with_the_reason(
 
 
 def test_trials_and_judgements_share_no_seed() -> None:
-    seeds = [derived(1, what) for what in ("trials", "judging chosen by", "judging held out")]
+    seeds = [derive_seed(1, what) for what in ("trials", "judging chosen by", "judging held out")]
     assert len(set(seeds)) == 3 and all(0 <= seed < 2**31 for seed in seeds)
 
 
 @pytest.mark.parametrize(
     ("more", "error", "message"),
     [
-        ({"name": "gcc"}, TunedNameTaken, "the baseline is called"),
-        ({"name": "mixed"}, TunedNameTaken, "the kernel that is found is called"),
+        ({"name": "gcc"}, TunedNameTaken, "the name of the baseline"),
+        ({"name": "mixed"}, TunedNameTaken, "the name of the kernel that is found"),
         ({"held_out": '"lat_pipe", "lat_sig"'}, SameTests, "lat_pipe"),
         ({"compiler": "gcc-12"}, NothingToChoose, "without other flags"),
         ({"recipe": 'delegation = "plan.toml"'}, AlreadyDelegated, "has a delegation plan already"),
@@ -193,10 +193,10 @@ def test_what_can_not_be_tuned_is_refused_before_anything_is_built(
     path = experiment(tmp_path, **more)
     if error is None:
         with pytest.raises((NothingToCount, BadExperiment)):
-            checked(*load_tuning(path))
+            check_tuning(*load_tuning(path))
         return
     with pytest.raises(error, match=message):
-        checked(*load_tuning(path))
+        check_tuning(*load_tuning(path))
 
 
 def test_a_choice_that_no_plan_can_hold_is_one_message_with_its_line(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_without_a_table_of_choices_there_is_nothing_to_tune_and_a_run_does_not_
 
 def test_what_was_found_is_listed_and_written_with_the_claim_that_it_allows(tmp_path: Path) -> None:
     judgements = (JudgedRun(workload="chosen by", run="abc", against=(WON, EVEN)),)
-    tuned = written(outcome(FOUND, judgements, "modelled"), CHOICES, tmp_path / "plan.toml")
+    tuned = write_plan(outcome(FOUND, judgements, "modelled"), CHOICES, tmp_path / "plan.toml")
     text = "\n".join(lines(tuned, top=1))
     assert "9 kernels measured; 70 hot files take 58.0 % of all cycles; 2 of them get a choice" in text
     assert "fs/namei.c" in text and "mm/slub.c" not in text and "... and 1 more" in text
@@ -227,7 +227,7 @@ def test_what_was_found_is_listed_and_written_with_the_claim_that_it_allows(tmp_
 
 def test_where_no_file_gains_no_plan_is_written_and_that_is_said(tmp_path: Path) -> None:
     nothing = FOUND.model_copy(update={"files": ()})
-    tuned = written(outcome(nothing, (), "modelled"), CHOICES, tmp_path / "plan.toml")
+    tuned = write_plan(outcome(nothing, (), "modelled"), CHOICES, tmp_path / "plan.toml")
     assert tuned.claim == NOTHING and tuned.plan is None
     assert list(tmp_path.iterdir()) == []
 

@@ -8,14 +8,14 @@ use super::arena::Arena;
 
 pub const KCORE: &str = "/proc/kcore";
 
-/// Of an ELF file: its header, and one program header (elf(5)).
+/// The bytes of an ELF file's header and of one program header (elf(5)).
 const HEADER: usize = 64;
 const PROGRAM_HEADER: usize = 56;
 const PT_LOAD: u32 = 1;
 
 pub struct Memory {
     core: File,
-    /// Of the first byte, in the file.
+    /// The offset of the first byte in the file.
     offset: u64,
     bytes: usize,
     names: [String; 1],

@@ -5,7 +5,7 @@ use crate::measure::Recorder;
 use crate::sys::{Failure, Stop, errno};
 use std::io;
 
-/// Of all loads; each has a sequence of its own.
+/// The seed of all loads; each has a sequence of its own.
 const SEED: u64 = 17;
 
 /// Run rounds of a load as ordinary processes do, which wake each other and are preempted: not as SCHED_BATCH.

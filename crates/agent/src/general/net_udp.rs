@@ -14,7 +14,7 @@ use std::time::Duration;
 const DATAGRAMS: usize = 60;
 const LARGEST: usize = 8192;
 
-/// Of those to a server of names.
+/// The number of questions to a name server.
 const QUESTIONS: usize = 40;
 
 /// Of several at a time.

@@ -26,7 +26,7 @@ pub type Shape = (usize, usize);
 struct Fft {
     shape: Shape,
     values: Area<Complex>,
-    /// Of a row, and of a column.
+    /// The roots of a row, and of a column.
     roots: (Area<Complex>, Area<Complex>),
 }
 

@@ -34,11 +34,11 @@ const COMPARED: (usize, f64) = (3, 1e-5);
 
 struct Grid {
     shape: Shape,
-    /// Of the neighbours after a point, along i, j and k; and the reciprocal of the diagonal.
+    /// The coefficients of the neighbours after a point, along i, j and k; and the reciprocal of the diagonal.
     a: [Area<f32>; 4],
-    /// Of the mixed derivatives: i and j, j and k, i and k.
+    /// The coefficients of the mixed derivatives: i and j, j and k, i and k.
     b: [Area<f32>; 3],
-    /// Of the neighbours before a point.
+    /// The coefficients of the neighbours before a point.
     c: [Area<f32>; 3],
     /// 1 where the equation holds, 0 where the pressure is given.
     bound: Area<f32>,

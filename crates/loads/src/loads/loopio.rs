@@ -42,7 +42,8 @@ struct Loopio {
     is_direct: bool,
     /// Whether all that the machine keeps of files is dropped before the file is read.
     drops_caches: bool,
-    /// Of one call. Each unit of it begins with its number in the file; all other bytes are the same in each call.
+    /// The buffer of one call. Each unit of it begins with its number in the file; all other bytes are the same in each
+    /// call.
     buffer: Area<u8>,
     facts: Facts,
 }

@@ -29,7 +29,7 @@ struct Mandelbrot {
     size: usize,
     iterations: u32,
     threads: usize,
-    /// By row and column: iterations until a point is known to escape.
+    /// The counts by row and column: iterations until a point is known to escape.
     counts: Area<u32>,
 }
 

@@ -26,9 +26,9 @@ pub const SOURCES: Program = Program {
     prepare,
 };
 
-/// Of a file.
+/// The number of functions of a file.
 const FUNCTIONS: u64 = 2;
-/// Of a function.
+/// The number of statements of a function.
 const STATEMENTS: u64 = 10;
 /// Numbers in a file's table.
 const TABLE: u64 = 16;

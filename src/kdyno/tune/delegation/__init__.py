@@ -1,1 +1,1 @@
-"""Search: a loop around the line that builds, boots and measures kernels to choose one."""
+"""The search for a delegation: a loop around the pipeline that builds, boots and measures kernels."""

@@ -1,4 +1,4 @@
-"""From the PMU records of boots to the cost of a kernel: what each source file's code took of the cycles. Pure."""
+"""The cost of a kernel from the PMU records of its boots: the cycles of each source file's code. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kdyno.understand.explain.measured import MeasuredRegion
 
 class NoCostMeasured(InfrastructureError):
     message = "the reference kernel left no modelled cycles to tune by"
-    hint = '`kdyno run` the experiment with clock = "cycles" first: its report says what went wrong'
+    hint = 'run the experiment with clock = "cycles" by `kdyno run`, and see the report for the cause'
 
 
 @dataclass(frozen=True)
@@ -28,34 +28,35 @@ class BootCost:
     """Modelled cycles per unit of work of one benchmark in one boot, in task and exception context."""
 
     cycles: float
-    """With user code, and with code that is of no file."""
+    """The cycles of all code, including user code and code without a file."""
     by_file: Mapping[str, float]
+    """The cycles by source file."""
 
 
 def boot_costs(
     record: PmuRecord, benchmarks: Sequence[str], work: Mapping[str, Sequence[int]], sources: Sources, family: Family
 ) -> dict[str, BootCost]:
-    """By benchmark; `benchmarks` are the names of the record's regions, `work` what their iterations did."""
+    """Return the cost by benchmark. `benchmarks` are names of the record's regions, `work` that of iterations."""
     costs = {}
     files = sources.files(np.array([function.address for function in record.functions], np.uint64))
     for index, region in record.regions.items():
         name = benchmarks[index] if index < len(benchmarks) else ""
-        if not (done := sum(work.get(name, ()))):
+        if not (total_work := sum(work.get(name, ()))):
             continue
-        measured = MeasuredRegion(record, region, done)
-        by_file: dict[str, float] = defaultdict(float)
-        for context in measured.contexts:
+        measured_region = MeasuredRegion(record, region, total_work)
+        cycles_by_file: dict[str, float] = defaultdict(float)
+        for context in measured_region.contexts:
             for function, events in context.functions.items():
                 if files[function] != NOWHERE:
-                    by_file[files[function]] += float(cycles(events, record.names, family)) / done
-        costs[name] = BootCost(float(cycles(measured.events, record.names, family)), dict(by_file))
+                    cycles_by_file[files[function]] += float(cycles(events, record.names, family)) / total_work
+        costs[name] = BootCost(float(cycles(measured_region.events, record.names, family)), dict(cycles_by_file))
     return costs
 
 
 def trial_of(boots: Sequence[Mapping[str, BootCost]], reference: Mapping[str, float]) -> CostTrial | None:
-    """The cost of a kernel, of its boots in the order of the replicates; None if a benchmark is missing in one.
+    """Return the cost of a kernel from its boots in the order of replicates; None if one lacks a benchmark.
 
-    `reference` is what the reference takes, by benchmark. A cost is the mean over benchmarks of what it is there.
+    `reference` has the cycles of the reference by benchmark. A cost is the mean over the benchmarks.
     """
     if any(name not in boot for boot in boots for name in reference):
         return None
@@ -70,7 +71,7 @@ def trial_of(boots: Sequence[Mapping[str, BootCost]], reference: Mapping[str, fl
 
 
 def reference_cycles(boots: Sequence[Mapping[str, BootCost]]) -> dict[str, float]:
-    """What each benchmark that all boots of the reference have takes there. Raises NoCostMeasured."""
+    """Return the mean cycles of each benchmark that all boots of the reference have. Raises NoCostMeasured."""
     names = [name for name in boots[0] if all(name in boot and boot[name].cycles > 0 for boot in boots)]
     if not names:
         raise NoCostMeasured()

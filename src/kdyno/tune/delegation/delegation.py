@@ -20,7 +20,7 @@ EVERY_FILE = "**/*.c"
 def plan_of(
     assignment: Assignment, choices: Mapping[str, CompilerChoice], compilers: Iterable[str] = ()
 ) -> DelegationPlan:
-    """The plan; `compilers` are those that the configuration must suit, whether a rule names them or not."""
+    """Return the delegation plan. The configuration must suit all `compilers`, even those that no rule names."""
     files: dict[str, list[str]] = defaultdict(list)
     for file, choice in sorted(assignment.items()):
         files[choice].append(escaped(file))
@@ -30,9 +30,10 @@ def plan_of(
 
 
 def whole_kernel(recipe: Recipe, choice: CompilerChoice) -> Recipe:
-    """The kernel that is made by one choice alone, configured for its compiler.
+    """Return the recipe of the kernel with one choice for all files, configured for its compiler.
 
-    zig is no toolchain of a recipe: it compiles all that a rule may choose, and the recipe's compiler the rest.
+    zig is not a toolchain of a recipe. It compiles every file that a rule may choose, and the recipe's compiler the
+    rest.
     """
     if choice.compiler == "zig":
         return recipe.model_copy(update={"delegation": DelegationPlan(rule=(_rule(choice, [EVERY_FILE]),))})
@@ -42,7 +43,7 @@ def whole_kernel(recipe: Recipe, choice: CompilerChoice) -> Recipe:
 
 
 def plan_text(table: str, remarks: Iterable[str]) -> str:
-    """The plan as TOML, for a table beside it."""
+    """Return the plan as TOML, which refers to a table in the same directory."""
     comments = "".join(f"# {remark}\n" for remark in remarks)
     return f'{comments}\n[[rule]]\ntable = "{table}"\n'
 
@@ -50,15 +51,16 @@ def plan_text(table: str, remarks: Iterable[str]) -> str:
 def table_text(
     assignment: Assignment, choices: Mapping[str, CompilerChoice], costs: Mapping[str, tuple[float, float]]
 ) -> str:
-    """The measured table as CSV, the largest saving first.
+    """Return the measured table as CSV, the largest saving first.
 
-    `costs` are a file's at the reference and at its choice, as parts of the reference's modelled cycles.
+    `costs` has for each file the cost in the reference and with its choice, as parts of the reference's modelled
+    cycles.
     """
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(COLUMNS)
     for file in sorted(assignment, key=lambda file: (costs[file][1] - costs[file][0], file)):
-        choice, (before, after) = choices[assignment[file]], costs[file]
+        choice, (reference_cost, choice_cost) = choices[assignment[file]], costs[file]
         rows.writerow(
             [
                 file,
@@ -66,8 +68,8 @@ def table_text(
                 " ".join(choice.add),
                 " ".join(choice.remove),
                 assignment[file],
-                f"{before:.6f}",
-                f"{after:.6f}",
+                f"{reference_cost:.6f}",
+                f"{choice_cost:.6f}",
             ]
         )
     return text.getvalue()

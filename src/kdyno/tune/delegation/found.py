@@ -1,4 +1,4 @@
-"""What a search found: which file goes to which choice, what that saved in its trials, and what was tried in vain."""
+"""The outcome of a search: the choice of each file, the savings in the trials, and the failed attempts."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ class TunedFile(Frozen):
     choice: str
     cost_reference: float
     cost_choice: float
-    """In the kernel that was found, with all other files as they are there."""
+    """The cost in the chosen kernel, with the choices of all other files."""
 
 
 class Found(Frozen):
     """The outcome of a search."""
 
     files: tuple[TunedFile, ...]
-    """The largest saving first."""
+    """The files with a choice, the largest saving first."""
     hot: int
-    """Files that were tried."""
+    """The number of files that were tried."""
     hot_share: float
-    """What they took together of all modelled cycles of the reference."""
+    """Their share of all modelled cycles of the reference."""
     gain: float
-    """Of the whole kernel in its trials, as a fraction; chosen by these trials, and so too good on average."""
+    """The gain of the whole kernel in its trials, as a fraction. It was chosen by these trials, so it is too large on
+    average."""
     noise: float | None
-    """A gain of a whole kernel that these trials can't tell from an accident; None if only the reference ran."""
+    """The largest gain of a whole kernel that may be chance in these trials; None if only the reference ran."""
     kernels: int
-    """How many were measured."""
+    """The number of kernels that were measured."""
     dropped: Mapping[str, tuple[str, ...]]
-    """By file, the choices that saved of the file's own cycles, and not of the kernel's."""
+    """By file, the choices that saved cycles of the file and not of the kernel."""
     failures: tuple[str, ...]
-    """Kernels that couldn't be built or didn't run, and why."""
+    """The kernels that couldn't be built or didn't run, with their reasons."""
 
     @property
     def assignment(self) -> dict[str, str]:
@@ -48,7 +49,7 @@ class Found(Frozen):
 
 
 def outcome_of(search: GroupTesting, kernels: AssignmentKernels) -> Found:
-    """Read it from a search that has ended, whose reference ran."""
+    """Return the outcome of a finished search whose reference ran."""
     reference, best = search.reference, search.best
     assert reference is not None and best is not None
     files = [_file(file, choice, reference, best) for file, choice in search.chosen.items()]
@@ -60,7 +61,7 @@ def outcome_of(search: GroupTesting, kernels: AssignmentKernels) -> Found:
         noise=search.noise if math.isfinite(search.noise) else None,
         kernels=search.kernels,
         dropped={file: tuple(choices) for file, choices in sorted(search.dropped.items())},
-        failures=tuple(f"{_named(assignment)}: {why}" for assignment, why in kernels.failures),
+        failures=tuple(f"{_describe(assignment)}: {reason}" for assignment, reason in kernels.failures),
     )
 
 
@@ -73,5 +74,5 @@ def _file(file: str, choice: str, reference: CostTrial, best: CostTrial) -> Tune
     )
 
 
-def _named(assignment: Mapping[str, str]) -> str:
+def _describe(assignment: Mapping[str, str]) -> str:
     return f"{format_count(len(assignment), 'file')} at {', '.join(sorted(set(assignment.values())))}"

@@ -1,11 +1,11 @@
 """The search: attribute, guess, confirm in groups. A generator that asks for trials, so that anything can measure them.
 
-One kernel for each choice, with all hot files at that choice, tells what each choice makes of each file's own cycles.
-That misses what a file does to others: its callees, the caches, the predictor. So the best choices of all files are
-tried together, and where that delivers less than the files promised, the culprits are found by binary splitting: a
+One kernel for each choice, with all hot files at that choice, shows the effect of the choice on the cycles of each
+file. It doesn't show the effect of a file on others: on its callees, the caches, the predictor. So the best choices of
+all files are tried together. If that saves less than the files promised, the culprits are found by binary splitting: a
 loser among n files costs about log2(n) more kernels (Hwang: A method for detecting all defective members in a
-population by group testing, JASA 1972), and a group that delivers is never opened. If one choice for all hot files is
-better still, by what its files do to each other, the search starts anew from there.
+population by group testing, JASA 1972), and a group that delivers is never split. If one choice for all hot files is
+better still, because of the effects of its files on each other, the search starts again from there.
 """
 
 from __future__ import annotations
@@ -26,43 +26,43 @@ Trials = Generator[Assignment, CostTrial | None, None]
 
 @dataclass(frozen=True)
 class Promise:
-    """What a choice should save with a file, by the file's own cycles."""
+    """The expected saving of a choice for a file, by the file's own cycles."""
 
     file: str
     choice: str
     gain: float
-    """Less what of it is likely to be luck."""
+    """The saving, reduced by the part that is likely to be chance."""
 
 
 @dataclass
 class GroupTesting:
-    """The state of a search; `run` carries it out, and leaves here what it found."""
+    """The state of a search. `run` carries it out, and stores its results here."""
 
     choices: Sequence[str]
     share: float
-    """Of the reference's cost in source files that the hot files hold together."""
+    """The share of the reference's cost in source files that the hot files hold together."""
     hot: tuple[str, ...] = ()
     """The files that are tried, the most expensive first."""
     start: str = REFERENCE
-    """The choice of all hot files that the search started from, the last time that it did."""
+    """The choice of all hot files at the last start of the search."""
     chosen: dict[str, str] = field(default_factory=dict)
-    """By file; what is not here is the reference's."""
+    """The choice by file; the reference compiles all other files."""
     promises: dict[str, list[Promise]] = field(default_factory=dict)
     """By hot file, the choices that gain on `start` by attribution, the best first."""
     kept: set[str] = field(default_factory=set)
     """Files of which a choice delivered what it promised."""
     dropped: dict[str, list[str]] = field(default_factory=dict)
-    """By file, the choices that promised to gain and didn't deliver."""
+    """By file, the choices that didn't deliver the promised gain."""
     attributed: dict[tuple[str, str], CostTrial] = field(default_factory=dict)
-    """By choice and file, the trial that says what the choice makes of the file's own cycles."""
+    """By choice and file, the trial that shows the effect of the choice on the file's own cycles."""
     unfit: dict[str, list[str]] = field(default_factory=dict)
-    """By choice, the files that it was not tried for, because kernels with them can't be built or don't run."""
+    """By choice, the files for which it was not tried, because kernels with them can't be built or don't run."""
     kernels: int = 0
-    """How many were asked for."""
+    """The number of kernels that were requested."""
     tried: dict[frozenset[tuple[str, str]], CostTrial | None] = field(default_factory=dict)
 
     def run(self, tunable: Iterable[str] | None = None) -> Trials:
-        """The whole search; `tunable` are the files that may be given to a choice (None: all that cost anything)."""
+        """Carry out the search. `tunable` are the files that may be given to a choice; None: all files with a cost."""
         reference = yield from self._try({})
         if reference is None:
             return
@@ -79,36 +79,39 @@ class GroupTesting:
 
     @property
     def best(self) -> CostTrial | None:
-        """The trial of what was chosen."""
+        """The trial of the chosen assignment."""
         return self.tried.get(frozenset(self.chosen.items()))
 
     @property
     def noise(self) -> float:
-        """The smallest gain of a whole kernel that is not taken for an accident."""
-        return noise([trial.total for trial in self._measured()])
+        """The smallest gain of a whole kernel that is not taken for chance."""
+        return noise([trial.total for trial in self._successful_trials()])
 
     def least_left(self) -> int:
-        """How many kernels are still to be asked for, if all goes as promised."""
+        """Return the number of kernels that will still be requested if all choices deliver."""
         attributed = 1 + len(self.choices)
         return attributed + 1 - self.kernels if self.kernels < attributed else 0
 
-    def _measured(self) -> list[CostTrial]:
+    def _successful_trials(self) -> list[CostTrial]:
         return [trial for trial in self.tried.values() if trial is not None]
 
     def _try(self, assignment: Assignment) -> Generator[Assignment, CostTrial | None, CostTrial | None]:
-        """Ask for a trial, unless it was made before."""
+        """Request a trial, unless it was made before."""
         key = frozenset(assignment.items())
         if key not in self.tried:
             self.kernels += 1
             self.tried[key] = yield assignment
         return self.tried[key]
 
-    def _all_at(self, choice: str) -> dict[str, str]:
+    def _assign_all(self, choice: str) -> dict[str, str]:
         return {} if choice == REFERENCE else dict.fromkeys(self.hot, choice)
 
     def _attribute(self, choice: str, files: list[str], most: int) -> Generator[Assignment, CostTrial | None, int]:
-        """Try the choice for these files together, in halves where such a kernel doesn't run; return how many of `most`
-        kernels are left that may fail. A choice that uses them up isn't tried for what is left of the files."""
+        """Try the choice for these files together, in halves if such a kernel doesn't run.
+
+        At most `most` kernels may fail; returns how many of them remain. A choice that uses them up isn't tried for the
+        remaining files.
+        """
         trial = (yield from self._try(dict.fromkeys(files, choice))) if most and files else None
         if trial is not None:
             self.attributed |= {(choice, file): trial for file in files}
@@ -123,12 +126,12 @@ class GroupTesting:
         return most
 
     def _wholes(self) -> dict[str, CostTrial]:
-        """By choice, the kernel with all hot files at it; those that run."""
-        tried = {choice: self.tried.get(frozenset(self._all_at(choice).items())) for choice in self.choices}
+        """Return by choice the trial of the kernel with all hot files at that choice, if it runs."""
+        tried = {choice: self.tried.get(frozenset(self._assign_all(choice).items())) for choice in self.choices}
         return {choice: trial for choice, trial in tried.items() if trial is not None}
 
     def _better_whole(self) -> str | None:
-        """The choice that makes, for all hot files alone, a kernel cheaper than what was found by more than noise."""
+        """Return the choice for all hot files that beats the best kernel by more than noise; None without one."""
         assert self.best is not None
         total = self.best.total
         gains = {choice: gain(total, trial.total) for choice, trial in self._wholes().items()}
@@ -136,8 +139,8 @@ class GroupTesting:
         return choice if choice is not None and gains[choice] > self.noise else None
 
     def _improve(self, start: str) -> Trials:
-        """Start from the kernel with all hot files at one choice, and give each file what gains most on that."""
-        self.start, self.chosen = start, self._all_at(start)
+        """Start from the kernel with all hot files at one choice, and give each file the choice that gains most."""
+        self.start, self.chosen = start, self._assign_all(start)
         self.kept, self.dropped = set(), {}
         self.promises = {file: self._promises(file) for file in self.hot}
         for rank in range(len(self.choices)):
@@ -150,7 +153,7 @@ class GroupTesting:
                 yield from self._confirm(sorted(group, key=lambda promise: -promise.gain))
 
     def _promises(self, file: str) -> list[Promise]:
-        """The choices that gain more than their noise on where the search starts, by the file's own cycles."""
+        """Return the choices that gain more than noise over the start, by the file's own cycles, the best first."""
         assert self.reference is not None
         costs = {REFERENCE: self.reference.cost_of(file)} | {
             choice: self.attributed[choice, file].cost_of(file)
@@ -160,65 +163,66 @@ class GroupTesting:
         least, luck = noise(list(costs.values())), error(list(costs.values()))
         gains = {choice: gain(costs[self.start], cost) for choice, cost in costs.items()}
         return sorted(
-            (Promise(file, choice, _sober(saved, luck)) for choice, saved in gains.items() if saved > least),
+            (Promise(file, choice, _shrink(saved, luck)) for choice, saved in gains.items() if saved > least),
             key=lambda promise: -promise.gain,
         )
 
     def _confirm(self, group: Sequence[Promise]) -> Trials:
-        """Choose what of the group delivers on top of what is chosen already; drop the rest."""
-        before = self.best
-        assert before is not None
-        wanted = self.chosen | {promise.file: promise.choice for promise in group}
-        wanted = {file: choice for file, choice in wanted.items() if choice != REFERENCE}
-        trial = yield from self._try(wanted)
-        if trial is not None and self._delivers(before, trial, group):
-            self.chosen = wanted
+        """Choose the promises of the group that deliver on top of the chosen ones; drop the others."""
+        best = self.best
+        assert best is not None
+        candidate = self.chosen | {promise.file: promise.choice for promise in group}
+        candidate = {file: choice for file, choice in candidate.items() if choice != REFERENCE}
+        trial = yield from self._try(candidate)
+        if trial is not None and self._delivers(best, trial, group):
+            self.chosen = candidate
             self.kept |= {promise.file for promise in group}
         elif len(group) == 1:
             self.dropped.setdefault(group[0].file, []).append(group[0].choice)
         else:
             # The better half first: if it delivers, both halves together are a kernel that was tried already.
-            for half in halves(group, shortfalls(before, trial, group)):
+            for half in halves(group, shortfalls(best, trial, group)):
                 yield from self._confirm(half)
 
-    def _delivers(self, before: CostTrial, after: CostTrial, group: Sequence[Promise]) -> bool:
+    def _delivers(self, best: CostTrial, trial: CostTrial, group: Sequence[Promise]) -> bool:
         promised = math.fsum(promise.gain for promise in group)
-        return gain(before.total, after.total) >= promised - self.noise
+        return gain(best.total, trial.total) >= promised - self.noise
 
 
 def hot_files(reference: CostTrial, share: float, tunable: Iterable[str] | None = None) -> tuple[str, ...]:
-    """The fewest files that together hold this share of what all files cost, the most expensive first."""
+    """Return the fewest files that together hold this share of the cost of all files, the most expensive first."""
     costs = {file: float(values.mean()) for file, values in reference.by_file.items() if values.mean() > 0}
-    wanted = share * math.fsum(costs.values())
+    wanted_cost = share * math.fsum(costs.values())
     allowed = set(costs if tunable is None else tunable)
-    hot, held = [], 0.0
+    hot, held_cost = [], 0.0
     for file in sorted(costs, key=lambda file: (-costs[file], file)):
-        if held >= wanted:
+        if held_cost >= wanted_cost:
             break
-        held += costs[file]
+        held_cost += costs[file]
         if file in allowed:
             hot.append(file)
     return tuple(hot)
 
 
-def shortfalls(before: CostTrial, trial: CostTrial | None, group: Sequence[Promise]) -> Mapping[str, float]:
-    """By file, how much less than promised it saved of its own cycles in this trial; 0 for all if it didn't run."""
+def shortfalls(best: CostTrial, trial: CostTrial | None, group: Sequence[Promise]) -> Mapping[str, float]:
+    """Return by file the promised saving less the actual one in its own cycles; 0 for all if the trial didn't run."""
     if trial is None:
         return {promise.file: 0.0 for promise in group}
     return {
-        promise.file: promise.gain - gain(before.cost_of(promise.file), trial.cost_of(promise.file))
-        for promise in group
+        promise.file: promise.gain - gain(best.cost_of(promise.file), trial.cost_of(promise.file)) for promise in group
     }
 
 
 def halves(group: Sequence[Promise], shortfall: Mapping[str, float]) -> tuple[list[Promise], list[Promise]]:
-    """The half that kept its promises better, and the other; so that suspects are in one group."""
+    """Return the half that kept its promises better, and the other; so suspects are in one group."""
     ranked = sorted(group, key=lambda promise: shortfall[promise.file])
     middle = len(ranked) // 2
     return ranked[:middle], ranked[middle:]
 
 
-def _sober(saved: float, luck: float) -> float:
-    """What to expect of a saving that was picked because it was large: it shrinks as its error grows (James and Stein:
-    Estimation with quadratic loss, Berkeley Symposium 1961; here of one value, towards nothing)."""
+def _shrink(saved: float, luck: float) -> float:
+    """Return the expected value of a saving that was picked because it was large. It shrinks as its error grows.
+
+    Source: James and Stein, Estimation with quadratic loss, Berkeley Symposium 1961; here for one value, towards 0.
+    """
     return saved * (1 - (luck / saved) ** 2)

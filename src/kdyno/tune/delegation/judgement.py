@@ -1,4 +1,4 @@
-"""The last word: the mixed kernel against each kernel of one choice, by ordinary runs that no trial had a part in."""
+"""The judgement: the mixed kernel against each kernel of one choice, in runs that share nothing with the trials."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kdyno.runs.experiment.tune import CompilerChoice
 from kdyno.tune.delegation.delegation import whole_kernel
 
 MIXED = "mixed"
-"""The variant that was found."""
+"""The name of the chosen variant."""
 LAYOUTS = 6
-"""Link orders of each variant, where the experiment doesn't say."""
+"""The number of link orders of each variant, if the experiment doesn't set it."""
 
 
 class Against(Frozen):
@@ -35,14 +35,14 @@ class Against(Frozen):
 
 
 class JudgedRun(Frozen):
-    """One run."""
+    """One judged run."""
 
     workload: str
-    """`chosen by` or `held out`."""
+    """The workload: `chosen by` or `held out`."""
     run: str
     against: tuple[Against, ...]
     unjudged: dict[str, str] = {}
-    """Kernels of one choice that never ran, and why: they are beaten by default."""
+    """The reason by name of each kernel of one choice that never ran. These count as beaten."""
 
     @property
     def is_won(self) -> bool:
@@ -53,9 +53,9 @@ class JudgedRun(Frozen):
 def experiment_of(
     experiment: Experiment, mixed: Recipe, choices: Mapping[str, CompilerChoice], workload: WorkloadSettings, seed: int
 ) -> Experiment:
-    """The run of one workload: the reference, each choice as a whole kernel, the mixed kernel; link orders sampled.
+    """Return the experiment of one workload: the reference, each choice as a whole kernel, and the mixed kernel.
 
-    Everything random in it is drawn from `seed`: which link orders, which seeds of boots.
+    It samples link orders. These and the seeds of boots are derived from `seed`.
     """
     reference = experiment.variants[experiment.baseline]
     variants = {
@@ -75,24 +75,24 @@ def experiment_of(
     )
 
 
-def judged(workload: str, reports: Sequence[RunReport], unjudged: Mapping[str, str]) -> JudgedRun:
-    """What the reports of one run say, one for each baseline that the mixed kernel is compared with."""
+def judge_reports(workload: str, reports: Sequence[RunReport], unjudged: Mapping[str, str]) -> JudgedRun:
+    """Return the judgement of one run. `reports` has one report for each baseline of the mixed kernel."""
     return JudgedRun(
         workload=workload,
         run=reports[0].run.id,
-        against=tuple(_against(report) for report in reports if report.baseline not in unjudged),
+        against=tuple(_comparison(report) for report in reports if report.baseline not in unjudged),
         unjudged=dict(unjudged),
     )
 
 
-def _against(report: RunReport) -> Against:
+def _comparison(report: RunReport) -> Against:
     [mean] = (mean for mean in report.geometric_means if mean.variant == MIXED)
     gain = mean.estimate.ratio - 1 if mean.estimate else None
     return Against(variant=report.baseline, gain=gain, verdict=mean.verdict, sentence=mean.sentence or mean.reason)
 
 
 def claim(judgements: Sequence[JudgedRun]) -> str:
-    """The sentence that the command ends with. It claims something only if every comparison of every run allows it."""
+    """Return the last sentence of the command: a claim only if every comparison of every run supports it."""
     if judgements and all(judgement.is_won for judgement in judgements):
         closest = [
             (judgement, min(judgement.against, key=lambda against: against.gain or 0.0)) for judgement in judgements

@@ -18,14 +18,14 @@ from kdyno.tune.delegation.delegation import plan_of
 from kdyno.tune.delegation.trial import Assignment, CostTrial
 
 Build = Callable[[Sequence[Recipe]], list[Image]]
-"""Builds what isn't built yet. Raises BuildFailed."""
+"""Builds the images that don't exist. Raises BuildFailed."""
 Boot = Callable[[Image, int], PmuRun]
 """Boots an image with a seed, unless that is on record. Raises BootForFileFailed."""
 
 
 @dataclass(frozen=True)
 class Replicate:
-    """The link order and the seed that replicate r has in every trial."""
+    """The link order and the seed of one replicate in every trial."""
 
     layout_seed: int
     seed: int
@@ -33,10 +33,10 @@ class Replicate:
 
 @dataclass
 class AssignmentKernels:
-    """Measures assignments; the first one has to be empty: all costs are parts of the reference's."""
+    """Measures assignments. The first one must be empty: all costs are parts of the reference's cost."""
 
     recipe: Recipe
-    """The reference's."""
+    """The recipe of the reference."""
     choices: Mapping[str, CompilerChoice]
     replicates: Sequence[Replicate]
     family: Family
@@ -45,12 +45,12 @@ class AssignmentKernels:
     reference: dict[str, float] = field(default_factory=dict)
     """Modelled cycles of the reference per unit of work, by benchmark."""
     failures: list[tuple[Assignment, str]] = field(default_factory=list)
-    """Kernels that couldn't be built or didn't run, and why."""
+    """The kernels that couldn't be built or didn't run, with their reasons."""
 
     def measure(self, assignment: Assignment) -> CostTrial | None:
-        """The cost of the kernel; None, with the reason in `failures`, if it can't be built or doesn't run.
+        """Return the cost of the kernel; None, with the reason in `failures`, if it can't be built or doesn't run.
 
-        What goes wrong with the reference, and whatever isn't the kernel's fault, is raised.
+        Errors of the reference, and those that the kernel didn't cause, are raised.
         """
         try:
             images = self.build([self.recipe_of(assignment, replicate) for replicate in self.replicates])
@@ -69,7 +69,10 @@ class AssignmentKernels:
         return trial
 
     def recipe_of(self, assignment: Assignment, replicate: Replicate) -> Recipe:
-        """With line tables, which say whose code a function is; for the configuration that suits all choices."""
+        """Return the recipe of an assignment, with the line tables that give the file of a function.
+
+        The configuration suits all choices.
+        """
         compilers = sorted({choice.compiler for choice in self.choices.values()})
         plan = plan_of(assignment, self.choices, compilers)
         update = {"delegation": plan, "layout_seed": replicate.layout_seed, "lines": True}

@@ -1,4 +1,4 @@
-"""How far costs are off by chance: by link order and seed. Pure."""
+"""The noise of costs that link order and seed cause. Pure."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from kdyno.tune.delegation.trial import Values
 
 SURE = 0.95
-"""One-sided confidence that a difference is no accident."""
+"""The one-sided confidence that a difference is not chance."""
 ROUNDING = 1e-9
-"""What sums of costs are off by because floating point is."""
+"""The error of sums of costs by floating-point arithmetic."""
 
 
 def spread(trials: Sequence[Values]) -> tuple[float, int]:
-    """Standard deviation of a replicate within its trial, and its degrees of freedom.
+    """Return the standard deviation of a replicate within its trial, and its degrees of freedom.
 
-    The residual of a two-way layout, trials by replicates: what a link order or a seed does to all kernels alike is not
-    in it. More trials make it surer; with one, nothing is known, and the degrees of freedom are 0.
+    It is the residual of a two-way layout, trials by replicates, without the effects of a link order or a seed on all
+    kernels alike. More trials make it more certain. With one trial it is not known, and the degrees of freedom are 0.
     """
     costs = np.array(trials, np.float64)
     freedom = (costs.shape[0] - 1) * (costs.shape[1] - 1) if costs.ndim == 2 else 0
@@ -31,20 +31,20 @@ def spread(trials: Sequence[Values]) -> tuple[float, int]:
 
 
 def error(trials: Sequence[Values]) -> float:
-    """Standard error of the difference of two trials' means."""
+    """Return the standard error of the difference of two trials' means."""
     deviation, freedom = spread(trials)
     return deviation * math.sqrt(2 / len(trials[0])) if freedom else math.inf
 
 
 def noise(trials: Sequence[Values]) -> float:
-    """The difference of two trials' means that chance alone exceeds in one of twenty cases, in one direction."""
+    """Return the difference of two trials' means that chance alone exceeds in one of twenty cases, in one direction."""
     freedom = spread(trials)[1]
     return quantile(freedom) * error(trials) + ROUNDING if freedom else math.inf
 
 
 @lru_cache
 def quantile(freedom: int) -> float:
-    """Student's t that a share SURE of the distribution is below."""
+    """Return the quantile SURE of Student's t distribution."""
     from scipy.stats import t
 
     return float(t.ppf(SURE, freedom))

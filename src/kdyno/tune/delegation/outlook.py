@@ -1,4 +1,4 @@
-"""How far a search is, and how long it will take."""
+"""The forecast and the progress of a search."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from kdyno.tune.delegation.trial import Assignment, CostTrial
 
 
 def search_ahead(first: Sequence[BuildPlan], choices: int, state: State, store: Store) -> list[str]:
-    """What a search will do at least. `first` are the plans of its first kernel, one for each link order."""
+    """Return the lines with the least steps of a search. `first` has the plans of its first kernel by link order."""
     kernels = choices + 2
     builds = forecast_builds({"reference": tuple(first)}, state)
     compiled = sum(build.seconds or 0.0 for build in builds)
-    on_record = store.boot_seconds(COUNTED_LANE.name, "all", "lmbench")
-    boot = statistics.median(on_record[1]) if on_record else 2 * COUNTED_LANE.first_boot_seconds
+    recorded_seconds = store.boot_seconds(COUNTED_LANE.name, "all", "lmbench")
+    boot = statistics.median(recorded_seconds[1]) if recorded_seconds else 2 * COUNTED_LANE.first_boot_seconds
     seconds = kernels * (compiled + len(first) * boot)
     return [
         f"to do: measure at least {format_count(kernels, 'kernel')} in {format_count(len(first), 'link order')} each: "
@@ -35,7 +35,7 @@ def search_ahead(first: Sequence[BuildPlan], choices: int, state: State, store: 
 
 
 class TuneProgress:
-    """Says of each kernel what it is, what it came to, and how long those that are sure to follow will take."""
+    """Prints for each kernel its assignment, its cost, and the time of the kernels that will certainly follow."""
 
     def __init__(self, search: GroupTesting, talk: Talk) -> None:
         self._search, self._talk = search, talk
@@ -52,10 +52,14 @@ class TuneProgress:
             self._talk.warn(f"  left out: {clean(failures[-1][1])}")
             return
         cost = float(trial.total.mean()) - 1
-        left = self._search.least_left()
-        rest = f"; {span(left * statistics.mean(self._seconds))} for the next {left}, at least" if left else ""
+        remaining = self._search.least_left()
+        forecast = (
+            f"; {span(remaining * statistics.mean(self._seconds))} for the next {remaining}, at least"
+            if remaining
+            else ""
+        )
         result = "measured" if self._search.kernels == 1 else f"{format_signed(cost)} % modelled cycles"
-        self._talk.say(f"  {result}{rest}")
+        self._talk.say(f"  {result}{forecast}")
 
 
 def _described(assignment: Assignment) -> str:

@@ -1,7 +1,7 @@
-"""What is tried and what comes of it: files given to choices, and the cost of the kernel that this makes. Pure.
+"""A trial: an assignment of files to choices, and the cost of its kernel. Pure.
 
-A cost is a part of the reference's modelled cycles: 1 is the reference, whole; 0.01 is a hundredth of it. Every
-benchmark weighs alike, as it does in the geometric mean that the verdict is about.
+A cost is a part of the reference's modelled cycles: 1 is the whole reference, 0.01 a hundredth of it. Every benchmark
+has the same weight, as in the geometric mean of the verdict.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
-"""One for each replicate, of shape (R,): replicate r has link order r and boot seed r, in every trial."""
+"""One value for each replicate, of shape (R,). Replicate r has link order r and boot seed r in every trial."""
 
 Assignment = Mapping[str, str]
-"""By source file, the choice that compiles it; the reference compiles all others."""
+"""The choice by source file; the reference compiles all other files."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +25,13 @@ class CostTrial:
 
     total: Values
     by_file: Mapping[str, Values]
-    """Of the code that each source file became; what no file's code did itself is in the total alone."""
+    """The cost of the code of each source file. The cost of code without a file is only in the total."""
 
     def cost_of(self, file: str) -> Values:
-        """Zeros for a file whose code was not executed."""
+        """Return the cost of a file; zeros if its code was not executed."""
         return self.by_file.get(file, np.zeros_like(self.total))
 
 
-def gain(before: Values, after: Values) -> float:
-    """Mean saving; positive where `after` costs less."""
-    return float(np.mean(before - after))
+def gain(reference: Values, candidate: Values) -> float:
+    """Return the mean saving; positive if `candidate` costs less."""
+    return float(np.mean(reference - candidate))

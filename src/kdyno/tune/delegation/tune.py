@@ -1,4 +1,4 @@
-"""Tuning a delegation: search by trials, judge by runs, and say no more than the verdicts do."""
+"""Tunes a delegation: searches by trials, judges by runs, and claims only what the verdicts support."""
 
 from __future__ import annotations
 
@@ -32,42 +32,42 @@ from kdyno.store.artefacts import Artefacts
 from kdyno.tune.delegation.delegation import plan_of
 from kdyno.tune.delegation.found import Found, outcome_of
 from kdyno.tune.delegation.group_testing import GroupTesting
-from kdyno.tune.delegation.judgement import MIXED, JudgedRun, experiment_of, judged
+from kdyno.tune.delegation.judgement import MIXED, JudgedRun, experiment_of, judge_reports
 from kdyno.tune.delegation.kernels import AssignmentKernels, Replicate
 from kdyno.tune.delegation.outlook import TuneProgress, search_ahead
 
 
 class TunedNameTaken(UserError):
-    message = "[tune.choices] has a choice called {name}, which is what {what} is called"
+    message = "[tune.choices] has a choice called {name}, which is the name of {what}"
     hint = "give the choice another name"
 
 
 class SameTests(UserError):
     message = "[tune.held_out] has tests that [workload] has too: {tests}"
-    hint = "what a kernel is chosen by can't show that it was chosen well: name other tests there"
+    hint = "name other tests there: the tests that choose a kernel cannot show that the choice is good"
 
 
 class NothingToChoose(UserError):
-    message = "choice {name} is what the baseline {baseline} is made by: {compiler}, without other flags"
-    hint = "the baseline is always among what is chosen from: leave the choice out, or give it flags"
+    message = "choice {name} is the compiler of the baseline {baseline}, {compiler}, without other flags"
+    hint = "remove the choice, or give it flags: the baseline is always among the choices"
 
 
 class AlreadyDelegated(UserError):
     message = "the baseline {baseline} has a delegation plan already"
-    hint = "tune a baseline that one compiler makes; add the plan that comes of it to yours by `extends`"
+    hint = "tune a baseline with one compiler, and combine its plan with yours by `extends`"
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What is to be tuned, checked."""
+    """The checked subject of a search."""
 
     experiment: Experiment
     config: TuneConfig
     tests: tuple[TestOrder, ...]
-    """What it is chosen by."""
+    """The tests that the search chooses by."""
     family: Family
     family_named: str
-    """As the experiment names it."""
+    """The name of the family in the experiment."""
 
     @property
     def recipe(self) -> Recipe:
@@ -76,29 +76,29 @@ class Tuning:
     @property
     def replicates(self) -> list[Replicate]:
         """Link orders and seeds of the trials."""
-        seed = derived(self.experiment.seed, "trials")
+        seed = derive_seed(self.experiment.seed, "trials")
         return [
-            Replicate(layout_seed=derived(seed, f"layout {number}"), seed=block_seed(seed, number))
+            Replicate(layout_seed=derive_seed(seed, f"layout {number}"), seed=block_seed(seed, number))
             for number in range(self.config.replicates)
         ]
 
 
-def checked(experiment: Experiment, config: TuneConfig) -> Tuning:
-    """Refuse what can't be tuned; the machine is made to model cycles. Raises KdynoError."""
+def check_tuning(experiment: Experiment, config: TuneConfig) -> Tuning:
+    """Check that the experiment can be tuned, and set its machine to model cycles. Raises KdynoError."""
     baseline, recipe = experiment.baseline, experiment.variants[experiment.baseline]
     if recipe.delegation is not None:
         raise AlreadyDelegated(baseline=baseline)
-    for name, what in ((baseline, "the baseline"), (MIXED, "the kernel that is found")):
+    for name, owner in ((baseline, "the baseline"), (MIXED, "the kernel that is found")):
         if name in config.choices:
-            raise TunedNameTaken(name=name, what=what)
+            raise TunedNameTaken(name=name, what=owner)
     for name, choice in config.choices.items():
         if choice == CompilerChoice(compiler=recipe.toolchain):
             raise NothingToChoose(name=name, baseline=baseline, compiler=choice.compiler)
     if not experiment.workload.part(COUNTED_LANE.name).tests:
         raise NothingToCount(type=experiment.workload.type)
-    tests, held_out = (of.part(COUNTED_LANE.name).tests for of in (experiment.workload, config.held_out))
-    if both := sorted({test.name for test in tests} & {test.name for test in held_out}):
-        raise SameTests(tests=", ".join(both))
+    tests, held_out = (workload.part(COUNTED_LANE.name).tests for workload in (experiment.workload, config.held_out))
+    if shared_tests := sorted({test.name for test in tests} & {test.name for test in held_out}):
+        raise SameTests(tests=", ".join(shared_tests))
     pmu: PmuConfig = getattr(experiment.machine, "pmu", None) or PmuConfig()
     machine = experiment.machine.with_pmu(pmu.model_copy(update={"events": "all", "clock": "cycles"}))
     return Tuning(
@@ -110,14 +110,14 @@ def checked(experiment: Experiment, config: TuneConfig) -> Tuning:
     )
 
 
-def derived(seed: int, what: str) -> int:
-    """Another seed, below 2**31, for one of the things that must share no randomness."""
-    named = f"kdyno tune {seed} {what}"
-    return int.from_bytes(hashlib.sha256(named.encode()).digest()[:4]) >> (32 - SEED_BITS)
+def derive_seed(seed: int, purpose: str) -> int:
+    """Return another seed, below 2**31, for a purpose that must not share randomness with others."""
+    seed_text = f"kdyno tune {seed} {purpose}"
+    return int.from_bytes(hashlib.sha256(seed_text.encode()).digest()[:4]) >> (32 - SEED_BITS)
 
 
 def search_files(tuning: Tuning, session: Session) -> Found:
-    """Find the assignment. All images and boots are kept: the same call goes on where it was interrupted."""
+    """Find the assignment. All images and boots are kept: the same call continues where it was interrupted."""
     experiment, config = tuning.experiment, tuning.config
     source = fetch(tuning.recipe.source or experiment.source, session.state, session.talk.say)
     machine = open_machine(experiment.machine)
@@ -139,14 +139,14 @@ def search_files(tuning: Tuning, session: Session) -> Found:
             session.talk.say(line)
         search = GroupTesting(tuple(config.choices), config.hot)
         progress = TuneProgress(search, session.talk)
-        asked = search.run(source_files(first[0].tree))
+        requests = search.run(source_files(first[0].tree))
         try:
-            wanted = next(asked)
+            assignment = next(requests)
             while True:
-                progress.begin(wanted)
-                trial = kernels.measure(wanted)
+                progress.begin(assignment)
+                trial = kernels.measure(assignment)
                 progress.end(trial, kernels.failures)
-                wanted = asked.send(trial)
+                assignment = requests.send(trial)
         except StopIteration:
             return outcome_of(search, kernels)
 
@@ -178,7 +178,10 @@ def _booter(tuning: Tuning, session: Session) -> Callable[[Image, int], PmuRun]:
 
 
 def judge_mixed(tuning: Tuning, result: Found, session: Session) -> tuple[list[JudgedRun], bool]:
-    """Run the mixed kernel against each kernel of one choice, on both workloads; whether a boot was lost on the way."""
+    """Run the mixed kernel against each kernel of one choice on both workloads.
+
+    Returns the judgements, and whether a boot was lost.
+    """
     seed = tuning.experiment.seed
     workloads: Mapping[str, WorkloadSettings] = {
         "chosen by": tuning.experiment.workload,
@@ -188,14 +191,17 @@ def judge_mixed(tuning: Tuning, result: Found, session: Session) -> tuple[list[J
     judgements, is_lost = [], False
     for name, workload in workloads.items():
         session.talk.say(f"judging on the workload {name}")
-        run = experiment_of(tuning.experiment, mixed, tuning.config.choices, workload, derived(seed, f"judging {name}"))
-        done = run_experiment(run, session, again=False)
+        run = experiment_of(
+            tuning.experiment, mixed, tuning.config.choices, workload, derive_seed(seed, f"judging {name}")
+        )
+        finished_run = run_experiment(run, session, again=False)
         artefacts = Artefacts(session.state.artefacts)
-        against = [variant for variant in run.variants if variant != MIXED]
+        baselines = [variant for variant in run.variants if variant != MIXED]
         reports = [
-            assemble(session.store, done.run_id, artefacts, Rejudge(variant), analysed=False) for variant in against
+            assemble(session.store, finished_run.run_id, artefacts, Rejudge(variant), analysed=False)
+            for variant in baselines
         ]
-        given_up = {variant: why for variant, why in done.outcome.given_up.items() if variant != MIXED}
-        judgements.append(judged(name, reports, given_up))
-        is_lost = is_lost or bool(done.outcome.lost)
+        given_up = {variant: reason for variant, reason in finished_run.outcome.given_up.items() if variant != MIXED}
+        judgements.append(judge_reports(name, reports, given_up))
+        is_lost = is_lost or bool(finished_run.outcome.lost)
     return judgements, is_lost

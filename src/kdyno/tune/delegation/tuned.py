@@ -1,4 +1,4 @@
-"""What `kdyno tune delegation` ends with: the plan as files, and what was shown about it."""
+"""The result of `kdyno tune delegation`: the plan as files, and the judgement as text."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ class Tuned(Frozen):
     """The whole outcome. `kdyno tune delegation --json` prints it."""
 
     modelled: str
-    """What must be said with every modelled figure."""
+    """The caption that belongs to every modelled figure."""
     found: Found
     judgements: tuple[JudgedRun, ...]
-    """Empty where there was nothing to judge."""
+    """The judgements; empty if no file has a choice."""
     claim: str
-    """What may be said of the mixed kernel."""
+    """The claim about the mixed kernel."""
     plan: str | None = None
-    """The plan's file; None if nothing was chosen."""
+    """The file of the plan; None if no file has a choice."""
     table: str | None = None
 
 
 def outcome(result: Found, judgements: tuple[JudgedRun, ...], modelled: str) -> Tuned:
+    """Return the whole outcome; `modelled` is the caption of modelled figures."""
     sentence = claim(judgements) if judgements else NOTHING
     return Tuned(modelled=modelled, found=result, judgements=judgements, claim=sentence)
 
 
-def written(tuned: Tuned, choices: Mapping[str, CompilerChoice], plan: Path) -> Tuned:
-    """Write the plan and, beside it, its table; nothing if no file was chosen."""
+def write_plan(tuned: Tuned, choices: Mapping[str, CompilerChoice], plan: Path) -> Tuned:
+    """Write the plan and its table, and return the outcome with their paths. Writes nothing without a choice."""
     if not tuned.found.files:
         return tuned
     table = plan.with_suffix(".csv")
@@ -51,7 +52,7 @@ def written(tuned: Tuned, choices: Mapping[str, CompilerChoice], plan: Path) -> 
 
 
 def lines(tuned: Tuned, top: int) -> list[str]:
-    """For a terminal: the `top` files that save most, then what was dropped and judged, and the claim."""
+    """Return the lines for a terminal: the `top` files that save most, dropped choices, judgements, and claim."""
     result = tuned.found
     rows = [
         f"{tuned_file.file:<40} {tuned_file.choice:<16} {percent(tuned_file.cost_reference):>6} % "
@@ -70,14 +71,18 @@ def lines(tuned: Tuned, top: int) -> list[str]:
     dropped = [
         f"dropped: {file}: {', '.join(choices)} cost others what it saved" for file, choices in result.dropped.items()
     ]
-    failed = [f"left out: {clean(failure)}" for failure in result.failures]
-    return [*summary, *head, *more, *dropped, *failed, *_judged(tuned), tuned.claim]
+    failures = [f"left out: {clean(failure)}" for failure in result.failures]
+    return [*summary, *head, *more, *dropped, *failures, *_judgement_lines(tuned), tuned.claim]
 
 
-def _judged(tuned: Tuned) -> list[str]:
+def _judgement_lines(tuned: Tuned) -> list[str]:
     sentences = []
-    for judged in tuned.judgements:
-        sentences.append(f"judged on the workload {judged.workload}, run {judged.run} (`kdyno report {judged.run}`)")
-        sentences += [f"  against {against.variant}: {clean(against.sentence)}" for against in judged.against]
-        sentences += [f"  {variant} never ran: {clean(why)}" for variant, why in judged.unjudged.items()]
+    for judgement in tuned.judgements:
+        sentences.append(
+            f"judged on the workload {judgement.workload}, run {judgement.run} (`kdyno report {judgement.run}`)"
+        )
+        sentences += [
+            f"  against {comparison.variant}: {clean(comparison.sentence)}" for comparison in judgement.against
+        ]
+        sentences += [f"  {variant} never ran: {clean(reason)}" for variant, reason in judgement.unjudged.items()]
     return sentences

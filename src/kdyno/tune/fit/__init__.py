@@ -1,1 +1,1 @@
-"""Smaller kernels for a load: which symbols of a configuration it needs, and a fragment that leaves out the rest."""
+"""Smaller kernels for a load: the symbols of a configuration that it needs, and a fragment without the others."""

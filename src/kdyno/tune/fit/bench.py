@@ -1,4 +1,4 @@
-"""Where a fit builds and boots its kernels: one source, one configuration, one load, one machine."""
+"""The bench of a fit: builds and boots kernels of one source and configuration with one load on one machine."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ ESCAPED = re.compile(r"\\(.)")
 
 
 class BaseFails(UserError):
-    message = "the kernel that is to be made smaller doesn't pass {load}: {why}"
-    hint = "`kdyno workload try` shows what a workload writes; --fragment FILE adds what the kernel lacks"
+    message = "the whole kernel does not pass {load}: {why}"
+    hint = "see the output of `kdyno workload try`, and add missing symbols by --fragment FILE"
 
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What is to be fitted to what."""
+    """The configuration to be fitted, and the load."""
 
     load: tuple[str, ...]
-    """Tests, suites, workloads."""
+    """Names of tests, suites and workloads."""
     source: str
     config: str
     toolchain: str = "gcc"
     fragments: tuple[str, ...] = ()
-    """Paths, on top of the configuration."""
+    """Paths of Kconfig fragments on top of the configuration."""
     keep: tuple[str, ...] = ()
     """Patterns of symbols that stay."""
     seeds: tuple[int, ...] = (1,)
-    """One boot of each kernel for each."""
+    """The seeds; each kernel boots once for each seed."""
     kernels: int = 24
-    """That may be built at most, beside the whole one."""
+    """The most kernels that may be built, besides the whole one."""
 
 
 @dataclass(frozen=True)
@@ -79,43 +79,43 @@ class FitBench:
         part = self.workload.part(self.about.lane)
         self.job = self.about.job(part.iterations, tests=part.tests, programs=part.programs)
         self.recipe = Recipe(
-            toolchain=request.toolchain, lines=True, kconfig={**_of_fragments(request), **needs.kconfig}
+            toolchain=request.toolchain, lines=True, kconfig={**_read_values(request), **needs.kconfig}
         )
         check_early([self.recipe], request.config, session.state)
         self.source: KernelSource = fetch(request.source, session.state, session.talk.say)
 
     def requirements(self) -> dict[str, str]:
-        """Why the workload or the guest needs a symbol, by symbol."""
+        """Return by symbol why the workload or the guest needs it."""
         guest = {need.symbol: f"{need.why} (kdyno's guest)" for need in NEEDS["microvm"]}
         return {**dict.fromkeys(self.workload.needs().kconfig, "the workload needs it"), **guest}
 
     def plan(self, kconfig: Mapping[str, KconfigValue]) -> BuildPlan:
-        """The plan of the kernel that has these values on top of the base configuration."""
+        """Return the plan of the kernel with these values on top of the base configuration."""
         recipe = self.recipe.model_copy(update={"kconfig": dict(kconfig)})
         return plan_build(recipe, self.source, self.request.config, self.session.state, cpu=self.machine.cpu)
 
     def configure(self, kconfig: Mapping[str, KconfigValue]) -> Configured:
-        """The configuration with these values, as Kconfig's tools make it."""
+        """Return the configuration with these values, as Kconfig's tools make it."""
         return configured(self.plan(kconfig), self.session.state)
 
     def build(self, plan: BuildPlan, name: str) -> Image:
-        """The image of a plan; `name` is what people know it by. Raises BuildFailed and ConfigRefused."""
+        """Build the image of a plan; `name` is its name in messages. Raises BuildFailed and ConfigRefused."""
         [image] = build_images({name: (plan,)}, self.session.state, self.session.talk)[name]
         return image
 
     def boot(self, image: Image, name: str, job: Job) -> list[tuple[Path, Boot]]:
-        """PMU record and boot for each seed. Raises BootForFileFailed."""
+        """Boot the image once for each seed, and return PMU records and boots. Raises BootForFileFailed."""
         workload = self.workload if job is self.job else None
         cmdline = (f"{KUNIT}0",) if image.record.recipe.kconfig.get("KUNIT") in (True, "y") else ()
         boots = []
         for seed in self.request.seeds:
-            wanted = WantedBoot(f"{name}, seed {seed}", image, cmdline, job, seed)
-            record, boot, _ = SingleBoots(self.session).for_file(self.machine, wanted, "pmu", workload)
+            request = WantedBoot(f"{name}, seed {seed}", image, cmdline, job, seed)
+            record, boot, _ = SingleBoots(self.session).for_file(self.machine, request, "pmu", workload)
             boots.append((record, boot))
         return boots
 
     def boot_whole(self, image: Image, name: str, job: Job) -> list[tuple[Path, Boot]]:
-        """The same of the kernel that is to be made smaller, which must pass. Raises BaseFails."""
+        """Boot the whole kernel as `boot` does; it must pass. Raises BaseFails."""
         load = " ".join(self.request.load)
         try:
             boots = self.boot(image, name, job)
@@ -123,13 +123,13 @@ class FitBench:
             raise
         except BootForFileFailed as error:
             raise BaseFails(load=load, why=error) from error
-        if broken := {benchmark: why for _, boot in boots for benchmark, why in boot.broken.items()}:
-            benchmark, why = next(iter(broken.items()))
-            raise BaseFails(load=load, why=f"{benchmark}: {clean(why)}")
+        if reason_by_benchmark := {benchmark: reason for _, boot in boots for benchmark, reason in boot.broken.items()}:
+            benchmark, reason = next(iter(reason_by_benchmark.items()))
+            raise BaseFails(load=load, why=f"{benchmark}: {clean(reason)}")
         return boots
 
     def measure(self, image: Image, name: str, records: list[Path]) -> list[ExecutedCode]:
-        """What each PMU record of an image says that was executed."""
+        """Return the executed code in each PMU record of an image."""
         measurements = []
         with self.session.talk.working(f"reading what {name} executed") as advance:
             for number, path in enumerate(records):
@@ -139,12 +139,12 @@ class FitBench:
         return measurements
 
 
-def _of_fragments(request: FitRequest) -> dict[str, KconfigValue]:
-    """What the fragments ask for on top of the base, in their order, in one table."""
-    return {wanted.symbol: _unquoted(wanted.value) for wanted in read_fragments(request.fragments)}
+def _read_values(request: FitRequest) -> dict[str, KconfigValue]:
+    """Return the values of all fragments by symbol; a later one replaces an earlier one."""
+    return {value.symbol: _unquote(value.value) for value in read_fragments(request.fragments)}
 
 
-def _unquoted(value: str) -> str:
-    """A value of .config as a recipe has it: without quotes."""
+def _unquote(value: str) -> str:
+    """Return a value of .config as in a recipe: without quotes."""
     quoted = QUOTED.fullmatch(value)
     return ESCAPED.sub(r"\1", quoted[1]) if quoted else value

@@ -1,7 +1,7 @@
-"""Which lines of a source are compiled only if a symbol is set, as its `#if` lines say. Pure.
+"""The lines of a source that are compiled only if a symbol is set, by its `#if` lines. Pure.
 
-What is read: `#ifdef CONFIG_X`, and `#if` with defined(), IS_ENABLED() and the like, alone or joined by &&; `#ifndef`
-and `#if !` with their `#else`. Another condition says nothing, and neither does an IS_ENABLED() in C.
+It reads `#ifdef CONFIG_X`, `#if` with defined(), IS_ENABLED() and the like, alone or joined by &&, and `#ifndef` and
+`#if !` with their `#else`. It ignores other conditions, and IS_ENABLED() in C code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ALONE = re.compile(rf"\(?\s?{SET}\s?\)?")
 NAME = re.compile(r"CONFIG_(\w{1,100})")
 COMMENT = re.compile(r"/\*.{0,400}?\*/|//.*|/\*.*")
 MOST_CHARACTERS = 1000
-"""Of a condition, its continuation lines included; a longer one says nothing."""
+"""The longest condition that is read, with its continuation lines; a longer one is ignored."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class _Branch:
 
 
 def conditionals(lines: Sequence[str]) -> Iterator[Conditional]:
-    """The conditional parts of a source file, inner ones first; numbers of lines start from 1."""
+    """Yield the conditional parts of a source file, inner ones first; numbers of lines start from 1."""
     branches: list[_Branch] = []
     for number, word, condition in _directives(lines):
         if word in ("if", "ifdef", "ifndef"):
-            branches.append(_begun(number + 1, word, condition))
+            branches.append(_open_branch(number + 1, word, condition))
         elif branches:
             branch = branches.pop()
             yield from (Conditional(symbol, branch.first, number - 1) for symbol in branch.symbols)
@@ -54,7 +54,7 @@ def conditionals(lines: Sequence[str]) -> Iterator[Conditional]:
                 branches.append(_Branch(number + 1, _all_set(condition), ()))
 
 
-def _begun(first: int, word: str, condition: str) -> _Branch:
+def _open_branch(first: int, word: str, condition: str) -> _Branch:
     name = NAME.fullmatch(condition)
     if word == "ifdef":
         return _Branch(first, (name[1],) if name else (), ())
@@ -66,7 +66,7 @@ def _begun(first: int, word: str, condition: str) -> _Branch:
 
 
 def _all_set(condition: str) -> tuple[str, ...]:
-    """The symbols that must be set for this condition, as far as it says so; none if there is an alternative."""
+    """Return the symbols that must be set for this condition; empty if it has an alternative."""
     if "||" in condition or "?" in condition or len(condition) > MOST_CHARACTERS:
         return ()
     parts = (ALONE.fullmatch(part.strip()) for part in condition.split("&&"))
@@ -74,14 +74,14 @@ def _all_set(condition: str) -> tuple[str, ...]:
 
 
 def _directives(lines: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """Number, word and condition of each; the number is that of its last line."""
-    held = ""
+    """Yield number, word and condition of each directive; the number is that of its last line."""
+    pending = ""
     for number, line in enumerate(lines, start=1):
-        text = held + line
-        if text.endswith("\\") and len(text) <= MOST_CHARACTERS and (held or DIRECTIVE.match(text)):
-            held = text[:-1] + " "
+        text = pending + line
+        if text.endswith("\\") and len(text) <= MOST_CHARACTERS and (pending or DIRECTIVE.match(text)):
+            pending = text[:-1] + " "
             continue
-        held = ""
+        pending = ""
         if directive := DIRECTIVE.match(text):
             condition = " ".join(COMMENT.sub("", directive[2]).split())
             yield number, directive[1], condition

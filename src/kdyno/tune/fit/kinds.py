@@ -1,4 +1,4 @@
-"""Kinds of symbols that aren't switched off because nothing of them ran: data/fit-kinds.toml."""
+"""Kinds of symbols that stay although none of their code ran: data/fit-kinds.toml."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from kdyno.kernel import hardening
 class SymbolKind(Frozen):
     name: str
     reason: str
-    """For the fragment: why coverage can't decide."""
+    """The reason in the fragment why coverage can't decide."""
     firm: bool = False
-    """Whether what such a symbol depends on is kept, too."""
+    """Whether the dependencies of such a symbol are kept, too."""
     hardening: bool = False
-    """Whether all that data/hardening.txt lists is of this kind."""
+    """Whether all symbols of data/hardening.txt are of this kind."""
     symbols: tuple[str, ...] = ()
     """Patterns of names, without CONFIG_."""
     places: tuple[str, ...] = ()
     """Patterns of Kconfig files."""
 
     def fits(self, symbol: str, defined_in: Collection[str]) -> bool:
-        """`defined_in` are the Kconfig files that define the symbol."""
+        """Return whether the symbol is of this kind; `defined_in` are the Kconfig files that define it."""
         return (
             any(fnmatchcase(symbol, pattern) for pattern in self.symbols)
             or any(fnmatchcase(file, pattern) for pattern in self.places for file in defined_in)
@@ -36,12 +36,13 @@ class SymbolKind(Frozen):
 
 @cache
 def kinds() -> tuple[SymbolKind, ...]:
-    """In the order in which they count."""
+    """Return all kinds, by descending precedence."""
     text = (files("kdyno") / "data" / "fit-kinds.toml").read_text(encoding="utf-8")
     return tuple(SymbolKind.model_validate(row) for row in toml.parse(text)["kind"])
 
 
 def kind_of(symbol: str, defined_in: Collection[str]) -> SymbolKind | None:
+    """Return the first kind that fits the symbol; None without one."""
     return next((kind for kind in kinds() if kind.fits(symbol, defined_in)), None)
 
 

@@ -1,4 +1,4 @@
-"""What `kdyno fit-config --json` prints."""
+"""The output of `kdyno fit-config --json`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from kdyno.understand.size.model import KindTotal
 
 
 class FitSymbol(Frozen):
-    """A symbol that was y in the configuration that was started from."""
+    """A symbol that was y in the first configuration."""
 
     name: str
     is_on: bool
-    """In the small kernel."""
+    """Whether the symbol is set in the small kernel."""
     is_set: bool
-    """Whether the fragment sets it: what selected it went."""
+    """Whether the fragment sets it, because the symbol that selected it went."""
     why: Why
     text: str
     """The reason in words."""
@@ -23,40 +23,40 @@ class FitSymbol(Frozen):
 class FitKernel(Frozen):
     key: str
     symbols: int
-    """That are y."""
+    """The number of symbols that are y."""
     bzimage: int
-    """Bytes, as is the next."""
+    """The size in bytes, as in `text`."""
     text: int
 
 
 class Fitted(Frozen):
-    """What came of it."""
+    """The result of a fit."""
 
     load: tuple[str, ...]
     source: str
-    """The version and where it is from."""
+    """The version of the source and its origin."""
     config: str
-    """The configuration that was started from."""
+    """The first configuration."""
     fragments: tuple[str, ...]
     toolchain: str
     lane: str
     seeds: tuple[int, ...]
-    """One boot of each kernel for each."""
+    """The seeds; each kernel booted once for each seed."""
     before: FitKernel
     after: FitKernel | None
-    """None: nothing could be left out."""
+    """The small kernel; None if no symbol could be left out."""
     sizes: tuple[KindTotal, ...]
-    """Bytes of symbols, before and after; empty if nothing could be left out."""
+    """Bytes of symbols, before and after; empty if no symbol could be left out."""
     kernels: int
-    """How many smaller ones were built."""
+    """The number of smaller kernels that were built."""
     modules: int
-    """Symbols that are m: the guest loads no modules, so that nothing is known of them."""
+    """The number of symbols that are m. The guest loads no modules, so they are not judged."""
     symbols: tuple[FitSymbol, ...]
-    """By name."""
+    """The symbols by name."""
     switched_on: tuple[str, ...]
-    """What Kconfig set because of what is off."""
+    """The symbols that Kconfig set because others are off."""
     fragment: str | None = None
-    """The file that was written."""
+    """The file of the fragment."""
 
     @property
     def off(self) -> tuple[FitSymbol, ...]:

@@ -1,4 +1,4 @@
-"""What a fit found, as `kdyno fit-config` prints it: a reason for each symbol, and both kernels."""
+"""The report of a fit for `kdyno fit-config`: a reason for each symbol, and both kernels."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kdyno.kernel.knobs.base import KconfigRequest
 from kdyno.tune.fit.bench import FitBench, TrialKernel
 from kdyno.tune.fit.model import FitKernel, FitSymbol, Fitted
 from kdyno.tune.fit.splitting import Splitting
-from kdyno.tune.fit.symbols import REMOVABLE, SymbolReason, with_whom
+from kdyno.tune.fit.symbols import REMOVABLE, SymbolReason, removal_causes
 from kdyno.understand.size.model import KindTotal
 from kdyno.understand.size.report import size_report
 
 
 @dataclass(frozen=True)
 class SmallKernel(TrialKernel):
-    """A kernel that passed, and what it was made of."""
+    """A smaller kernel that passed."""
 
     explicitly_enabled: tuple[str, ...]
-    """Symbols that were set by themselves, since nothing that the kernel has selects them any more."""
+    """Symbols that were set explicitly, since no symbol of the kernel selects them any more."""
 
 
 def make_report(
@@ -33,7 +33,7 @@ def make_report(
     kconfig: KconfigTree,
     splitting: Splitting,
 ) -> Fitted:
-    """`small` is the smallest kernel that passed; None if nothing could be left out of the whole one."""
+    """Return the report. `small` is the smallest kernel that passed; None if no symbol could be left out."""
     request, record = bench.request, whole.image.record
     final = (small or whole).config
     enabled = small.explicitly_enabled if small else ()
@@ -72,29 +72,30 @@ def final_reasons(
     kconfig: KconfigTree,
     splitting: Splitting,
 ) -> dict[str, SymbolReason]:
-    """Why each symbol stayed or went in the end, from why it might and from what the search found. Pure.
+    """Return the final reason of each symbol, from the reasons before the search and from its result. Pure.
 
-    `config` is the whole kernel's configuration, `final` that of the kernel that was found.
+    `config` is the configuration of the whole kernel, `final` that of the chosen kernel.
     """
-    found = {
+    reason_by_symbol = {
         **{
-            symbol: SymbolReason(why="culprit", text=f"without it: {why}") for symbol, why in splitting.culprits.items()
+            symbol: SymbolReason(why="culprit", text=f"without it: {cause}")
+            for symbol, cause in splitting.culprits.items()
         },
         **{
-            symbol: SymbolReason(why="untried", text=f"not tried alone; {why}")
-            for symbol, why in splitting.untried.items()
+            symbol: SymbolReason(why="untried", text=f"not tried alone; {cause}")
+            for symbol, cause in splitting.untried.items()
         },
     }
     final_reason: dict[str, SymbolReason] = {}
-    for symbol, before in reasons.items():
+    for symbol, first_reason in reasons.items():
         is_on = final.get(symbol, "n") != "n"
-        reason = found.get(symbol, before)
+        reason = reason_by_symbol.get(symbol, first_reason)
         if is_on and reason.why in REMOVABLE:
             text = explain(KconfigRequest(symbol=symbol, value="n", by="fit"), final, kconfig)
             reason = SymbolReason(why="selected", text=text)
         elif not is_on and symbol not in splitting.disabled:
-            others = with_whom(symbol, config, final, kconfig)
-            reason = SymbolReason(why="along", text=f"it went with {others}" if others else "Kconfig took it along")
+            causes = removal_causes(symbol, config, final, kconfig)
+            reason = SymbolReason(why="along", text=f"it went with {causes}" if causes else "Kconfig took it along")
         final_reason[symbol] = reason
     return final_reason
 

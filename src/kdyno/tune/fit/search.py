@@ -1,4 +1,4 @@
-"""Fitting a configuration to a load: boot, see what ran, leave out the rest, and confirm it by kernels that pass."""
+"""Fits a configuration to a load: boots, records what ran, leaves out the rest, and confirms it by trials."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kdyno.runs.outlook import builds_ahead, span
 from kdyno.runs.session import Session
 from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost
 from kdyno.tune.fit.bench import FitBench, FitRequest, TrialKernel
-from kdyno.tune.fit.evidence import Evidence, Functions, gathered, line_counts
+from kdyno.tune.fit.evidence import Evidence, Functions, gather_evidence, line_counts
 from kdyno.tune.fit.model import Fitted
 from kdyno.tune.fit.report import SmallKernel, make_report
 from kdyno.tune.fit.splitting import Splitting, WontDo
@@ -36,26 +36,28 @@ from kdyno.understand.coverage.kbuild import files_of_symbols
 from kdyno.understand.coverage.sources import Tree
 
 LONGEST_REASON = 300
-"""Characters of why a kernel won't do, in a fragment."""
+"""The most characters of the reason why a kernel fails, in a fragment."""
 
 
 class NoKconfig(UserError):
-    message = "{spec} has no Kconfig files, so that nothing is known of its symbols"
+    message = "{spec} has no Kconfig files, so that its symbols are not known"
     hint = "name the source of a kernel: debian:linux-source-6.12, a directory, a tarball, or git:DIR#REV"
 
 
 class UnknownSymbol(UserError):
-    message = "--keep {pattern} fits no symbol of {spec}"
-    hint = "did you mean {near}? `*` stands for any characters"
+    message = "--keep {pattern} matches no symbol of {spec}"
+    hint = "did you mean {near}? `*` matches any characters"
 
 
 class NothingToLeaveOut(UserError):
     message = "nothing of {config} can be left out for {load}: each of its {count:,} symbols has a reason to stay"
-    hint = "`kdyno coverage IMAGE --unused` shows what didn't run; start from a larger configuration"
+    hint = "start from a larger configuration; `kdyno coverage IMAGE --unused` shows the code that didn't run"
 
 
 def fit(request: FitRequest, session: Session) -> Fitted:
-    """Find out what the load needs. Images and boots are kept: the same call goes on where it was interrupted.
+    """Find the symbols that the load needs.
+
+    Images and boots are kept: the same call continues where it was interrupted.
 
     Raises the errors above, BaseFails, and what sources, builds, machines and stores raise.
     """
@@ -69,7 +71,7 @@ def fit(request: FitRequest, session: Session) -> Fitted:
         session.talk.say(line)
     image = bench.build(plan, "the whole kernel")
     whole = TrialKernel(image, read_config(read_whole(image.config, MOST_BYTES).decode(errors="replace")))
-    evidence, unsupported = _gather_evidence(bench, plan, whole)
+    evidence, unsupported = _boot_for_evidence(bench, plan, whole)
     reasons = find_reasons(whole.config, kconfig, evidence, required)
     reasons |= find_dependencies(removal_order(reasons, kconfig), reasons, whole.config, kconfig)
     candidates = removal_order(reasons, kconfig)
@@ -85,29 +87,29 @@ def fit(request: FitRequest, session: Session) -> Fitted:
 
 
 def _kept_by_user(request: FitRequest, kconfig: KconfigTree) -> dict[str, str]:
-    """The symbols that --keep names, and which pattern does. Raises UnknownSymbol."""
-    kept: dict[str, str] = {}
+    """Return the symbols that --keep names, with their patterns. Raises UnknownSymbol."""
+    pattern_by_symbol: dict[str, str] = {}
     for pattern in request.keep:
         name = pattern.removeprefix("CONFIG_")
         fitting = [symbol for symbol in kconfig.entries if fnmatchcase(symbol, name)]
         if not fitting:
             [near] = difflib.get_close_matches(name, kconfig.entries, n=1, cutoff=0)
             raise UnknownSymbol(pattern=pattern, spec=request.source, near=near)
-        kept |= dict.fromkeys(fitting, f"--keep {pattern}")
-    return kept
+        pattern_by_symbol |= dict.fromkeys(fitting, f"--keep {pattern}")
+    return pattern_by_symbol
 
 
-def _gather_evidence(bench: FitBench, plan: BuildPlan, whole: TrialKernel) -> tuple[dict[str, Evidence], set[str]]:
-    """What ran of the code of each symbol, with the load and without; and benchmarks that the whole kernel can't run.
+def _boot_for_evidence(bench: FitBench, plan: BuildPlan, whole: TrialKernel) -> tuple[dict[str, Evidence], set[str]]:
+    """Boot the whole kernel with and without the load. Raises BaseFails.
 
-    Raises BaseFails.
+    Returns the evidence by symbol, and the benchmarks that the whole kernel can't run.
     """
     start_boots = bench.boot_whole(whole.image, "the start alone", bench.about.job(1))
     start = bench.measure(whole.image, "the start alone", [record for record, _ in start_boots])
     load_boots = bench.boot_whole(whole.image, "the load", bench.job)
     load = bench.measure(whole.image, "the load", [record for record, _ in load_boots])
     counts, tree = line_counts(load), Tree(plan.tree)
-    evidence = gathered(
+    evidence = gather_evidence(
         {symbol for symbol, value in whole.config.items() if value == "y"},
         files_of_symbols(plan.tree, counts),
         lambda file: tree.text(file, 0) or (),
@@ -120,33 +122,35 @@ def _gather_evidence(bench: FitBench, plan: BuildPlan, whole: TrialKernel) -> tu
 
 @dataclass
 class SmallerKernels:
-    """Kernels with symbols disabled: what Kconfig makes of that, and whether they pass."""
+    """Kernels with disabled symbols: their configurations, and whether they pass."""
 
     bench: FitBench
     whole: Mapping[str, str]
     """The configuration of the whole kernel."""
     kconfig: KconfigTree
     selected: tuple[str, ...]
-    """Symbols that stay, that others select, and that can be set without these."""
+    """Symbols that stay, and that others select, but that can be set explicitly."""
     unsupported: set[str]
     """Benchmarks that the whole kernel can't run either."""
     passed: dict[tuple[str, ...], SmallKernel] = field(default_factory=dict)
-    """By what was disabled."""
+    """The kernels that passed, by their disabled symbols."""
 
     def configure(self, disabled: tuple[str, ...]) -> Configured:
-        """The configuration without these symbols, as Kconfig's tools make it."""
+        """Return the configuration without these symbols, as Kconfig's tools make it."""
         return self.bench.configure(self._asks(disabled))
 
-    def failure(self, disabled: tuple[str, ...], made: Configured) -> str | None:
-        """Why a kernel without these symbols won't do; None if it does. `made` is its configuration.
+    def failure(self, disabled: tuple[str, ...], configured: Configured) -> str | None:
+        """Return why a kernel without these symbols fails; None if it passes. `configured` is its configuration.
 
-        A kernel that was lost is no answer: raises BootForFileLost.
+        Raises BootForFileLost if the host lost the boot, which is not an answer.
         """
-        vain = {miss.request.symbol for miss in made.unmet}
-        vain |= {name for name in self.selected if selectors(name, made.config, self.kconfig)}
+        vain = {miss.request.symbol for miss in configured.unmet}
+        vain |= {name for name in self.selected if selectors(name, configured.config, self.kconfig)}
         asks = {name: value for name, value in self._asks(disabled).items() if name not in vain}
-        gone = [name for name, value in self.whole.items() if value == "y" and made.config.get(name, "n") == "n"]
-        asks |= dict.fromkeys(gone, False)
+        removed = [
+            name for name, value in self.whole.items() if value == "y" and configured.config.get(name, "n") == "n"
+        ]
+        asks |= dict.fromkeys(removed, False)
         name = f"the kernel without {format_count(len(disabled), 'symbol')}"
         try:
             image = self.bench.build(self.bench.plan(asks), name)
@@ -158,11 +162,11 @@ class SmallerKernels:
         except BootForFileFailed as error:
             return clean(str(error.facts["reason"]))[:LONGEST_REASON]
         for _, boot in boots:
-            for benchmark, why in {**boot.unsupported, **boot.broken}.items():
+            for benchmark, reason in {**boot.unsupported, **boot.broken}.items():
                 if benchmark not in self.unsupported:
-                    return f"{benchmark}: {clean(why)}"[:LONGEST_REASON]
+                    return f"{benchmark}: {clean(reason)}"[:LONGEST_REASON]
         explicitly_enabled = tuple(name for name in self.selected if name in asks)
-        self.passed[disabled] = SmallKernel(image, made.config, explicitly_enabled)
+        self.passed[disabled] = SmallKernel(image, configured.config, explicitly_enabled)
         return None
 
     def _asks(self, disabled: tuple[str, ...]) -> dict[str, KconfigValue]:
@@ -176,24 +180,26 @@ def _search(
     reasons: Mapping[str, SymbolReason],
     build_seconds: float,
 ) -> None:
-    """Try kernels until it is known which of the candidates can go; one takes about `build_seconds` to build."""
+    """Try kernels until each candidate is decided; a build takes about `build_seconds`."""
     say = kernels.bench.session.talk.say
     trials = splitting.run(candidates)
     try:
         disabled = next(trials)
         while True:
-            without = f"without {format_count(len(disabled), 'symbol')}"
-            made = kernels.configure(disabled)
+            label = f"without {format_count(len(disabled), 'symbol')}"
+            configured = kernels.configure(disabled)
             failure = None
-            if missing := missing_firm(reasons, made.config):
-                failure = WontDo(f"{missing[0]} went with it ({reasons[missing[0]].text})", is_built=False)
-                say(f"{without}: {failure.why}")
+            if missing_symbols := missing_firm(reasons, configured.config):
+                failure = WontDo(
+                    f"{missing_symbols[0]} went with it ({reasons[missing_symbols[0]].text})", is_built=False
+                )
+                say(f"{label}: {failure.why}")
             else:
                 number = f"kernel {splitting.kernels + 1} of at most {splitting.most}"
-                say(f"{number}: {without}; {span(build_seconds)} at most to build")
-                if why := kernels.failure(disabled, made):
-                    failure = WontDo(why)
-                say(f"  won't do: {why}" if why else "  passes")
+                say(f"{number}: {label}; {span(build_seconds)} at most to build")
+                if reason := kernels.failure(disabled, configured):
+                    failure = WontDo(reason)
+                say(f"  won't do: {reason}" if reason else "  passes")
             disabled = trials.send(failure)
     except StopIteration:
         return

@@ -1,4 +1,4 @@
-"""The fragment that a fit writes, and what it says on a terminal. Pure."""
+"""The fragment of a fit, and its report on a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kdyno.tune.fit.symbols import Why
 
 IN_WORDS: dict[Why, str] = {
     "load": "stay: the load ran code of them",
-    "asked": "stay: the agent, the machine, the workload or --keep wants them",
+    "asked": "stay: the agent, the machine, the workload or --keep needs them",
     "dependency": "stay: another one that stays depends on them",
     "selected": "stay: another one that stays selects them",
     "culprit": "stay: without them the kernel doesn't build, boot or pass",
@@ -23,11 +23,11 @@ IN_WORDS: dict[Why, str] = {
     "start": "off: only the start of the kernel ran code of them",
     "along": "off: they went with others",
 }
-"""In the order in which they are listed."""
+"""The sentence for each reason, in the order of the list."""
 
 
 def fragment_text(fitted: Fitted) -> str:
-    """A Kconfig fragment: what is off or set, each with its reason; then, as comments, what stays, and why."""
+    """Return a Kconfig fragment: symbols that are off or set with their reasons, then those that stay as comments."""
     assert fitted.after
     boots = format_count(len(fitted.seeds), "boot")
     head = [
@@ -38,15 +38,23 @@ def fragment_text(fitted: Fitted) -> str:
         f"bzImage {fitted.before.bzimage:,} B, then {fitted.after.bzimage:,} B.",
         f"# The kernel was built, and passed the load in {boots} (lane {fitted.lane}).",
     ]
-    off = [line for symbol in fitted.off for line in (f"# {symbol.text}", f"# CONFIG_{symbol.name} is not set")]
-    on = [
+    off_lines = [line for symbol in fitted.off for line in (f"# {symbol.text}", f"# CONFIG_{symbol.name} is not set")]
+    set_lines = [
         line
         for symbol in fitted.set_alone
         for line in (f"# {symbol.text}; what selected it went", f"CONFIG_{symbol.name}=y")
     ]
     stays = [f"#   {symbol.name}: {symbol.text}" for symbol in fitted.stays]
     return "\n".join(
-        [*map(clean, head), "", *map(clean, [*off, *on]), "", "# What stays, and why:", *map(_comment, stays), ""]
+        [
+            *map(clean, head),
+            "",
+            *map(clean, [*off_lines, *set_lines]),
+            "",
+            "# What stays, and why:",
+            *map(_comment, stays),
+            "",
+        ]
     )
 
 
@@ -55,14 +63,18 @@ def _comment(line: str) -> str:
 
 
 def lines(fitted: Fitted, top: int) -> list[str]:
-    """For a terminal: both kernels, how many symbols stay or go for which reason, and the first `top` that went."""
-    counts = {why: [symbol for symbol in fitted.symbols if symbol.why == why] for why in IN_WORDS}
-    table = [f"{len(of):>6,}  {IN_WORDS[why]}{_examples(of, why)}" for why, of in counts.items() if of]
+    """Return the lines for a terminal: both kernels, the number of symbols by reason, and the first `top` that went."""
+    counts = {reason: [symbol for symbol in fitted.symbols if symbol.why == reason] for reason in IN_WORDS}
+    table = [
+        f"{len(symbols):>6,}  {IN_WORDS[reason]}{_examples(symbols, reason)}"
+        for reason, symbols in counts.items()
+        if symbols
+    ]
     modules = (
         [f"{format_count(fitted.modules, 'symbol')} are modules, of which nothing is known"] if fitted.modules else []
     )
-    on = [f"switched on by that: {', '.join(fitted.switched_on)}"] if fitted.switched_on else []
-    return [*_kernels(fitted), "", *table, *modules, *on, *_went(fitted, top)]
+    switched_on = [f"switched on by that: {', '.join(fitted.switched_on)}"] if fitted.switched_on else []
+    return [*_kernels(fitted), "", *table, *modules, *switched_on, *_went(fitted, top)]
 
 
 def _kernels(fitted: Fitted) -> list[str]:
@@ -80,23 +92,23 @@ def _kernels(fitted: Fitted) -> list[str]:
         f"{format_count(fitted.kernels, 'kernel')} built",
         f"{'':<24} {'before':>12} {'after':>12} {'change':>9}",
         *(
-            f"{name:<24} {one:>12,} {other:>12,} {format_signed(other / one - 1):>7} %"
-            for name, one, other in rows
-            if one
+            f"{name:<24} {whole_size:>12,} {small_size:>12,} {format_signed(small_size / whole_size - 1):>7} %"
+            for name, whole_size, small_size in rows
+            if whole_size
         ),
     ]
 
 
-def _examples(symbols: list[FitSymbol], why: Why) -> str:
-    """Culprits are few, and worth naming."""
-    if why not in ("culprit", "untried"):
+def _examples(symbols: list[FitSymbol], reason: Why) -> str:
+    """Return a line for each symbol that is a culprit or untried: there are few of them."""
+    if reason not in ("culprit", "untried"):
         return ""
     return "".join(f"\n          {symbol.name}: {clean(symbol.text)}" for symbol in symbols)
 
 
 def _went(fitted: Fitted, top: int) -> Iterable[str]:
-    off = [symbol for symbol in fitted.off if symbol.why != "along"]
-    if not off:
+    off_symbols = [symbol for symbol in fitted.off if symbol.why != "along"]
+    if not off_symbols:
         return []
-    more = [f"and {len(off) - top:,} more (--top N)"] if len(off) > top else []
-    return ["", "off:", *(f"  {symbol.name:<28} {clean(symbol.text)}" for symbol in off[:top]), *more]
+    more = [f"and {len(off_symbols) - top:,} more (--top N)"] if len(off_symbols) > top else []
+    return ["", "off:", *(f"  {symbol.name:<28} {clean(symbol.text)}" for symbol in off_symbols[:top]), *more]

@@ -1,9 +1,9 @@
-"""Which of many symbols a kernel can't do without, with few kernels. A generator that asks for trials.
+"""Finds the symbols that a kernel needs with few kernels. A generator that asks for trials.
 
-All are switched off together. Where that kernel fails, each half is tried on top of what is known to do, and a group
-that does is never opened: a culprit among n symbols costs about 2 log2(n) kernels (Hwang: A method for detecting all
-defective members in a population by group testing, JASA 1972). Each kernel that passes has all that was found before
-switched off, so that symbols which fail only together are found, too.
+All symbols are switched off together. If that kernel fails, each half is tried on top of the symbols that are known to
+be unnecessary. A group that passes is never split: a culprit among n symbols costs about 2 log2(n) kernels (Hwang: A
+method for detecting all defective members in a population by group testing, JASA 1972). In each kernel that passes all
+unnecessary symbols are off, so that symbols which fail only together are found, too.
 """
 
 from __future__ import annotations
@@ -18,36 +18,37 @@ class WontDo:
 
     why: str
     is_built: bool = True
-    """False: its configuration alone said so, which takes seconds, and no kernel was spent on it."""
+    """False if its configuration failed, which takes seconds, and no kernel was built."""
 
 
 Trials = Generator[tuple[str, ...], WontDo | None, None]
-"""Asks for a kernel without the symbols that it yields; the answer is why that one won't do, None if it does."""
+"""Asks for a kernel without the symbols that it yields. The answer is the failure of the kernel, or None."""
 
 
 @dataclass
 class Splitting:
-    """The state of a search; `run` carries it out, and leaves here what it found."""
+    """The state of a search. `run` carries it out, and stores its results here."""
 
     most: int
-    """Kernels that may be built."""
+    """The most kernels that may be built."""
     disabled: tuple[str, ...] = ()
-    """What a kernel that passed was without: the last one that did."""
+    """The symbols that are off in the last kernel that passed."""
     culprits: dict[str, str] = field(default_factory=dict)
-    """By symbol, why a kernel without it won't do."""
+    """By symbol, why a kernel without it fails."""
     untried: dict[str, str] = field(default_factory=dict)
-    """Symbols that there was no kernel left for, and why the last kernel without them, and others, wouldn't do."""
+    """By symbol that was not tried alone, why the last kernel without it and others failed."""
     kernels: int = 0
-    """How many were built."""
+    """The number of kernels that were built."""
 
     def run(self, symbols: Sequence[str]) -> Trials:
+        """Carry out the search among these symbols."""
         if symbols:
-            yield from self._without(tuple(symbols), "")
+            yield from self._disable(tuple(symbols), "")
 
-    def _without(self, group: tuple[str, ...], why: str) -> Trials:
-        """Switch off what can be of the group; `why` a larger group failed."""
+    def _disable(self, group: tuple[str, ...], reason: str) -> Trials:
+        """Switch off the unnecessary symbols of the group; `reason` is why a larger group failed."""
         if self.kernels == self.most:
-            self.untried |= dict.fromkeys(group, why)
+            self.untried |= dict.fromkeys(group, reason)
             return
         failure = yield (*self.disabled, *group)
         self.kernels += failure is None or failure.is_built
@@ -58,4 +59,4 @@ class Splitting:
         else:
             middle = len(group) // 2
             for half in (group[:middle], group[middle:]):
-                yield from self._without(half, failure.why)
+                yield from self._disable(half, failure.why)

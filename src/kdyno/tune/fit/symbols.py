@@ -1,4 +1,4 @@
-"""Which symbols of a configuration stay, which may go, and why: from what ran, and from what Kconfig says. Pure."""
+"""Decides which symbols of a configuration stay and which may go, from executed code and from Kconfig. Pure."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ Why = Literal[
     "along",
 ]
 REMOVABLE: tuple[Why, ...] = ("never", "start")
-"""What may go, in the order in which it is tried."""
+"""The reasons of symbols that may go, in the order of the trials."""
 FIRM: tuple[Why, ...] = ("load", "asked", "dependency", "culprit", "untried")
-"""What a smaller kernel must still have. The others go with what they belong to."""
+"""The reasons of symbols that a smaller kernel must have. Other symbols go with those that they belong to."""
 
 
 class SymbolReason(Frozen):
-    """Why a symbol stays or may go."""
+    """The reason why a symbol stays or may go."""
 
     why: Why
-    """`load`: the load ran code of it. `asked`: kdyno, the workload or the user wants it. `kind`: fit-kinds.toml keeps
-    it. `choice`: it is one of several of which one must be set. `derived`: Kconfig sets it by others. `no code`: there
-    is nothing of it that could run. `dependency`: what stays depends on it. `selected`: what stays selects it.
-    `culprit`: without it the kernel doesn't build, boot or pass. `untried`: no kernel was left to try it with. `start`:
-    its code ran only as often as without the load. `never`: none of its code ran. `along`: it went with another."""
+    """`load`: the load ran code of it. `asked`: kdyno, the workload or the user needs it. `kind`: fit-kinds.toml keeps
+    it. `choice`: it is a member of a choice. `derived`: Kconfig sets it by others. `no code`: it has no code that could
+    run. `dependency`: a symbol that stays depends on it. `selected`: a symbol that stays selects it. `culprit`: without
+    it the kernel doesn't build, boot or pass. `untried`: no kernel was left to try it with. `start`: its code ran only
+    as often as without the load. `never`: none of its code ran. `along`: it went with another symbol."""
     text: str
     firm: bool = False
-    """Whether a kernel without it won't do."""
+    """Whether a kernel without it fails."""
 
 
 def find_reasons(
     config: Mapping[str, str], kconfig: KconfigTree, evidence: Mapping[str, Evidence], required: Mapping[str, str]
 ) -> dict[str, SymbolReason]:
-    """Why each symbol that is y in the configuration stays or may go; `required` says of some who wants them."""
+    """Return the reason of each symbol that is y in the configuration. `required` has by symbol who needs it."""
     return {
         symbol: _reason(symbol, kconfig.entries.get(symbol, []), evidence.get(symbol, Evidence()), required)
         for symbol, value in config.items()
@@ -79,7 +79,7 @@ def _reason(symbol: str, entries: list[KconfigEntry], evidence: Evidence, requir
 
 
 def removal_order(reasons: Mapping[str, SymbolReason], kconfig: KconfigTree) -> list[str]:
-    """The symbols that may go: what never ran first, neighbours in Kconfig beside each other."""
+    """Return the symbols that may go: those that never ran first, neighbours in Kconfig side by side."""
 
     def place(symbol: str) -> tuple[int, str, int]:
         file, _, line = kconfig.entries[symbol][0].place.partition(":")
@@ -91,46 +91,50 @@ def removal_order(reasons: Mapping[str, SymbolReason], kconfig: KconfigTree) -> 
 def find_dependencies(
     candidates: Collection[str], reasons: Mapping[str, SymbolReason], config: Mapping[str, str], kconfig: KconfigTree
 ) -> dict[str, SymbolReason]:
-    """Of the candidates those that firm symbols can't do without, as far as this reader of Kconfig can tell."""
+    """Return the reasons of the candidates that firm symbols need, as far as this reader of Kconfig shows it."""
     removed = set(candidates)
     dependencies: dict[str, SymbolReason] = {}
     waiting = [symbol for symbol, reason in reasons.items() if reason.firm and symbol not in removed]
     while waiting:
-        without = {**config, **dict.fromkeys(removed, "n")}
+        reduced_config = {**config, **dict.fromkeys(removed, "n")}
         for symbol in waiting:
-            for needed, text in _needed(symbol, removed, config, without, kconfig).items():
-                dependencies.setdefault(needed, SymbolReason(why="dependency", text=text, firm=True))
+            for dependency, text in _needed_symbols(symbol, removed, config, reduced_config, kconfig).items():
+                dependencies.setdefault(dependency, SymbolReason(why="dependency", text=text, firm=True))
         new = removed & dependencies.keys()
         removed -= new
         waiting = [*waiting, *sorted(new)] if new else []
     return dependencies
 
 
-def _needed(
-    symbol: str, removed: Collection[str], config: Mapping[str, str], without: Mapping[str, str], kconfig: KconfigTree
+def _needed_symbols(
+    symbol: str,
+    removed: Collection[str],
+    config: Mapping[str, str],
+    reduced_config: Mapping[str, str],
+    kconfig: KconfigTree,
 ) -> dict[str, str]:
-    """The symbols in `removed` that this one depends on, or is selected by, and why."""
+    """Return the symbols in `removed` that this one depends on, or is selected by, with the reasons."""
     entries = kconfig.entries.get(symbol, [])
     able = [entry for entry in entries if not blamed(entry, config)]
-    needed: dict[str, str] = {}
-    if able and all(blamed(entry, without) for entry in able):
-        fewest = min((_leaves(entry, without) & set(removed) for entry in able), key=len)
-        needed = dict.fromkeys(sorted(fewest), f"{symbol} depends on it")
+    reason_by_symbol: dict[str, str] = {}
+    if able and all(blamed(entry, reduced_config) for entry in able):
+        fewest = min((_leaves(entry, reduced_config) & set(removed) for entry in able), key=len)
+        reason_by_symbol = dict.fromkeys(sorted(fewest), f"{symbol} depends on it")
     selecting = selectors(symbol, config, kconfig)
     is_derived = not any(entry.prompts for entry in entries)
-    if is_derived and selecting and not selectors(symbol, without, kconfig):
-        chosen = next(name for name in selecting if name in removed)
-        needed.setdefault(chosen, f"it selects {symbol}")
-    return needed
+    if is_derived and selecting and not selectors(symbol, reduced_config, kconfig):
+        selector = next(name for name in selecting if name in removed)
+        reason_by_symbol.setdefault(selector, f"it selects {symbol}")
+    return reason_by_symbol
 
 
 def _leaves(entry: KconfigEntry, config: Mapping[str, str]) -> set[str]:
-    """The symbols that lack for an entry's dependencies to hold."""
+    """Return the missing symbols of an entry's dependencies."""
     return {text.partition(" ")[0].partition("=")[0] for text in blamed(entry, config) if not text.startswith("!")}
 
 
 def find_selected(reasons: Mapping[str, SymbolReason], config: Mapping[str, str], kconfig: KconfigTree) -> list[str]:
-    """Firm symbols that others select, and that could be set by their own prompt: they needn't go with who selects."""
+    """Return firm symbols that others select, but that have a prompt: they needn't go with their selectors."""
     return [
         symbol
         for symbol, reason in reasons.items()
@@ -141,13 +145,13 @@ def find_selected(reasons: Mapping[str, SymbolReason], config: Mapping[str, str]
 
 
 def missing_firm(reasons: Mapping[str, SymbolReason], config: Mapping[str, str]) -> list[str]:
-    """Firm symbols that a configuration doesn't have any more."""
+    """Return the firm symbols that a configuration lacks."""
     return [symbol for symbol, reason in reasons.items() if reason.firm and config.get(symbol) != "y"]
 
 
-def with_whom(symbol: str, config: Mapping[str, str], final: Mapping[str, str], kconfig: KconfigTree) -> str:
-    """The symbols with which one went that nobody switched off: it depends on them, or they selected it."""
+def removal_causes(symbol: str, config: Mapping[str, str], final: Mapping[str, str], kconfig: KconfigTree) -> str:
+    """Return the symbols with which one went along: it depends on them, or they selected it."""
     entries = [entry for entry in kconfig.entries.get(symbol, []) if not blamed(entry, config)]
     leaves = min((_leaves(entry, final) for entry in entries), key=len, default=set[str]())
-    depended_on = sorted(leaf for leaf in leaves if config.get(leaf, "n") != "n")
-    return ", ".join(depended_on or selectors(symbol, config, kconfig))
+    dependencies = sorted(leaf for leaf in leaves if config.get(leaf, "n") != "n")
+    return ", ".join(dependencies or selectors(symbol, config, kconfig))
