@@ -7,7 +7,7 @@ pub fn heading() -> String {
     format!("{:<26} {:>12} {:<5} {:>12} .. {:<12}\n", "benchmark", "median", "unit", "min", "max")
 }
 
-/// One row for each benchmark in `records`.
+/// Return one row for each benchmark in `records`.
 pub fn rows(records: &[Record]) -> String {
     let mut text = String::new();
     let starts = records.iter().enumerate().filter_map(|(i, record)| match record {

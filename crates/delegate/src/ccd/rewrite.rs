@@ -14,7 +14,7 @@ use super::run::{Failure, catch_signals, completed, cpu_seconds, end_by};
 use super::temporary::Temporary;
 use super::{assembler, become_reference, launcher, lint, passed, response};
 
-/// Compile, and put it on record; returns the exit status, or why it can't be done.
+/// Compile, and put it on record; return the exit status, or why it can't be done.
 pub fn run(
     plan: &Plan,
     rule: &Rule,

@@ -46,9 +46,9 @@ impl Translated {
         self.forget_undone();
     }
 
-    /// An instruction that reaches into another page is only ever the first of its block (QEMU, target/i386/tcg/translate.c):
-    /// where it came later it was undone, and the next block begins with it. QEMU 7.2 tells plugins of it all the same,
-    /// but only of its bytes in the first page.
+    /// Forget an instruction that was undone. One that reaches into another page is only ever the first of its block
+    /// (QEMU, target/i386/tcg/translate.c): where it came later it was undone, and the next block begins with it. QEMU
+    /// 7.2 tells plugins of it all the same, but only of its bytes in the first page.
     fn forget_undone(&mut self) {
         if let (Some(&address), Some(&offset)) = (self.addresses.last(), self.offsets.last())
             && self.addresses.len() > 1
