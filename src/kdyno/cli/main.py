@@ -24,7 +24,6 @@ from kdyno.cli import exit_codes
 from kdyno.cli.common import add_common
 from kdyno.cli.verbs import START, VERBS, overview
 
-
 NEW_OBJECTS = 100_000
 """New objects before Python looks for garbage. Its own 700 means hundreds of searches while modules are imported, all
 of which find nothing."""
