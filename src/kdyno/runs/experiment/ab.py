@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from kdyno.base import toml
 from kdyno.base.errors import UserError
@@ -21,7 +21,7 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.mistakes import problems
 from kdyno.base.names import require_text
 from kdyno.boot.base import MachineSettings
-from kdyno.boot.registry import MACHINES, MachineConfig
+from kdyno.boot.registry import kind_named, read_machine, settings_type
 from kdyno.kernel import knobs
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
 from kdyno.kernel.recipe import RecipeSpec
@@ -56,11 +56,6 @@ class NoRecipe(UserError):
 class BadRecipe(UserError):
     message = "`{text}`: {problems}"
     hint = "keys are those of a variant: `kdyno schema experiment` and docs/formats.md have them"
-
-
-class BadMachine(UserError):
-    message = "--machine {text}: {problems}"
-    hint = "the first word may be a type ({types}); keys are those of [machine] in docs/formats.md"
 
 
 class SameRecipe(UserError):
@@ -211,22 +206,13 @@ def _default_source(base: Path) -> str:
 
 
 def _machine(options: Options, base: Path) -> tuple[MachineSettings, dict[str, Any]]:
-    """The machine, and what [machine] says of it."""
+    """The machine, and what [machine] says of it. Raises BadMachine and NotShort."""
     first, _, rest = options.machine.partition(",")
     kind, short = (first, rest) if first and "=" not in first else ("", options.machine)
     lane = f"lane={options.lane}" if options.lane else ""
     of_machine = [*([Piece(kind, "type", kind)] if kind else []), *pieces(short), *pieces(lane)]
-    named = next((piece.value for piece in of_machine if piece.key == "type"), next(iter(MACHINES)))
-    model: type[BaseModel] = MACHINES[named].settings if named in MACHINES else MachineSettings
-    written = table(of_machine, model)
-    try:
-        machine: MachineSettings = TypeAdapter(MachineConfig).validate_python(written)
-    except ValidationError as error:
-        if named not in MACHINES:
-            problem_text = f"there is no type `{named}`"
-        else:
-            problem_text = "; ".join(problems(error, model, written))
-        raise BadMachine(text=options.machine[:SHOWN], problems=problem_text, types=", ".join(MACHINES)) from None
+    named = kind_named({piece.key: piece.value for piece in reversed(of_machine)})
+    machine = read_machine(table(of_machine, settings_type(named)), f"--machine {options.machine[:SHOWN]}")
     return machine, _written(machine.located(base), machine)
 
 
