@@ -183,6 +183,16 @@ def test_only_the_registry_s_package_imports_the_settings_and_classes_of_machine
     assert imported == []
 
 
+READS_A_MACHINE = re.compile(r"(?:about|description)\.facts(?:\[|\.get\()|getattr\([\w.]*(?:machine|settings)\b")
+
+
+def test_a_machine_is_asked_for_attributes_and_not_for_keys_of_its_facts() -> None:
+    """Facts are for the record and for keys of boots; another machine has others."""
+    others = [file for file in FILES if not lies_in(name_of(file), "kdyno.boot")]
+    found = {name_of(file): READS_A_MACHINE.findall(file.read_text(encoding="utf-8")) for file in others}
+    assert {module: places for module, places in found.items() if places} == {}
+
+
 NOT_A_NAME = {
     ("model", "kdyno.base.cpu"): "a field of /proc/cpuinfo",
     ("model", "kdyno.measure.cycles.calibrate"): "a table of a family's file",

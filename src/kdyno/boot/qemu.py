@@ -37,7 +37,7 @@ from kdyno.boot.share import Share, read_share, require_share
 from kdyno.boot.watch import POLL_SECONDS, Watch
 from kdyno.measure.guest.agent import expected_records, find_agent
 from kdyno.measure.guest.counters import COUNTERS
-from kdyno.measure.guest.pmu import RECORD, PmuConfig
+from kdyno.measure.guest.pmu import RECORD
 from kdyno.measure.guest.stream import read_stream
 from kdyno.measure.workload.needs import Needs
 
@@ -116,7 +116,7 @@ class QemuMachine:
         """Return the CPU of a family, if the guest has one: in the model lane, unless the user names another."""
         if self.config.cpu or not self.lane.is_icount:
             return None
-        return family_of(self.config.pmu or PmuConfig()).cpu
+        return family_of(self.config.pmu_settings()).cpu
 
     @cached_property
     def _tools(self) -> list[InitramfsEntry]:
@@ -158,6 +158,8 @@ class QemuMachine:
             limits=config.limits,
             icount_shift=config.icount_shift if self.lane.is_icount else None,
             shared=(config.share,) if config.share else (),
+            pmu=config.pmu,
+            is_emulated=self.accel == "tcg",
             notices=self._notices(),
         )
 

@@ -130,7 +130,8 @@ def forecast(prepared: Prepared, plan: RunPlan, state: State, store: Store) -> F
     boots = tuple(plan.boots_of(progress.left))
     boots_by_events = boots_left(prepared.trainings, store)
     workload = prepared.experiment.workload
-    boot_seconds, boot_basis, boot_guess = _boot_time(about.lane, about.facts.get("pmu_events"), workload, store)
+    counted_events = about.pmu.events if about.pmu else None
+    boot_seconds, boot_basis, boot_guess = _boot_time(about.lane, counted_events, workload, store)
     training = [
         (boots, *_boot_time(COUNTED_LANE.name, events, LmbenchWorkload(), store))
         for events, boots in boots_by_events.items()

@@ -104,7 +104,7 @@ def _booted(report: RunReport, wanted: SidesRequest, session: Session) -> Record
     boots = common_boots(report.boots, *(variant.name for variant in wanted.variants))
     seed = boots[0].seed if boots else report.run.seed
     load, events = experiment.workload.load(wanted.tests), wanted.events or "all"
-    family = wanted.family or (getattr(experiment.machine, "pmu", None) or PmuConfig()).family
+    family = wanted.family or experiment.machine.pmu_settings().family
     settings = experiment.machine if wanted.family else _as_booted(report.run, experiment.machine)
     is_the_runs = cpu_of(settings.with_pmu(PmuConfig(family=family))) == report.run.machine.get("cpu")
     other = "" if is_the_runs else f", on the CPU of {family}: the run's was another"
