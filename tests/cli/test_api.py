@@ -126,7 +126,7 @@ def test_the_example_compare_prints_each_verdict_and_writes_the_page(
     here.recording.add("plain")
     here.recording.add("opt-O3", slower("lat_pipe", 10))
     replayed = partial(kdyno.ab, machine=MACHINE, source="a-tree")
-    monkeypatch.setattr("kdyno.api.ab", replayed)
+    monkeypatch.setattr("kdyno.cli.api.ab", replayed)
     capsys.readouterr()
     example("compare", "plain", "opt=O3")
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
