@@ -87,6 +87,7 @@ def test_an_ab_of_one_recipe_with_itself_is_a_kdyno_error_with_a_hint() -> None:
         ({"memory": 512}, "unknown key `memory`"),
         ({"type": "qemo"}, "there is no type `qemo`"),
         ({"lane": "quick"}, "`lane`"),
+        ({"type": ["qemu"]}, "there is no type"),
     ],
 )
 def test_settings_that_no_machine_has_are_refused_in_words(settings: dict[str, object], problem: str) -> None:
