@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import resource
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -20,6 +21,8 @@ FIRST = (
     *("judge.verdicts.assemble", "judge.verdicts.regression", "store.upkeep.runs", "store.upkeep.gc", "boot.fake"),
 )
 """Imported once, before the forks."""
+SECONDS = 60
+"""Of a command, before it is ended by SIGALRM; one takes less than a second."""
 
 
 def limit_memory(more: int | None) -> None:
@@ -35,6 +38,7 @@ def ran(faults: ctypes.CDLL, request: dict[str, Any], scratch: Path) -> dict[str
     if child == 0:
         for number, name in ((1, "out"), (2, "err")):
             os.dup2(os.open(scratch / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        signal.alarm(SECONDS)
         limit_memory(request["memory"])
         kind, n, error, is_for_good = request["fault"]
         faults.faults_arm(kind, ctypes.c_long(n), error, is_for_good)
