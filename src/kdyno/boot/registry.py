@@ -59,8 +59,8 @@ def read_machine(written: Mapping[str, Any], where: str) -> MachineSettings:
     except ValidationError as error:
         kind = kind_named(written)
         unknown = [] if kind in MACHINES else [f"there is no type `{kind}`"]
-        found = unknown or problems(error, settings_type(kind), written)
-        raise BadMachine(where=where, problems="; ".join(found), types=", ".join(MACHINES)) from None
+        faults = unknown or problems(error, settings_type(kind), written)
+        raise BadMachine(where=where, problems="; ".join(faults), types=", ".join(MACHINES)) from None
 
 
 def open_machine(settings: MachineSettings) -> MachineBackend:

@@ -26,8 +26,8 @@ from kdyno.cli.common import add_common
 from kdyno.cli.verbs import START, VERBS, overview
 
 NEW_OBJECTS = 100_000
-"""New objects before Python looks for garbage. Its own 700 means hundreds of searches while modules are imported, all
-of which find nothing."""
+"""New objects before Python looks for garbage. With its own 700, `kdyno report` looks 280 times, mostly while modules
+are imported, and finds less than 2,000 objects in all."""
 
 
 class FileFailed(InfrastructureError):
