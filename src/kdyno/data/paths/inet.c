@@ -16,7 +16,7 @@
 #define CLIENT		7101
 
 /* TIME-WAIT is over after so many seconds. */
-#define TIME_WAIT	61
+#define TIME_WAIT_OVER	61
 
 static struct socket *listener;
 static struct socket *client;
@@ -115,7 +115,7 @@ static int prepare(const struct kdyno_path *path)
 
 static int prepare_connect(const struct kdyno_path *path)
 {
-	kdyno_settle(TIME_WAIT);
+	kdyno_settle(TIME_WAIT_OVER);
 	return 0;
 }
 
@@ -165,7 +165,7 @@ static void teardown(const struct kdyno_path *path)
 	if (tracked)
 		nf_ct_netns_put(&init_net, NFPROTO_IPV4);
 	tracked = false;
-	kdyno_settle(TIME_WAIT);
+	kdyno_settle(TIME_WAIT_OVER);
 }
 
 #define ROW(_name, _operation, _size, _count, _setup, _prepare, _run)	\

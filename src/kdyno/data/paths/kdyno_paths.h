@@ -69,7 +69,7 @@ extern const struct kdyno_group kdyno_unix;
 int kdyno_mkfs(void);
 
 /* Data to copy from, and room to copy to. */
-#define KDYNO_BUFFER	(1 << 20)
+#define KDYNO_BUFFER	0x100000
 
 extern u8 *kdyno_from;
 extern u8 *kdyno_to;

@@ -8,6 +8,7 @@
 #include <linux/delay.h>
 #include <linux/file.h>
 #include <linux/init.h>
+#include <linux/stat.h>
 #include <linux/init_syscalls.h>
 #include <linux/kdev_t.h>
 #include <linux/kthread.h>

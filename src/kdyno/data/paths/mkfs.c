@@ -11,7 +11,7 @@
 #include "kdyno_paths.h"
 
 #define BLOCK_SIZE_LOG	12
-#define BLOCK_BYTES	(1 << BLOCK_SIZE_LOG)
+#define BLOCK_BYTES	4096
 #define PER_GROUP	(BLOCK_BYTES * 8)
 #define INODES		1024
 #define INODE_BYTES	256
@@ -20,14 +20,14 @@
 
 /* What lies in which block. */
 enum {
-	SUPERBLOCK,
-	DESCRIPTORS,
-	BLOCK_BITMAP,
-	INODE_BITMAP,
-	INODE_TABLE,
-	ROOT = INODE_TABLE + INODES * INODE_BYTES / BLOCK_BYTES,
-	JOURNAL,
-	FREE = JOURNAL + JOURNAL_BLOCKS,
+	AT_SUPERBLOCK,
+	AT_DESCRIPTORS,
+	AT_BLOCK_BITMAP,
+	AT_INODE_BITMAP,
+	AT_INODE_TABLE,
+	AT_ROOT = AT_INODE_TABLE + INODES * INODE_BYTES / BLOCK_BYTES,
+	AT_JOURNAL,
+	AT_FREE = AT_JOURNAL + JOURNAL_BLOCKS,
 };
 
 static int __init put(struct file *disk, unsigned int block)
@@ -46,7 +46,7 @@ static int __init put_superblock(struct file *disk)
 
 	super->s_inodes_count = cpu_to_le32(INODES);
 	super->s_blocks_count_lo = cpu_to_le32(KDYNO_BLOCKS);
-	super->s_free_blocks_count_lo = cpu_to_le32(KDYNO_BLOCKS - FREE);
+	super->s_free_blocks_count_lo = cpu_to_le32(KDYNO_BLOCKS - AT_FREE);
 	super->s_free_inodes_count = cpu_to_le32(INODES - RESERVED_INODES);
 	super->s_log_block_size = cpu_to_le32(BLOCK_SIZE_LOG - 10);
 	super->s_log_cluster_size = cpu_to_le32(BLOCK_SIZE_LOG - 10);
@@ -75,20 +75,20 @@ static int __init put_superblock(struct file *disk)
 	super->s_flags = cpu_to_le32(EXT2_FLAGS_SIGNED_HASH);
 	super->s_min_extra_isize = cpu_to_le16(32);
 	super->s_want_extra_isize = cpu_to_le16(32);
-	return put(disk, SUPERBLOCK);
+	return put(disk, AT_SUPERBLOCK);
 }
 
 static int __init put_descriptors(struct file *disk)
 {
 	struct ext4_group_desc *group = (void *)kdyno_to;
 
-	group->bg_block_bitmap_lo = cpu_to_le32(BLOCK_BITMAP);
-	group->bg_inode_bitmap_lo = cpu_to_le32(INODE_BITMAP);
-	group->bg_inode_table_lo = cpu_to_le32(INODE_TABLE);
-	group->bg_free_blocks_count_lo = cpu_to_le16(KDYNO_BLOCKS - FREE);
+	group->bg_block_bitmap_lo = cpu_to_le32(AT_BLOCK_BITMAP);
+	group->bg_inode_bitmap_lo = cpu_to_le32(AT_INODE_BITMAP);
+	group->bg_inode_table_lo = cpu_to_le32(AT_INODE_TABLE);
+	group->bg_free_blocks_count_lo = cpu_to_le16(KDYNO_BLOCKS - AT_FREE);
 	group->bg_free_inodes_count_lo = cpu_to_le16(INODES - RESERVED_INODES);
 	group->bg_used_dirs_count_lo = cpu_to_le16(1);
-	return put(disk, DESCRIPTORS);
+	return put(disk, AT_DESCRIPTORS);
 }
 
 /* Bits of what is used, and of what lies beyond the end. */
@@ -129,9 +129,9 @@ static void __init make_inode(unsigned int number, u16 mode, u16 links,
 
 static int __init put_inodes(struct file *disk)
 {
-	make_inode(EXT4_ROOT_INO, S_IFDIR | 0755, 2, ROOT, 1);
-	make_inode(EXT4_JOURNAL_INO, S_IFREG | 0600, 1, JOURNAL, JOURNAL_BLOCKS);
-	return put(disk, INODE_TABLE);
+	make_inode(EXT4_ROOT_INO, S_IFDIR | 0755, 2, AT_ROOT, 1);
+	make_inode(EXT4_JOURNAL_INO, S_IFREG | 0600, 1, AT_JOURNAL, JOURNAL_BLOCKS);
+	return put(disk, AT_INODE_TABLE);
 }
 
 static int __init put_root(struct file *disk)
@@ -150,7 +150,7 @@ static int __init put_root(struct file *disk)
 	parent->file_type = EXT4_FT_DIR;
 	parent->name[0] = '.';
 	parent->name[1] = '.';
-	return put(disk, ROOT);
+	return put(disk, AT_ROOT);
 }
 
 static int __init put_journal(struct file *disk)
@@ -164,7 +164,7 @@ static int __init put_journal(struct file *disk)
 	journal->s_first = cpu_to_be32(1);
 	journal->s_sequence = cpu_to_be32(1);
 	journal->s_nr_users = cpu_to_be32(1);
-	return put(disk, JOURNAL);
+	return put(disk, AT_JOURNAL);
 }
 
 int __init kdyno_mkfs(void)
@@ -177,8 +177,8 @@ int __init kdyno_mkfs(void)
 	memset(kdyno_to, 0, BLOCK_BYTES);
 	error = put_superblock(disk);
 	error = error ?: put_descriptors(disk);
-	error = error ?: put_bitmap(disk, BLOCK_BITMAP, FREE, KDYNO_BLOCKS);
-	error = error ?: put_bitmap(disk, INODE_BITMAP, RESERVED_INODES, INODES);
+	error = error ?: put_bitmap(disk, AT_BLOCK_BITMAP, AT_FREE, KDYNO_BLOCKS);
+	error = error ?: put_bitmap(disk, AT_INODE_BITMAP, RESERVED_INODES, INODES);
 	error = error ?: put_inodes(disk);
 	error = error ?: put_root(disk);
 	error = error ?: put_journal(disk);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Pipes: a byte back and forth between two threads, and streams. */
+#include <linux/fs.h>
 #include <linux/pipe_fs_i.h>
 
 #include "kdyno_paths.h"
