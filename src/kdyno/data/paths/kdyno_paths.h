@@ -52,9 +52,16 @@ struct kdyno_group {
 };
 
 extern const struct kdyno_group kdyno_files;
+extern const struct kdyno_group kdyno_filter;
 extern const struct kdyno_group kdyno_inet;
+extern const struct kdyno_group kdyno_library;
 extern const struct kdyno_group kdyno_lookup;
+extern const struct kdyno_group kdyno_memory;
 extern const struct kdyno_group kdyno_pipe;
+extern const struct kdyno_group kdyno_poll;
+extern const struct kdyno_group kdyno_sched;
+extern const struct kdyno_group kdyno_seq;
+extern const struct kdyno_group kdyno_trees;
 extern const struct kdyno_group kdyno_unix;
 
 /* Where file systems are mounted. */

@@ -62,6 +62,13 @@ static const struct kdyno_group * const groups[] = {
 	&kdyno_pipe,
 	&kdyno_unix,
 	&kdyno_inet,
+	&kdyno_poll,
+	&kdyno_sched,
+	&kdyno_memory,
+	&kdyno_trees,
+	&kdyno_seq,
+	&kdyno_filter,
+	&kdyno_library,
 };
 
 struct sample {
