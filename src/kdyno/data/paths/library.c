@@ -59,9 +59,9 @@ static int prepare_data(const struct kdyno_path *path)
 /* Words of a small vocabulary, which pack about as well as source code. */
 static void make_text(void)
 {
-	u32 starts[256], lengths[256];
+	static u8 vocabulary[2048];
+	static u32 starts[256], lengths[256];
 	unsigned int i, at = 0;
-	u8 vocabulary[2048];
 
 	for (i = 0; i < sizeof(vocabulary); i++)
 		vocabulary[i] = 'a' + kdyno_below(26);

@@ -146,8 +146,11 @@ void kdyno_shuffle(u32 *order, u32 count)
 
 	for (i = 0; i < count; i++)
 		order[i] = i;
-	for (i = count; i > 1; i--)
-		swap(order[i - 1], order[kdyno_below(i)]);
+	for (i = count; i > 1; i--) {
+		u32 j = kdyno_below(i);
+
+		swap(order[i - 1], order[j]);
+	}
 }
 
 struct task_struct *kdyno_thread(int (*run)(void *argument), void *argument)

@@ -8,7 +8,6 @@
 
 #define BATCH		128
 #define BULK		64
-#define MIXED		"mixed"
 
 static void *objects[BATCH];
 static struct page *pages[BATCH];

@@ -3,10 +3,11 @@
  * Many files watched at once. The system calls copy from and to a user process,
  * of which there is none: what is timed is what they do between the copies.
  */
+#include <linux/fs.h>
+#include <linux/uaccess.h>
 #include <linux/eventpoll.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>
-#include <linux/fs.h>
 #include <linux/pipe_fs_i.h>
 #include <linux/poll.h>
 #include <linux/syscalls.h>

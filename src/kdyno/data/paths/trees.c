@@ -22,6 +22,7 @@ struct node {
 };
 
 static struct node nodes[MAX_COUNT];
+static u32 places[MAX_COUNT];
 static u32 find_order[MAX_COUNT];
 static u32 remove_order[MAX_COUNT];
 
@@ -34,7 +35,6 @@ static struct rhashtable table;
 /* Keys that differ: the low bits count, below random ones. */
 static int prepare(const struct kdyno_path *path)
 {
-	u32 places[MAX_COUNT];
 	unsigned int i;
 
 	kdyno_shuffle(find_order, path->count);
