@@ -134,7 +134,7 @@ static const struct kdyno_path rows[] = {
 	ROW("ext4_append_4k", "4 kB appended to a new file on ext4",
 	    EXT4, 4096, 256, prepare_append, run_append),
 	ROW("ext4_fsync_4k", "4 kB written and synced on ext4",
-	    EXT4, 4096, 20, prepare, run_write_sync),
+	    EXT4, 4096, 50, prepare, run_write_sync),
 	{ }
 };
 

@@ -316,7 +316,7 @@ static const struct kdyno_path rows[] = {
 	ROW("rename", "file renamed on tmpfs",
 	    &flat, 300, prepare, run_rename),
 	ROW("readdir", "64 entries of a directory read on tmpfs",
-	    &flat, 50, prepare_readdir, run_readdir),
+	    &flat, 200, prepare_readdir, run_readdir),
 	ROW("ext4_open_close", "file opened by name and closed on ext4",
 	    &ext4, 600, prepare, run_open),
 	ROW("ext4_create_unlink", "file made, closed and removed on ext4",

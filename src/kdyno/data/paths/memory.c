@@ -99,7 +99,7 @@ static const unsigned int numbers[] = { 0, 1, 2, 3, 32, 192, 1024, 8192 };
 	{								\
 		.name = "pages_" #_order,				\
 		.operation = "pages of order " #_order " taken and given back", \
-		.count = 1024,						\
+		.count = 2048,						\
 		.argument = &numbers[_order],				\
 		.prepare = prepare,					\
 		.run = run_pages,					\

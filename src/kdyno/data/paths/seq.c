@@ -83,10 +83,10 @@ static void teardown(const struct kdyno_path *path)
 	}
 
 static const struct kdyno_path rows[] = {
-	ROW("proc_meminfo", "/proc/meminfo read", "meminfo", 0, 50, run),
-	ROW("proc_stat", "/proc/stat read", "stat", 0, 100, run),
-	ROW("proc_vmstat", "/proc/vmstat read", "vmstat", 0, 30, run),
-	ROW("proc_status", "/proc/self/status read", "self/status", 0, 50, run),
+	ROW("proc_meminfo", "/proc/meminfo read", "meminfo", 0, 150, run),
+	ROW("proc_stat", "/proc/stat read", "stat", 0, 60, run),
+	ROW("proc_vmstat", "/proc/vmstat read", "vmstat", 0, 100, run),
+	ROW("proc_status", "/proc/self/status read", "self/status", 0, 150, run),
 	ROW("proc_mountinfo", "/proc/self/mountinfo read", "self/mountinfo", 0,
 	    100, run),
 	ROW("proc_kallsyms", "page of /proc/kallsyms read", "kallsyms", PAGE_SIZE,

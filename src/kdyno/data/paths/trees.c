@@ -201,11 +201,11 @@ static void teardown_idr(const struct kdyno_path *path)
 	idr_destroy(&idr);
 }
 
-#define ROW(_name, _operation, _setup, _run, _teardown)			\
+#define ROW(_name, _operation, _count, _setup, _run, _teardown)		\
 	{								\
 		.name = _name,						\
 		.operation = _operation,				\
-		.count = MAX_COUNT,					\
+		.count = _count,					\
 		.library = true,					\
 		.setup = _setup,					\
 		.prepare = prepare,					\
@@ -215,15 +215,15 @@ static void teardown_idr(const struct kdyno_path *path)
 
 static const struct kdyno_path rows[] = {
 	ROW("xarray", "random index of 1,024 stored, loaded and erased",
-	    NULL, run_xarray, teardown_xarray),
-	ROW("maple_tree", "random index of 1,024 stored, loaded and erased",
-	    NULL, run_maple, teardown_maple),
+	    1024, NULL, run_xarray, teardown_xarray),
+	ROW("maple_tree", "random index of 256 stored, loaded and erased",
+	    256, NULL, run_maple, teardown_maple),
 	ROW("rbtree", "random key of 1,024 added, found and erased",
-	    NULL, run_rbtree, NULL),
+	    1024, NULL, run_rbtree, NULL),
 	ROW("rhashtable", "random key of 1,024 inserted, found and removed",
-	    setup_rhashtable, run_rhashtable, teardown_rhashtable),
+	    1024, setup_rhashtable, run_rhashtable, teardown_rhashtable),
 	ROW("idr", "number of 1,024 allocated, found and removed",
-	    NULL, run_idr, teardown_idr),
+	    1024, NULL, run_idr, teardown_idr),
 	{ }
 };
 
