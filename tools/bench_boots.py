@@ -72,7 +72,7 @@ class NoSign(Exception):
 
 
 def bare_initramfs(scratch: Path) -> bytes:
-    """A guest whose first instructions say that they run: no boot to userland can be shorter."""
+    """Build a guest whose first instructions report that they run: no boot to userland can be shorter."""
     source, thing, program = (scratch / name for name in ("init.S", "init.o", "init"))
     source.write_text(BARE_INIT)
     output(["as", source, "-o", thing])
@@ -82,7 +82,7 @@ def bare_initramfs(scratch: Path) -> bytes:
 
 
 def until(path: Path, sign: bytes, is_alive: Callable[[], bool]) -> float:
-    """The time at which `sign` shows up in a file."""
+    """Return the time at which `sign` shows up in a file."""
     deadline = time.monotonic() + TOO_LONG
     while time.monotonic() < deadline:
         alive = is_alive()
@@ -95,7 +95,7 @@ def until(path: Path, sign: bytes, is_alive: Callable[[], bool]) -> float:
 
 
 def bare_boot(machine: QemuMachine, order: BootOrder, archive: bytes) -> float:
-    """Seconds from nothing to the first instructions of userland, without kdyno."""
+    """Return the seconds from nothing to the first instructions of userland, without kdyno."""
     started = time.monotonic()
     initrd, console = order.directory / "initramfs.cpio", order.directory / "console.log"
     initrd.write_bytes(archive)
@@ -105,7 +105,7 @@ def bare_boot(machine: QemuMachine, order: BootOrder, archive: bytes) -> float:
 
 
 def kdyno_boot(machine: QemuMachine, order: BootOrder, sign: bytes = SAMPLE) -> float:
-    """Seconds from the order to the first record of a kind, as `kdyno run` does it."""
+    """Return the seconds from the order to the first record of a kind, as `kdyno run` does it."""
     started = time.monotonic()
     boot = Thread(target=machine.boot, args=(order,))
     boot.start()
@@ -117,7 +117,7 @@ def kdyno_boot(machine: QemuMachine, order: BootOrder, sign: bytes = SAMPLE) -> 
 
 
 def boot_row(experiment: Experiment, state: State, scratch: Path, pairs: int) -> Row:
-    """First sample against bare boot, in turns."""
+    """Compare the first sample with a bare boot, in turns."""
     talk = Talk(quiet=True)
     prepared = prepare(experiment, state, talk)
     kernel = build_images(prepared.plans, state, talk)[experiment.baseline][0].bzimage
@@ -136,7 +136,7 @@ def boot_row(experiment: Experiment, state: State, scratch: Path, pairs: int) ->
 
 
 def root_rows(experiment: Experiment, state: State, scratch: Path, pairs: int) -> list[Row]:
-    """A guest with a root file system against one without, in both lanes, on a kernel that can do either."""
+    """Compare a guest with a root file system with one without, in both lanes, on a kernel that can do either."""
     recipe = experiment.variants[experiment.baseline]
     fit = recipe.model_copy(update={"kconfig": {**recipe.kconfig, **OF_ROOT.kconfig}})
     variants = {experiment.baseline: fit}
@@ -146,7 +146,7 @@ def root_rows(experiment: Experiment, state: State, scratch: Path, pairs: int) -
 
 
 def root_row(kernel: Path, lane: LaneName, state: State, scratch: Path, pairs: int) -> Row:
-    """Both are the same guest up to where the program is run, and take turns."""
+    """Compare two guests that are the same up to where the program is run, in turns."""
     machine = QemuMachine(QemuConfig(lane=lane))
     machine.provide(Needs(packages=ROOT_PACKAGES), state, Talk())
     ratios = []
@@ -164,7 +164,7 @@ def root_row(kernel: Path, lane: LaneName, state: State, scratch: Path, pairs: i
 
 
 def pmu_rows(experiment: Experiment, state: State, scratch: Path, times: int) -> list[Row]:
-    """Boots with all tests: without the emulated PMU, with its edge profile, with all its models, in turns.
+    """Time boots with all tests: without the emulated PMU, with its edge profile, with all its models, in turns.
 
     All have the CPU and the kernel parameters of the family: others would be other paths of the kernel's.
 
@@ -209,7 +209,7 @@ def pmu_rows(experiment: Experiment, state: State, scratch: Path, times: int) ->
 
 
 def seed_rows(experiment: Experiment, state: State, store_file: Path, seeds: int) -> list[Row]:
-    """How much the kernel instructions of a region move with the seed: largest over smallest."""
+    """Return how much the kernel instructions of a region move with the seed: largest over smallest."""
     plans = plan_builds(experiment, read_cpu, state, Talk(quiet=True)).plans
     image = build_images(plans, state, Talk(quiet=True))[experiment.baseline][0]
     benchmarks = {"lat_syscall": "lat_syscall.null", "lat_pipe": "lat_pipe", "lat_proc": "lat_proc.fork"}
@@ -236,12 +236,12 @@ def seed_rows(experiment: Experiment, state: State, store_file: Path, seeds: int
 
 
 def spread_rows(experiment: Experiment, state: State, scratch: Path, seeds: int) -> list[Row]:
-    """How much the ratio of two kernels moves with the seed, benchmark by benchmark, the worst first."""
+    """Return how much the ratio of two kernels moves with the seed, benchmark by benchmark, the worst first."""
     prepared = prepare(experiment, state, Talk(quiet=True))
     images = build_images(prepared.plans, state, Talk(quiet=True))
 
     def boot(variant: str, seed: int) -> dict[str, float]:
-        """Logarithm of each benchmark's value in one boot: the median of its samples."""
+        """Return the logarithm of each benchmark's value in one boot: the median of its samples."""
         order = BootOrder(
             name=f"{variant}, seed {seed}",
             kernel=images[variant][0].bzimage,

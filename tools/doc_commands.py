@@ -115,7 +115,7 @@ def commands(document: Path) -> Iterator[Command]:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words up to a comment, or to what a shell would take them apart at; without the brackets of a synopsis."""
+    """Return the words up to a comment, or to where a shell would split them; without the brackets of a synopsis."""
     lexer = shlex.shlex(COMMENT.sub("", text), posix=True, punctuation_chars="|<>;&")
     lexer.whitespace_split, lexer.commenters = True, ""
     words: list[str] = []
@@ -127,14 +127,14 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def filled(words: Sequence[str]) -> tuple[str, ...]:
-    """A command with what its reader fills in."""
+    """Return a command with what its reader fills in."""
     verb, *rest = words
     others = {**STANDS_FOR[""], **STANDS_FOR.get(verb, {})}
     return (verb, *("latest" if RUN_ID.fullmatch(word) else others.get(word, word) for word in rest))
 
 
 def fault(command: Command) -> str | None:
-    """Why the parser refuses a command; None if it takes it."""
+    """Return why the parser refuses a command; None if it accepts it."""
     words = filled(command.words)
     why = refusal(words, command.is_whole)
     others = tuple("1" if PLACEHOLDER.fullmatch(word) else word for word in words)
@@ -143,7 +143,7 @@ def fault(command: Command) -> str | None:
 
 @cache
 def refusal(words: tuple[str, ...], is_whole: bool) -> str | None:
-    """What the parser says against the words, or against those and more where they aren't the whole command."""
+    """Return the parser's objection to the words, or to those and more where they aren't the whole command."""
     for number in range(MOST_ARGUMENTS):
         try:
             with patch.object(Parser, "error", refuse), redirect_stdout(io.StringIO()):
@@ -167,7 +167,7 @@ def refuse(_: Parser, message: str) -> NoReturn:
 
 
 def to_carry_out(command: Command) -> tuple[str, ...] | None:
-    """The words with everything filled in; None if it isn't one that only reads, or is not whole."""
+    """Return the words with everything filled in; None if the command doesn't only read, or is not whole."""
     words = filled(words_of(OPTIONAL.sub("", command.text).partition("kdyno ")[2]))
     is_march = words[0] == "march" and "patch" not in words
     is_read_only = is_march or any(words[: len(start)] == start for start in READ_ONLY)
@@ -175,7 +175,7 @@ def to_carry_out(command: Command) -> tuple[str, ...] | None:
 
 
 def carried_out(words: Sequence[str]) -> str | None:
-    """What a command says if it fails; None if it doesn't."""
+    """Return what a command prints if it fails; None if it doesn't."""
     said = io.StringIO()
     with redirect_stdout(io.StringIO()), redirect_stderr(said):
         try:
@@ -186,7 +186,7 @@ def carried_out(words: Sequence[str]) -> str | None:
 
 
 def problems(documents: list[Path]) -> Iterator[str]:
-    """Commands of the documents that the parser refuses, and those that only read and fail."""
+    """Return the commands of the documents that the parser refuses, and those that only read and fail."""
     shown = [command for document in documents for command in commands(document)]
     for command in shown:
         if (why := fault(command)) is not None:
@@ -205,7 +205,7 @@ def problems(documents: list[Path]) -> Iterator[str]:
 
 
 def make_store() -> None:
-    """A run of recorded boots, and the files that commands name, in the present directory."""
+    """Make a run of recorded boots, and the files that commands name, in the present directory."""
     for variant in ("baseline", "variant"):
         shutil.copytree(DATA / "recording" / "baseline", Path("recording") / variant)
     Path("mine.toml").write_text(EXPERIMENT)

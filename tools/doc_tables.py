@@ -26,13 +26,13 @@ Result = dict[str, Any]
 
 
 def kept(name: str) -> Result | None:
-    """The result with this name; None if it isn't there."""
+    """Return the result with this name; None if it isn't there."""
     path = RESULTS / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
 def values_of(run: Result | None, benchmark: str, variant: str) -> list[float]:
-    """Of each boot or round; empty if the run has none."""
+    """Return the values of each boot or round; empty if the run has none."""
     return run["values"].get(benchmark, {}).get(variant, []) if run else []
 
 
@@ -43,13 +43,13 @@ def percent(fraction: float) -> str:
 
 
 def effect(row: Mapping[str, Any]) -> str:
-    """The effect of a verdict, with its interval."""
+    """Return the effect of a verdict, with its interval."""
     span = "" if row["low"] is None else f" ({percent(row['low'] - 1)} to {percent(row['high'] - 1)})"
     return f"{percent(row['ratio'] - 1)}{span}"
 
 
 def paired_ratio(of: Sequence[float], over: Sequence[float]) -> tuple[float, float | None, float | None]:
-    """The ratio within blocks, and its 95 % interval where there is one."""
+    """Return the ratio within blocks, and its 95 % interval where there is one."""
     blocks = np.arange(len(of))
     levels = [
         ProcessLevel(1, ReplicateSample(np.array(values, dtype=np.float64), blocks=blocks, clusters=None))
@@ -59,7 +59,7 @@ def paired_ratio(of: Sequence[float], over: Sequence[float]) -> tuple[float, flo
 
 
 def verdict_on(low: float | None, high: float | None, below: str, above: str) -> str:
-    """The verdict on one ratio, without correction; `below` and `above` are the words for less and more than 1."""
+    """Return the verdict on one ratio, uncorrected; `below` and `above` are the words for less and more than 1."""
     if low is None or high is None:
         return "undecided"
     if low >= 1 - MARGIN and high <= 1 + MARGIN:
@@ -70,7 +70,7 @@ def verdict_on(low: float | None, high: float | None, below: str, above: str) ->
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], align: str = "---") -> str:
-    """Markdown, with the empty line that ends it; `align` is for all columns but the first."""
+    """Return Markdown, with the empty line that ends it; `align` is for all columns but the first."""
     lines = [header, ("---", *(align,) * (len(header) - 1)), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
 

@@ -28,7 +28,7 @@ def cells(line: str) -> list[str]:
 
 
 def cell(page: Path, row: str, column: str) -> str:
-    """What stands in a row, which begins so, below a heading; in the first table of the page that has both."""
+    """Return a cell of the row that begins so, below a heading; in the first table of the page that has both."""
     heading: list[str] = []
     for line in page.read_text(encoding="utf-8").split("\n"):
         if not line.startswith("|"):
@@ -42,7 +42,7 @@ def cell(page: Path, row: str, column: str) -> str:
 
 
 def percents(page: Path, rows: Iterable[str], columns: Iterable[str]) -> list[float]:
-    """The first percentage in each of these cells."""
+    """Return the first percentage in each of these cells."""
     found = [NUMBER.search(cell(page, row, column)) for row in rows for column in columns]
     if None in found:
         raise NotThere(f"docs/{page.name} has no percentages where it had some")
@@ -55,7 +55,7 @@ def span(numbers: Iterable[float], digits: int = 0) -> str:
 
 
 def words(page: Path, pattern: str) -> str:
-    """What a page says in its text."""
+    """Return the text of a page that a pattern finds."""
     match = re.search(pattern, " ".join(page.read_text(encoding="utf-8").split()))
     if not match:
         raise NotThere(f"docs/{page.name} doesn't say {pattern}")
@@ -110,7 +110,7 @@ def findings() -> str:
 
 
 def stale(write: bool) -> list[str]:
-    """What is wrong with the README's table; nothing if it is written anew."""
+    """Return what is wrong with the README's table; empty if it is written anew."""
     try:
         now = findings()
     except NotThere as lack:

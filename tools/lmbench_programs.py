@@ -39,7 +39,7 @@ class Reading:
     """A pattern for what the program has subtracted, and the agent doesn't: it is added again."""
 
     def nanoseconds(self, output: str) -> float:
-        """Per operation or byte. Raises Unreadable."""
+        """Return the nanoseconds per operation or byte. Raise Unreadable."""
         number = self._number(self.pattern, output) + (self._number(self.added, output) if self.added else 0.0)
         return {"us": number * 1e3, "MB/s": 1e3 / number, "/s": 1e9 / number}[self.unit]
 
@@ -63,7 +63,7 @@ class Command:
 
     @property
     def file_kb(self) -> int:
-        """The size of the file that it wants, which is the file's name; 0 if it wants none."""
+        """Return the size of the file that it needs, which is the file's name; 0 if it wants none."""
         match = re.search(rf"/{FILES}/(\d+)k", str(self))
         return int(match[1]) if match else 0
 
@@ -73,7 +73,7 @@ class Command:
 
     @property
     def test(self) -> str:
-        """The agent's test that has these benchmarks."""
+        """Return the agent's test that has these benchmarks."""
         return self.readings[0].benchmark.partition(".")[0]
 
     def __str__(self) -> str:
@@ -87,12 +87,12 @@ def command(
     unit: str = "us",
     server: bool = False,
 ) -> Command:
-    """A program that has a number of one benchmark."""
+    """Return a program that has a number of one benchmark."""
     return Command(words, (Reading(benchmark, pattern, unit),), server)
 
 
 def commands(lane: LaneName, scratch: str, many: str) -> tuple[Command, ...]:
-    """Every benchmark's counterpart, in the agent's order, with the sizes of this lane.
+    """Return every benchmark's counterpart, in the agent's order, with the sizes of this lane.
 
     `scratch` is a directory, `many` says how many measurements each program makes.
     """
@@ -213,7 +213,9 @@ class Step:
 
 
 def steps(chosen: Sequence[Command], turns: int, enough: int, agent: tuple[str, ...]) -> Iterator[Step]:
-    """Test by test: in each turn the agent, then LMBench. `agent` is its command up to the test's name."""
+    """Return the steps test by test: in each turn the agent, then LMBench. `agent` is its command up to the test's
+    name.
+    """
     by_test: dict[str, list[Command]] = {}
     for program in chosen:
         by_test.setdefault(program.test, []).append(program)

@@ -19,11 +19,11 @@ WIDTH = 100
 
 
 class TwoShapes(Exception):
-    """One name for two things: somebody reads what verbs print otherwise, or the name stands for two classes."""
+    """One name for two things: another reader exists for what verbs print, or the name represents two classes."""
 
 
 def schema_files() -> dict[str, dict[str, Any]]:
-    """What each file holds, by its name without `.json`. Raises TwoShapes."""
+    """Return the content of each file, by its name without `.json`. Raise TwoShapes."""
     roots, definitions = all_schemas()
     needed = {name: reached(root, definitions) for name, root in roots.items()}
     users = Counter(definition for names in needed.values() for definition in names)
@@ -37,7 +37,9 @@ def schema_files() -> dict[str, dict[str, Any]]:
 
 
 def all_schemas() -> tuple[dict[str, Any], dict[str, Any]]:
-    """All formats, and the definitions that they refer to; pydantic puts modules before names that two classes have."""
+    """Return all formats, and the definitions that they refer to; pydantic puts modules before names that two classes
+    have.
+    """
     roots: dict[str, Any] = {}
     definitions: dict[str, Any] = {}
     for mode in ("validation", "serialization"):
@@ -51,7 +53,7 @@ def all_schemas() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def reached(value: Any, definitions: dict[str, Any]) -> set[str]:
-    """The names of the definitions that a value refers to, and those refer to."""
+    """Return the names of the definitions that a value refers to, and those refer to."""
     found: set[str] = set()
     new = set(references(value))
     while new:
@@ -73,7 +75,7 @@ def references(value: Any) -> Iterator[str]:
 
 
 def linked(value: Any, shared: set[str]) -> Any:
-    """The same, with what is shared in its own file."""
+    """Return the schemas, with what is shared in its own file."""
     if isinstance(value, list):
         return [linked(part, shared) for part in value]
     if not isinstance(value, dict):
@@ -85,7 +87,7 @@ def linked(value: Any, shared: set[str]) -> Any:
 
 
 def written(value: Any, before: str = "", indent: str = "") -> str:
-    """JSON with as much on a line as fits."""
+    """Return JSON with as much on a line as fits."""
     line = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, dict | list) or not value or len(before) + len(indent) + len(line) < WIDTH:
         return before + line

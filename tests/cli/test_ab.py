@@ -124,7 +124,7 @@ def test_what_says_nothing_about_the_kernel_stops_git_bisect(ab: Lab, monkeypatc
     def crashes(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(line_run, "run_experiment", crashes)
+    monkeypatch.setattr("kdyno.understand.judged_run.run_experiment", crashes)
     assert compared(ab, asked).status == 129
 
 

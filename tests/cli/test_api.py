@@ -87,6 +87,7 @@ def test_an_ab_of_one_recipe_with_itself_is_a_kdyno_error_with_a_hint() -> None:
         ({"memory": 512}, "unknown key `memory`"),
         ({"type": "qemo"}, "there is no type `qemo`"),
         ({"lane": "quick"}, "`lane`"),
+        ({"type": ["qemu"]}, "there is no type"),
     ],
 )
 def test_settings_that_no_machine_has_are_refused_in_words(settings: dict[str, object], problem: str) -> None:
@@ -126,7 +127,7 @@ def test_the_example_compare_prints_each_verdict_and_writes_the_page(
     here.recording.add("plain")
     here.recording.add("opt-O3", slower("lat_pipe", 10))
     replayed = partial(kdyno.ab, machine=MACHINE, source="a-tree")
-    monkeypatch.setattr("kdyno.api.ab", replayed)
+    monkeypatch.setattr("kdyno.cli.api.ab", replayed)
     capsys.readouterr()
     example("compare", "plain", "opt=O3")
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]

@@ -30,11 +30,12 @@ def run(lab: Lab) -> Iterator[Faulty]:
 def faults(clean: Ended) -> Iterator[Fault]:
     """Some of the calls that a command made, from the first to the last, with each error, once or for good."""
     dice = random.Random(5)
-    for kind, name in enumerate(KINDS):
+    for name, errors in ERRORS.items():
+        kind = KINDS.index(name)
         last = clean.calls[kind]
         chosen = {1, last} | {dice.randint(1, last) for _ in range(TRIES - 2)} if last else set()
         for n in sorted(chosen):
-            yield kind, n, dice.choice(ERRORS[name]), dice.randrange(2)
+            yield kind, n, dice.choice(errors), dice.randrange(2)
 
 
 def require_said(ended: Ended, fault: Fault) -> None:

@@ -148,7 +148,12 @@ def test_a_state_directory_with_a_space_is_refused_before_a_source_is_copied(lab
 
 
 @pytest.mark.parametrize(
-    ("error", "message"), [(MemoryError(), "out of memory"), (RecursionError(), "nested too deep")]
+    ("error", "message"),
+    [
+        (MemoryError(), "out of memory"),
+        (RecursionError(), "nested too deep"),
+        (RuntimeError("can't start new thread"), "no more threads"),
+    ],
 )
 def test_what_python_cannot_hold_is_one_message(lab: Lab, error: Exception, message: str) -> None:
     experiment = lab.experiment()

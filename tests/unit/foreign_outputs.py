@@ -24,6 +24,7 @@ OUTPUTS = {
     "hackbench": ("hackbench-before.txt", "hackbench-after.txt"),
     "perf-bench": ("perf-bench-before.txt", "perf-bench-after.txt"),
     "wrk": ("wrk-before.txt", "wrk-after.txt"),
+    "wrk2": ("wrk2-before.txt", "wrk2-after.txt"),
     "ab": ("ab-before.txt", "ab-after.txt"),
     "redis-benchmark": ("redis-before.txt", "redis-after.txt"),
     "unixbench": ("unixbench-before.txt", "unixbench-after.txt"),

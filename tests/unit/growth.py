@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 FACTOR = 8
 MOST = 32
@@ -73,3 +74,32 @@ def too_steep(work: Callable[[str], object], text: Callable[[int], str], most: i
 
 def repeated(prefix: str, unit: str, tail: str) -> Callable[[int], str]:
     return lambda size: prefix + unit * (size // len(unit)) + tail
+
+
+def characters(work: Callable[[], object]) -> int:
+    """How many characters the texts have that some work gives names to: the same on any machine, busy or not.
+
+    What builds its text anew for each character names as many as the square of its length.
+    """
+    count = 0
+
+    def entered(frame: FrameType, event: str, argument: object) -> Any:
+        known: dict[str, str] = {}
+
+        def stepped(frame: FrameType, _event: str, _argument: object) -> Any:
+            nonlocal count
+            for name, value in frame.f_locals.items():
+                if isinstance(value, str) and known.get(name) is not value:
+                    known[name] = value
+                    count += len(value)
+            return stepped
+
+        return stepped(frame, event, argument)
+
+    before = sys.gettrace()
+    sys.settrace(entered)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count

@@ -99,7 +99,7 @@ def test_every_module_that_is_shipped_can_be_reached_from_a_command() -> None:
     imported = {name_of(file): set(imports(file)) for file in FILES}
     imported["kdyno.cli.schemas"] |= {row.type.partition(":")[0] for row in FORMATS.values()}
     reached: set[str] = set()
-    new = {"kdyno.__main__", "kdyno.api", *(f"kdyno.cli.{verb.replace('-', '_')}" for verb in VERBS)}
+    new = {"kdyno.__main__", "kdyno.cli.api", *(f"kdyno.cli.{verb.replace('-', '_')}" for verb in VERBS)}
     while new:
         module = new.pop()
         reached.add(module)
@@ -128,6 +128,19 @@ def test_a_room_imports_what_the_architecture_says_and_nothing_else() -> None:
     table = rooms()
     assert set(table) == {file.relative_to(SOURCE).parts[0] for file in FILES if file.parent != SOURCE}
     assert [stray for room, may in table.items() for stray in room_strays(room, may)] == []
+
+
+def test_the_top_of_the_package_has_at_most_14_entries_and_60_arrows() -> None:
+    """What one has to know before anything else. An arrow is an entry that imports another."""
+    modules = {name_of(file): {top_entry(module) for module in imports(file)} for file in FILES}
+    arrows = {(top_entry(name), other) for name, others in modules.items() for other in others - {top_entry(name)}}
+    assert len({top_entry(name) for name in modules}) <= 14
+    assert len(arrows) <= 60
+
+
+def top_entry(module: str) -> str:
+    """`runs` of `kdyno.runs.soak.record`; `kdyno` of the package itself."""
+    return module.split(".")[1] if "." in module else module
 
 
 def room_strays(room: str, may: set[str]) -> list[str]:
@@ -170,17 +183,31 @@ def test_only_machines_and_workloads_ask_of_what_kind_they_are(package: str) -> 
     assert questions == []
 
 
-def test_only_the_registry_s_package_imports_the_settings_and_classes_of_machines() -> None:
+NAMES_A_KIND = {"kdyno.runs.experiment.tune": "what a search holds out are tests of the agent"}
+
+
+@pytest.mark.parametrize("package", KINDS)
+def test_only_their_own_packages_import_the_kinds_of_machines_and_workloads(package: str) -> None:
     imported = [
         f"{name_of(file)}:{node.lineno}: {alias.name}"
         for file in FILES
-        if not lies_in(name_of(file), "kdyno.boot")
+        if not lies_in(name_of(file), f"kdyno.{package}", *NAMES_A_KIND)
         for node in ast.walk(parsed(file))
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
-        if alias.name in KINDS["boot"]
+        if alias.name in KINDS[package]
     ]
     assert imported == []
+
+
+READS_A_MACHINE = re.compile(r"(?:about|description)\.facts(?:\[|\.get\()|getattr\([\w.]*(?:machine|settings)\b")
+
+
+def test_a_machine_is_asked_for_attributes_and_not_for_keys_of_its_facts() -> None:
+    """Facts are for the record and for keys of boots; another machine has others."""
+    others = [file for file in FILES if not lies_in(name_of(file), "kdyno.boot")]
+    found = {name_of(file): READS_A_MACHINE.findall(file.read_text(encoding="utf-8")) for file in others}
+    assert {module: places for module, places in found.items() if places} == {}
 
 
 NOT_A_NAME = {

@@ -1,4 +1,4 @@
-//! The same addresses in each boot: where stack, heap and mappings lie decides how many page tables a process has, and
+//! The same addresses in each boot: where stack, heap and mappings are decides how many page tables a process has, and
 //! one table more or less is a percent of a fork.
 
 use std::ffi::CString;
@@ -9,7 +9,7 @@ use std::ptr::null;
 /// What personality(2) takes for "only say which it is".
 const ASK: libc::c_ulong = 0xffff_ffff;
 
-/// Starts this program anew without randomisation of its addresses and its children's. Returns if that is so already, or
+/// Start this program anew without randomisation of its addresses and its children's. Returns if that is so already, or
 /// can't be had: then only precision is lost.
 pub fn fix() {
     // SAFETY: no pointers.
@@ -26,7 +26,8 @@ pub fn fix() {
     unsafe { libc::execv(text(program.as_os_str().as_bytes()).as_ptr(), pointers.as_ptr()) };
 }
 
-/// Whether what is executed from now on has the same addresses in each boot, or random ones, as programs usually have.
+/// Set whether what is executed from now on has the same addresses in each boot, or random ones, as programs usually
+/// have.
 pub fn randomise(are_random: bool) {
     // SAFETY: no pointers.
     let now = unsafe { libc::personality(ASK) };

@@ -11,7 +11,7 @@ pub const ARGUMENT: &CStr = c"hello";
 const LINE: &[u8] = b"hello\n";
 
 #[used]
-/// Of the type that glibc calls.
+/// The function that prints, of the type that glibc calls.
 #[unsafe(link_section = ".init_array")]
 static FIRST: extern "C" fn(c_int, *const *const c_char) = first;
 

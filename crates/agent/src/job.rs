@@ -24,12 +24,12 @@ impl Plan {
         Plan::of(job).map_err(|error| format!("{path}: {error}"))
     }
 
-    /// How many benchmarks the tests have.
+    /// Return how many benchmarks the tests have.
     pub fn benchmarks(&self) -> u16 {
         self.tests.iter().map(|planned| planned.test.metrics.len() as u16).sum()
     }
 
-    /// Whether anything is measured, by the clock of the lane.
+    /// Return whether anything is measured, by the clock of the lane.
     pub fn measures(&self) -> bool {
         !self.tests.is_empty() || self.programs.iter().any(|program| program.measured.is_some())
     }

@@ -1,11 +1,11 @@
 //! The known name that a mistyped one is most like.
 
-/// The first of the names with the smallest edit distance; None only when there are no names.
+/// Return the first of the names with the smallest edit distance; None only when there are no names.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     names.into_iter().min_by_key(|name| distance(wanted, name))
 }
 
-/// Levenshtein's distance.
+/// Return Levenshtein's distance.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {

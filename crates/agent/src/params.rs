@@ -27,7 +27,8 @@ impl Param {
 }
 
 impl Params {
-    /// The defaults of `lane`, overridden by `given`. The message of a refusal is for the user, and names the test.
+    /// Return the defaults of `lane`, overridden by `given`. The message of a refusal is for the user, and names the
+    /// test.
     pub fn resolve(
         test: &str,
         params: &'static [Param],
@@ -41,7 +42,7 @@ impl Params {
         Ok(Params(params.iter().map(|param| (param.name, value(param))).collect()))
     }
 
-    /// The value of a parameter that the test declares.
+    /// Return the value of a parameter that the test declares.
     pub fn get(&self, name: &str) -> usize {
         let entry = self.0.iter().find(|(declared, _)| *declared == name);
         entry.expect("a benchmark asks for what its file declares").1 as usize

@@ -18,7 +18,7 @@ impl Death {
         }
     }
 
-    /// One number, as a shell would say it.
+    /// Return the status as one number, as a shell reports it.
     pub fn code(self) -> u8 {
         match self {
             Death::Exit(status) => status as u8,
@@ -36,7 +36,7 @@ impl fmt::Display for Death {
     }
 }
 
-/// Waits for the leader of a process group, then kills and reaps what it left behind.
+/// Wait for the leader of a process group, then kill and reap what it left behind.
 pub fn wait_for_group(leader: libc::pid_t) -> Death {
     let death = wait_for(leader);
     // SAFETY: no pointers. The group is the benchmark's own; as PID 1 we inherit its members and reap them.
@@ -47,7 +47,7 @@ pub fn wait_for_group(leader: libc::pid_t) -> Death {
     death
 }
 
-/// Waits for one child; PID 1 reaps any other on the way.
+/// Wait for one child; PID 1 reaps any other on the way.
 pub fn wait_for(child: libc::pid_t) -> Death {
     let any = if std::process::id() == 1 { -1 } else { child };
     loop {
@@ -59,7 +59,7 @@ pub fn wait_for(child: libc::pid_t) -> Death {
     }
 }
 
-/// Reaps any child: `flags` 0 waits for it, WNOHANG doesn't. None when there is none.
+/// Reap any child: `flags` 0 waits for it, WNOHANG doesn't. None when there is none.
 pub fn reap(flags: libc::c_int) -> Option<(libc::pid_t, Death)> {
     reap_one_of(-1, flags)
 }

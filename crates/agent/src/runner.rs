@@ -19,7 +19,7 @@ pub struct Planned {
     pub params: Params,
 }
 
-/// Runs all benchmarks of a test and records what they said, or why they said nothing.
+/// Run all benchmarks of a test and record what they reported, or why they reported nothing.
 ///
 /// `first` is the place of its first benchmark in the run.
 pub fn run(planned: &Planned, first: u16, settings: &Settings, sink: &Sink) {
@@ -46,7 +46,7 @@ fn record_stop(benchmark: &str, stop: Stop, sink: &Sink) {
     });
 }
 
-/// Runs one benchmark in a process group of its own and waits until nothing of it is left.
+/// Run one benchmark in a process group of its own and wait until nothing of it is left.
 fn isolate(
     benchmark: &str,
     index: u16,
@@ -92,7 +92,7 @@ fn isolate(
     }
 }
 
-/// What the benchmark's process does before it measures.
+/// Do what the benchmark's process does before it measures.
 fn enter_cell(agent: libc::pid_t) {
     die_with(agent);
     still_alive();

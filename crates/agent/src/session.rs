@@ -22,7 +22,7 @@ pub fn hello(settings: &Settings, sink: &Sink) {
     });
 }
 
-/// Hello, and the tests of a job; `after` is called with the name of each when it is over.
+/// Send hello, and run the tests of a job; `after` is called with the name of each when it is over.
 pub fn tests(plan: &Plan, sink: &Sink, after: impl FnMut(&str)) -> Result<(), String> {
     if plan.measures() {
         plan.settings.clock.prove()?;
@@ -32,7 +32,7 @@ pub fn tests(plan: &Plan, sink: &Sink, after: impl FnMut(&str)) -> Result<(), St
     Ok(())
 }
 
-/// Runs all tests; `after` is called with the name of each when it is over.
+/// Run all tests; `after` is called with the name of each when it is over.
 pub fn run_all(plan: &[Planned], settings: &Settings, sink: &Sink, mut after: impl FnMut(&str)) {
     let mut first = 0;
     for planned in plan {
@@ -42,7 +42,7 @@ pub fn run_all(plan: &[Planned], settings: &Settings, sink: &Sink, mut after: im
     }
 }
 
-/// `uname -r`.
+/// Return the release that `uname -r` prints.
 fn kernel_release() -> String {
     // SAFETY: all bits 0 is a utsname, and uname(2) fills it with C strings.
     unsafe {
@@ -52,7 +52,7 @@ fn kernel_release() -> String {
     }
 }
 
-/// In its first line; a kernel older than the fault has no such file.
+/// Return the kernel's report on the fault, its first line; a kernel older than the fault has no such file.
 fn indirect_target_selection() -> Option<String> {
     let text = fs::read_to_string("/sys/devices/system/cpu/vulnerabilities/indirect_target_selection").ok()?;
     text.lines().next().map(String::from)

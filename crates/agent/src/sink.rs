@@ -12,7 +12,7 @@ use crate::sys::{Failure, fd};
 
 pub struct Sink {
     out: OwnedFd,
-    /// In memory that survives the processes which write to it.
+    /// The counts, in memory that survives the processes which write to it.
     counts: NonNull<Counts>,
 }
 
@@ -43,12 +43,12 @@ impl Sink {
         unsafe { self.counts.as_ref() }
     }
 
-    /// Whether any benchmark was recorded as broken.
+    /// Return whether any benchmark was recorded as broken.
     pub fn any_broken(&self) -> bool {
         self.counts().broken.load(Ordering::Relaxed) > 0
     }
 
-    /// Writes one record. Without a way to report there is nothing left to do, so a failure ends the process.
+    /// Write one record. Without a way to report there is nothing left to do, so a failure ends the process.
     pub fn emit(&self, record: &Record) {
         if let Err(failure) = fd::write_all("write(records)", self.out.as_raw_fd(), record.to_line().as_bytes()) {
             give_up(failure);
@@ -59,13 +59,13 @@ impl Sink {
         }
     }
 
-    /// Writes the last record, which proves how many came before.
+    /// Write the last record, which proves how many came before.
     pub fn end(&self) {
         self.emit(&Record::End { records: self.counts().written.load(Ordering::Relaxed) });
     }
 }
 
-/// Ends this process: as PID 1 by way of the panic hook, which restarts the machine.
+/// End this process: as PID 1 by way of the panic hook, which restarts the machine.
 fn give_up(failure: Failure) -> ! {
     if std::process::id() == 1 {
         panic!("{failure}");

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct Test {
     pub name: &'static str,
-    /// The suite that it belongs to, whose name stands for all of its tests.
+    /// The suite that it belongs to, whose name represents all of its tests.
     pub suite: Option<Suite>,
     pub description: &'static str,
     pub params: &'static [Param],
@@ -32,7 +32,7 @@ pub struct Metric {
 }
 
 impl Test {
-    /// Its parameters, with the defaults of `lane` overridden by `given`.
+    /// Return the test's parameters, with the defaults of `lane` overridden by `given`.
     pub fn resolve(&self, lane: Lane, given: &BTreeMap<String, u64>) -> Result<Params, String> {
         Params::resolve(self.name, self.params, lane, given)
     }

@@ -3,7 +3,7 @@
 /// An iteration that takes longer than this, in seconds, hangs.
 pub const TOO_LONG: libc::c_uint = 60;
 
-/// Ends the benchmark's process if it isn't called again in time. In the model lane a deadlock is found at once: when
+/// End the benchmark's process if it isn't called again in time. In the model lane a deadlock is found at once: when
 /// everybody sleeps, the virtual clock jumps to the alarm.
 pub fn still_alive() {
     // SAFETY: no pointers; the default action of SIGALRM is to end the process.

@@ -4,7 +4,7 @@ use kdyno_proto::Record;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// Runs the agent and returns its records; the stream must be whole.
+/// Run the agent and return its records; the stream must be whole.
 fn run(arguments: &[&str]) -> Vec<Record> {
     let output = Command::new(env!("CARGO_BIN_EXE_kdyno-agent")).args(arguments).output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -15,7 +15,7 @@ fn run(arguments: &[&str]) -> Vec<Record> {
     records
 }
 
-/// Runs one test with small sizes and checks that its metrics are `expected`, each with positive samples.
+/// Run one test with small sizes and check that its metrics are `expected`, each with positive samples.
 fn measures(test: &str, params: &[&str], expected: &[&str]) {
     let mut arguments = vec!["run", test, "--iterations", "2", "--json"];
     arguments.extend(params.iter().flat_map(|param| ["--param", param]));

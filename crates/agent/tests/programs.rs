@@ -4,7 +4,7 @@ use kdyno_proto::{Phase, Record};
 use std::fs;
 use std::process::Command;
 
-/// The records of a job with these programs, carried out on this host.
+/// Return the records of a job with these programs, carried out on this host.
 fn carried_out(name: &str, programs: &str, more: &str) -> Vec<Record> {
     let directory = std::env::temp_dir().join(format!("kdyno-agent-{name}.{}", std::process::id()));
     fs::create_dir(&directory).unwrap();
@@ -24,7 +24,7 @@ fn program(steps: &str) -> String {
     format!(r#"{{"name":"x",{steps}}}"#)
 }
 
-/// In order: a letter for each step, with its run; `!` after one that failed, `=` for a sample.
+/// Return the steps in order: a letter for each step, with its run; `!` after one that failed, `=` for a sample.
 fn order(records: &[Record]) -> String {
     let letter = |phase| match phase {
         Phase::SetUp => 'u',

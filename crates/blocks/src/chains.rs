@@ -27,7 +27,7 @@ struct Merged {
     gain: f64,
 }
 
-/// The order of a function's blocks, entry first; never worth less than the one that they have.
+/// Return the order of a function's blocks, entry first; never worth less than the one that they have.
 pub fn ordered(function: &Function) -> Vec<usize> {
     let present: Vec<usize> = (0..function.sizes.len()).collect();
     let merged = Chains::of(function).merged();
@@ -50,7 +50,7 @@ struct Chains<'a> {
 }
 
 impl<'a> Chains<'a> {
-    /// Each block alone.
+    /// Return chains of one block each.
     fn of(function: &'a Function) -> Self {
         let mut places = Places::of(function);
         let mut between: BTreeMap<_, Vec<usize>> = BTreeMap::new();
@@ -100,7 +100,7 @@ impl<'a> Chains<'a> {
         left.into_iter().flat_map(|chain| chain.blocks).collect()
     }
 
-    /// The pair that gains most; of equal ones the first.
+    /// Return the pair that gains most; of equal ones the first.
     fn best(&self) -> Option<(usize, usize)> {
         let in_turn = self.ways.iter().rev(); // max_by gives the last of equal ones
         in_turn
@@ -188,7 +188,7 @@ impl<'a> Chains<'a> {
     }
 }
 
-/// The orders that two chains may be merged in: one behind the other, or the second into a cut of the first.
+/// Return the orders that two chains may be merged in: one behind the other, or the second into a cut of the first.
 fn arrangements<'a>(
     one: &'a [usize],
     other: &'a [usize],

@@ -33,7 +33,7 @@ impl From<(usize, usize, u64)> for Edge {
 }
 
 impl Function {
-    /// Whether it is a function at all.
+    /// Return what is wrong with the function, if it is not a valid one.
     pub fn check(&self) -> Result<(), String> {
         let blocks = self.sizes.len();
         if blocks == 0 {
@@ -55,7 +55,7 @@ impl Function {
         }
     }
 
-    /// Executions of these blocks, per byte of them.
+    /// Return the executions of these blocks, per byte of them.
     pub fn density(&self, blocks: &[usize]) -> f64 {
         let executed: f64 = blocks.iter().map(|&block| self.counts[block] as f64).sum();
         let bytes: f64 = blocks

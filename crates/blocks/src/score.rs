@@ -10,7 +10,7 @@ const JUMP: f64 = 0.1;
 const FORWARD_BYTES: f64 = 1024.0;
 const BACKWARD_BYTES: f64 = 640.0;
 
-/// Where blocks lie while an order is tried.
+/// Where blocks are while an order is tried.
 pub struct Places<'a> {
     function: &'a Function,
     /// Address of each block, by its index.
@@ -25,7 +25,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The score of these edges, whose blocks are all in `order`.
+    /// Return the score of these edges, whose blocks are all in `order`.
     pub fn score<'b>(
         &mut self,
         order: impl IntoIterator<Item = &'b usize>,
@@ -56,7 +56,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The score of a whole function in this order.
+/// Return the score of a whole function in this order.
 pub fn of_order(function: &Function, order: &[usize]) -> f64 {
     let edges: Vec<usize> = (0..function.edges.len()).collect();
     Places::of(function).score(order, &edges)

@@ -14,7 +14,7 @@ pub type Unit<'data> = gimli::Unit<Bytes<'data>>;
 pub type Entry<'data> = DebuggingInformationEntry<Bytes<'data>>;
 pub type Value<'data> = AttributeValue<Bytes<'data>>;
 
-/// The sections of debug information. The addresses in an object aren't yet those of any code.
+/// Return the sections of debug information. The addresses in an object aren't yet those of any code.
 pub fn sections<'data>(binary: &Binary<'data>) -> Result<DwarfSections<Cow<'data, [u8]>>, String> {
     if binary.elf.kind() == ObjectKind::Relocatable {
         return Err("it is an object file, and isn't linked yet".into());
@@ -27,12 +27,12 @@ pub fn dwarf<'a>(sections: &'a DwarfSections<Cow<[u8]>>, binary: &Binary) -> Dwa
     sections.borrow(|section| EndianSlice::new(section, endian))
 }
 
-/// Bytes of an address.
+/// Return the number of bytes of an address.
 pub fn address_size(binary: &Binary) -> u8 {
     if binary.elf.is_64() { 8 } else { 4 }
 }
 
-/// What is wrong with debug information, as one sentence.
+/// Describe what is wrong with debug information, in one sentence.
 pub fn said(error: gimli::Error) -> String {
     format!("its debug information can't be read: {error}")
 }
@@ -41,7 +41,7 @@ pub fn text(bytes: Bytes) -> Result<String, String> {
     name(bytes.slice())
 }
 
-/// The addresses of code that an entry is about, each range from its start to before its end.
+/// Return the address ranges of the code that an entry describes, each from its start to before its end.
 pub fn ranges(dwarf: &Dwarf, unit: &Unit, entry: &Entry, steps: &mut Steps) -> Result<Vec<(u64, u64)>, String> {
     let (mut low, mut high, mut size) = (None, None, None);
     for attribute in entry.attrs() {
@@ -68,7 +68,7 @@ pub fn ranges(dwarf: &Dwarf, unit: &Unit, entry: &Entry, steps: &mut Steps) -> R
     Ok(low.and_then(|start| Some((start, end(start)?))).filter(|(start, end)| start < end).into_iter().collect())
 }
 
-/// A path as POSIX joins it: an absolute one is not below the directory.
+/// Join a path to a directory as POSIX does: an absolute path is not below the directory.
 pub fn joined(directory: &str, path: &str) -> String {
     match directory {
         _ if path.starts_with('/') => path.into(),

@@ -9,7 +9,7 @@ use object::{CompressionFormat, Object, ObjectSection};
 
 use crate::limits::{MOST_FILE, MOST_UNPACKED};
 
-/// The whole file.
+/// Return the whole file.
 pub fn read(path: &Path) -> Result<Vec<u8>, String> {
     let unreadable = |error: std::io::Error| format!("it can't be read: {error}");
     let file = File::open(path).map_err(unreadable)?;
@@ -30,7 +30,7 @@ pub struct Binary<'data> {
 }
 
 impl<'data> Binary<'data> {
-    /// Read a file whose sections all lie in it.
+    /// Read a file whose sections are all in it.
     pub fn parse(data: &'data [u8]) -> Result<Binary<'data>, String> {
         let elf = object::File::parse(data).map_err(said)?;
         for section in elf.sections() {
@@ -43,7 +43,7 @@ impl<'data> Binary<'data> {
         Ok(Binary { elf })
     }
 
-    /// What is in the section of this name, unpacked; nothing if there is none.
+    /// Return the unpacked content of the section of this name; empty if there is no such section.
     pub fn content(&self, name: &str) -> Result<Cow<'data, [u8]>, String> {
         let Some(section) = self.elf.section_by_name(name) else {
             return Ok(Cow::Borrowed(&[]));
@@ -64,14 +64,14 @@ impl<'data> Binary<'data> {
     }
 }
 
-/// What a decoder gives, which must be as many bytes as this.
+/// Return all that a decoder gives, which must be as many bytes as this.
 fn all(decoder: impl Read, size: u64) -> Result<Vec<u8>, String> {
     let mut unpacked = Vec::new();
     decoder.take(size).read_to_end(&mut unpacked).map_err(|error| error.to_string())?;
     if unpacked.len() as u64 == size { Ok(unpacked) } else { Err(format!("it has {} bytes of {size}", unpacked.len())) }
 }
 
-/// What is wrong with a file, as one sentence.
+/// Describe what is wrong with a file, in one sentence.
 pub fn said(error: object::Error) -> String {
     format!("it can't be read as an ELF file: {error}")
 }

@@ -28,7 +28,7 @@ enum Told<'a> {
     /// A function and a place in the source: path, line and column; texts are empty and numbers 0 if they aren't known.
     /// The place is where the code is from, or the call of what is inlined. Frames are numbered as they are told.
     Frame(&'a str, &'a str, u64, u64),
-    /// Of an address its frames, the innermost first, at least one.
+    /// The frames of an address, the innermost first, at least one.
     Frames(Vec<u32>),
 }
 
@@ -50,7 +50,7 @@ struct Scope {
 
 /// What is known of the addresses asked for.
 struct Answer {
-    /// In their order, each once.
+    /// The addresses in their order, each once.
     addresses: Vec<u64>,
     /// The unit that each is in.
     units: Vec<Option<usize>>,
@@ -62,14 +62,14 @@ struct Answer {
     steps: Steps,
 }
 
-/// The addresses on stdin.
+/// Read the addresses from stdin.
 pub fn addresses(input: &mut impl BufRead) -> Result<Vec<u64>, String> {
     let mut addresses = Vec::new();
     for (index, line) in input.lines().enumerate() {
         let line = line.map_err(|error| format!("can't read the addresses: {error}"))?;
         let digits = line.trim().trim_start_matches("0x");
         let number =
-            u64::from_str_radix(digits, 16).map_err(|_| format!("line {} of stdin is no address", index + 1))?;
+            u64::from_str_radix(digits, 16).map_err(|_| format!("line {} of stdin is not an address", index + 1))?;
         addresses.push(number);
         if addresses.len() > MOST_ADDRESSES {
             return Err(format!("more than {MOST_ADDRESSES} addresses on stdin"));
@@ -113,7 +113,7 @@ impl Answer {
         }
     }
 
-    /// Those from the start to before the end.
+    /// Return the range of the addresses from the start to before the end.
     fn within(&mut self, (start, end): (u64, u64)) -> Result<Range<usize>, String> {
         let place = |address| self.addresses.partition_point(|asked| *asked < address);
         let found = place(start)..place(end);
@@ -121,7 +121,7 @@ impl Answer {
         Ok(found)
     }
 
-    /// Whether some address that no other unit has is in this one.
+    /// Return whether this unit contains an address that no other unit has claimed.
     fn claim(&mut self, unit: usize, covered: &[(u64, u64)]) -> Result<bool, String> {
         let mut has_any = false;
         for range in covered {
@@ -141,7 +141,7 @@ impl Answer {
         Ok(number)
     }
 
-    /// The number of the path of a file of a unit's line table, in the directory that the compiler ran in.
+    /// Return the number of the path of a file of a unit's line table, in the directory that the compiler ran in.
     fn file_number(&mut self, dwarf: &Dwarf, unit: &Unit, file: u64) -> Result<u32, String> {
         let program = unit.line_program.as_ref();
         let path = program.map_or(Ok(None), |program| path_of(dwarf, program.header(), file))?;
@@ -269,9 +269,9 @@ impl Answer {
 struct Names<'a, 'data> {
     dwarf: &'a Dwarf<'data>,
     headers: Vec<UnitHeader<Bytes<'data>>>,
-    /// By their number in `headers`.
+    /// The units by their number in `headers`.
     units: HashMap<usize, Rc<Unit<'data>>>,
-    /// By the offset of an entry.
+    /// The names by the offset of an entry.
     known: HashMap<usize, String>,
 }
 
@@ -281,7 +281,7 @@ impl<'a, 'data> Names<'a, 'data> {
         Ok(Names { dwarf, headers, units: HashMap::new(), known: HashMap::new() })
     }
 
-    /// The name of an entry, as the linker knows it, or as the source has it; empty if there is none.
+    /// Return the name of an entry, as the linker knows it, or as the source has it; empty if there is none.
     fn name(&mut self, unit: &Unit<'data>, entry: &Entry<'data>) -> Result<String, String> {
         let (own, is_last) = self.own(unit, entry)?;
         match origin(unit, entry).filter(|_| !is_last) {
@@ -318,7 +318,7 @@ impl<'a, 'data> Names<'a, 'data> {
         Ok(found)
     }
 
-    /// The name that an entry has itself, and whether the linker has it: then it is the one.
+    /// Return the name that an entry has itself, and whether the linker has it: then it is the one.
     fn own(&self, unit: &Unit<'data>, entry: &Entry<'data>) -> Result<(String, bool), String> {
         let named = |kind| entry.attr_value(kind).map(|value| self.dwarf.attr_string(unit, value));
         let linked = named(constants::DW_AT_linkage_name).or_else(|| named(constants::DW_AT_MIPS_linkage_name));
@@ -349,7 +349,7 @@ impl<'a, 'data> Names<'a, 'data> {
     }
 }
 
-/// The offset of the entry that this one is an instance of, or is declared by.
+/// Return the offset of the entry that declares this one, or of which this one is an instance.
 fn origin(unit: &Unit, entry: &Entry) -> Option<usize> {
     let origin = entry.attr_value(constants::DW_AT_abstract_origin);
     match origin.or_else(|| entry.attr_value(constants::DW_AT_specification))? {
@@ -365,7 +365,8 @@ struct Symbol<'data> {
     name: &'data [u8],
 }
 
-/// The symbols of what is loaded, in the order of addresses; of several at one the last of the largest, as LLVM has it.
+/// Return the symbols of what is loaded, in the order of addresses; of several at one address the last of the largest,
+/// as LLVM does.
 fn symbols<'data>(binary: &Binary<'data>) -> Result<Vec<Symbol<'data>>, String> {
     let mut symbols = Vec::new();
     let has_table = binary.elf.symbols().next().is_some();
@@ -387,7 +388,7 @@ fn symbols<'data>(binary: &Binary<'data>) -> Result<Vec<Symbol<'data>>, String> 
     Ok(symbols)
 }
 
-/// The symbol that an address is in; one without a size reaches to the next.
+/// Return the symbol that an address is in; one without a size reaches to the next.
 fn symbol_at<'a, 'data>(symbols: &'a [Symbol<'data>], address: u64) -> Option<&'a Symbol<'data>> {
     let last = symbols.partition_point(|symbol| symbol.address <= address).checked_sub(1)?;
     let found = &symbols[last];

@@ -1,4 +1,4 @@
-//! Files of strangers: whatever they hold, they are read, or refused in one line.
+//! Untrusted files: whatever they hold, they are read, or refused in one line.
 
 use std::fs;
 use std::process::Command;
@@ -20,7 +20,7 @@ __attribute__((section(\".text.far\"))) int far(int x) { return x ? middle(x) : 
 int _start(void) { return middle(5) + far(6); }
 ";
 
-/// Programs with debug information of two versions.
+/// Return programs with debug information of two versions.
 fn programs() -> &'static [Vec<u8>] {
     static CONTENT: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     let compile = |version: &str| {
@@ -39,7 +39,7 @@ fn programs() -> &'static [Vec<u8>] {
 
 type Verb = fn(&Binary, &[u64], &mut Output<&mut Vec<u8>>) -> Result<(), String>;
 
-/// What every verb tells; None where it refuses the file.
+/// Return what every verb prints; None where it refuses the file.
 fn told(content: &[u8], addresses: &[u64]) -> [Result<String, String>; 4] {
     let all: [Verb; 4] = [
         |binary, _, output| elf::tell(binary, output),
@@ -54,14 +54,14 @@ fn told(content: &[u8], addresses: &[u64]) -> [Result<String, String>; 4] {
     })
 }
 
-/// The addresses of all bytes of a program's functions.
+/// Return the addresses of all bytes of a program's functions.
 fn code(content: &[u8]) -> Vec<u64> {
     let binary = Binary::parse(content).unwrap();
     let sized = binary.elf.symbols().filter(|symbol| symbol.size() > 0);
     sized.flat_map(|symbol| symbol.address()..symbol.address() + symbol.size()).collect()
 }
 
-/// Bytes at some places changed, most in the debug information, and perhaps the end cut off.
+/// Return programs with some bytes changed, most in the debug information, and perhaps the end cut off.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![any::<u8>(), prop::sample::select(vec![0, 1, 0x7f, 0x80, 0xff])];
     let changes = vec((any::<prop::sample::Index>(), byte), 0..8);

@@ -22,7 +22,7 @@ pub const MOST_ADDRESSES: usize = 1 << 22;
 /// Functions inlined into each other.
 pub const DEEPEST: usize = 256;
 
-/// From now on the process ends where it would take more memory.
+/// Limit the memory of this process, which ends where it would take more.
 pub fn bound_memory(file: usize) -> Result<(), String> {
     let unbounded = |error| format!("can't limit memory: {error}");
     let (now, most) = getrlimit(Resource::RLIMIT_AS).map_err(unbounded)?;
@@ -42,7 +42,7 @@ impl Steps {
     }
 }
 
-/// Numbers, from 0 on, for things that are told apart.
+/// Numbers, from 0 on, for things that are distinguished.
 pub struct Numbers<T> {
     numbers: HashMap<T, u32>,
     bytes: usize,
@@ -53,7 +53,7 @@ impl<T: Clone + Eq + Hash> Numbers<T> {
         Numbers { numbers: HashMap::new(), bytes: 0 }
     }
 
-    /// The number of a thing that takes so many bytes, and whether it is new.
+    /// Return the number of a thing that takes so many bytes, and whether it is new.
     pub fn number(&mut self, thing: &T, bytes: usize) -> Result<(u32, bool), String> {
         if let Some(known) = self.numbers.get(thing) {
             return Ok((*known, false));
@@ -68,7 +68,7 @@ impl<T: Clone + Eq + Hash> Numbers<T> {
     }
 }
 
-/// A name as text. One that is too long is refused.
+/// Return a name as text. One that is too long is refused.
 pub fn name(bytes: &[u8]) -> Result<String, String> {
     match bytes.len() {
         0..=LONGEST_NAME => Ok(String::from_utf8_lossy(bytes).into_owned()),

@@ -27,7 +27,7 @@ enum Told {
 struct Pieces {
     /// An address.
     base: u64,
-    /// Of the first byte, from the base on: shorter numbers.
+    /// The starts of the pieces, from the base on: shorter numbers.
     starts: Vec<u64>,
     /// Bytes; 0 where the code is another line's.
     lengths: Vec<u64>,
@@ -101,7 +101,7 @@ impl Pieces {
         output.line(&Told::Pieces(pieces))
     }
 
-    /// The code from this row to the address where the next one begins.
+    /// Add the code from this row to the address where the next one begins.
     fn add(&mut self, row: &Row, end: u64, files: &[Option<u32>]) {
         let file = usize::try_from(row.file).ok().and_then(|file| *files.get(file)?);
         let is_piece = end > row.address || (end == row.address && row.begins);
@@ -115,7 +115,7 @@ impl Pieces {
     }
 }
 
-/// What the files of a table are called in the answer, by their number in the table.
+/// Print the files of a table, and return their numbers in the answer, by their number in the table.
 fn told_files(
     dwarf: &Dwarf,
     header: &LineProgramHeader<Bytes>,
@@ -136,18 +136,18 @@ fn told_files(
     Ok(files)
 }
 
-/// The number of the first file: 1 up to DWARF 4.
+/// Return the number of the first file: 1 up to DWARF 4.
 fn first_file(header: &LineProgramHeader<Bytes>) -> usize {
     if header.version() >= 5 { 0 } else { 1 }
 }
 
-/// The directory in which the compiler ran; empty before DWARF 5, where the unit has it.
+/// Return the directory in which the compiler ran; empty before DWARF 5, where the unit has it.
 fn directory_of(dwarf: &Dwarf, header: &LineProgramHeader<Bytes>) -> Result<String, String> {
     let known = header.include_directories().first().filter(|_| header.version() >= 5);
     known.map_or(Ok(String::new()), |value| text(dwarf.attr_line_string(*value).map_err(said)?))
 }
 
-/// The path of a file of a table, from the directory in which the compiler ran.
+/// Return the path of a file of a table, from the directory in which the compiler ran.
 pub fn path_of(dwarf: &Dwarf, header: &LineProgramHeader<Bytes>, file: u64) -> Result<Option<String>, String> {
     let Some(entry) = header.file(file).filter(|_| file >= first_file(header) as u64) else { return Ok(None) };
     let read = |value| text(dwarf.attr_line_string(value).map_err(said)?);
@@ -159,7 +159,7 @@ pub fn path_of(dwarf: &Dwarf, header: &LineProgramHeader<Bytes>, file: u64) -> R
 mod tests {
     use super::*;
 
-    /// What is told of rows of address, file, line, is_stmt and end_sequence: start, length, file and line.
+    /// Return the lines for rows of address, file, line, is_stmt and end_sequence: start, length, file and line.
     fn pieces(rows: &[(u64, u64, u32, bool, bool)]) -> Vec<(u64, u64, u32, u32)> {
         let mut pieces = Pieces::default();
         let row = |&(address, file, line, begins, is_end)| Row { address, file, line, begins, is_end };

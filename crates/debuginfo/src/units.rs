@@ -18,14 +18,14 @@ enum Told {
 
 #[derive(Serialize)]
 struct Unit {
-    /// As the compiler was given it.
+    /// The name as the compiler was given it.
     name: String,
-    /// In which the compiler ran; empty if that isn't known.
+    /// The directory in which the compiler ran; empty if that isn't known.
     directory: String,
     ranges: Vec<(u64, u64)>,
 }
 
-/// Units that have a name and code.
+/// Print the units that have a name and code.
 pub fn tell(binary: &Binary, output: &mut Output<impl Write>) -> Result<(), String> {
     let sections = sections(binary)?;
     let dwarf = dwarf(&sections, binary);

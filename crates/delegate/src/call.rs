@@ -15,7 +15,8 @@ pub struct KernelLink {
 }
 
 impl KernelLink {
-    /// The call as a kernel's last link; `None` if it is any other (`ld -r`, a vDSO, the boot code, `--version`).
+    /// Return the call as a kernel's last link; `None` if it is any other (`ld -r`, a vDSO, the boot code,
+    /// `--version`).
     pub fn read(arguments: &[OsString]) -> Option<Self> {
         let (index, prefix, script) = find_script(arguments)?;
         let output = arguments.iter().position(|word| word == "-o").and_then(|at| arguments.get(at + 1));
@@ -33,7 +34,7 @@ impl KernelLink {
         self.candidates.iter().any(|candidate| candidate == path)
     }
 
-    /// The same words with another script.
+    /// Return the same words with another script.
     pub fn with_script(&self, arguments: &[OsString], script: &Path) -> Vec<OsString> {
         let (own, prefix) = &self.argument;
         let mut other = OsString::from(prefix);
@@ -42,8 +43,8 @@ impl KernelLink {
     }
 }
 
-/// `-T FILE`, `-TFILE`, `--script FILE` or `--script=FILE` where the file is `arch/<arch>/kernel/vmlinux.lds`; the boot
-/// code's own `arch/x86/boot/compressed/vmlinux.lds` is another matter.
+/// Find `-T FILE`, `-TFILE`, `--script FILE` or `--script=FILE` where the file is `arch/<arch>/kernel/vmlinux.lds`; the
+/// boot code's own `arch/x86/boot/compressed/vmlinux.lds` is another matter.
 fn find_script(arguments: &[OsString]) -> Option<(usize, &'static str, PathBuf)> {
     arguments.iter().enumerate().find_map(|(index, word)| {
         let before = index.checked_sub(1).map(|at| text(&arguments[at]));

@@ -38,7 +38,7 @@ const PLAN: &str = "KDYNO_DELEGATION";
 /// Words before a compiler that compiles: ccache.
 const LAUNCHER: &str = "KDYNO_LAUNCHER";
 
-/// The table of options, as Markdown.
+/// Return the table of options, as Markdown.
 pub fn options() -> String {
     options::table()
 }
@@ -73,7 +73,7 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode, String> {
     }
 }
 
-/// The rule that a compile is rewritten by, or why it passes through.
+/// Return the rule that a compile is rewritten by, or why it passes through.
 fn chosen<'a>(plan: &'a Plan, call: &Call, compile: &Compile, source: &str) -> Result<&'a Rule, &'static str> {
     match compile.language {
         Language::Assembly => return Err("assembly code"),

@@ -39,9 +39,9 @@ impl<'a> Copies<'a> {
         Ok(Self { directory, rank, written: 0 })
     }
 
-    /// The words of the call with copies in place of objects and archives. Members of an archive that is linked only
-    /// where it is needed stay between --start-lib and --end-lib, which ld.lld doesn't want inside a group; it resolves
-    /// archives in any order and needs no groups.
+    /// Return the words of the call with copies in place of objects and archives. Members of an archive that is linked
+    /// only where it is needed stay between --start-lib and --end-lib, which ld.lld doesn't want inside a group; it
+    /// resolves archives in any order and needs no groups.
     pub fn replaced(
         &mut self,
         arguments: &[OsString],
@@ -97,8 +97,8 @@ fn unwritable(path: &Path, error: &std::io::Error) -> String {
     format!("can't write {}: {error}", path.display())
 }
 
-/// The object with new names and alignments of its ranked sections, and how many these are. The names go into a new
-/// table of names at the end; code, symbols and relocations stay where they are, byte for byte.
+/// Rename and align the ranked sections of an object, and return it with their number. The names go into a new table of
+/// names at the end; code, symbols and relocations stay where they are, byte for byte.
 fn renamed(path: &Path, data: &[u8], rank: &Rank) -> Result<(Vec<u8>, usize), String> {
     let object = parse(path, data)?;
     let sections = code(&object, &|name| rank(name).is_some());
@@ -123,7 +123,7 @@ fn renamed(path: &Path, data: &[u8], rank: &Rank) -> Result<(Vec<u8>, usize), St
     Ok((changed, sections.len()))
 }
 
-/// The index and the content of the table that holds the names of sections.
+/// Return the index and the content of the table that holds the names of sections.
 fn name_table(object: &Elf, data: &[u8]) -> Result<(usize, Vec<u8>), String> {
     use object::read::elf::SectionHeader;
     let read = || -> object::Result<(usize, Vec<u8>)> {
@@ -143,7 +143,7 @@ pub mod tests {
     use super::*;
     use crate::order::{place, shuffled};
 
-    /// An object with one section of code for each name, of as many bytes 0xc3 as the name is long.
+    /// Return an object with one section of code for each name, of as many bytes 0xc3 as the name is long.
     pub fn object(names: &[&str]) -> Vec<u8> {
         let mut writer = Writer::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
         for name in names {
@@ -219,7 +219,7 @@ pub mod tests {
         fs::remove_dir_all(&directory).unwrap();
     }
 
-    /// A thin archive: a table of names, then a header for each member, and no data.
+    /// Return a thin archive: a table of names, then a header for each member, and no data.
     fn thin(names: &[&str]) -> Vec<u8> {
         let table: String = names.iter().map(|name| format!("{name}\n")).collect();
         let header = |name: &str, size: usize| format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644);

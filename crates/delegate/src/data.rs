@@ -7,8 +7,8 @@ use crate::scan::{without_comments, words};
 /// The output section behind which they go.
 const DATA: &str = ".data";
 
-/// The script with an output section for each of these, in their order, behind `.data`. They have its load offset and
-/// its program header. Returns why that can't be.
+/// Return the script with an output section for each of these, in their order, behind `.data`. They have its load
+/// offset and its program header. Returns why that can't be.
 pub fn with_data(script: &str, sections: &[&str]) -> Result<String, String> {
     if sections.is_empty() {
         return Ok(script.to_owned());
@@ -23,7 +23,7 @@ pub fn with_data(script: &str, sections: &[&str]) -> Result<String, String> {
     Ok([&script[..end], &outputs, &script[end..]].concat())
 }
 
-/// Where the name of an output section stands, and the brace that opens its description.
+/// Return where the name of an output section starts, and the brace that opens its description.
 fn output_section(bare: &str, name: &str) -> Option<(usize, usize)> {
     words(bare).filter(|(_, word)| *word == name).find_map(|(at, _)| {
         let behind = at + name.len();
@@ -33,7 +33,7 @@ fn output_section(bare: &str, name: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// Behind the brace that closes a description, and behind what belongs to it: `:data`, `=0x90`, `>ram`.
+/// Return the end of a description: behind its closing brace, and behind what belongs to it: `:data`, `=0x90`, `>ram`.
 fn block_end(bare: &str, open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     let close = bare[open..].char_indices().find_map(|(at, c)| {

@@ -19,8 +19,8 @@ pub struct First {
 }
 
 impl First {
-    /// Where the same name is a function's in several objects, all of them come. Refuses an order of which nothing
-    /// could be placed: it is another kernel's.
+    /// Find the sections that an order puts first; where several objects have a function of the same name, all of them
+    /// are included. Refuses an order of which nothing could be placed: it is another kernel's.
     pub fn of(order: &Listed, survey: &Survey) -> Result<Self, String> {
         let mut first = Self::default();
         let mut taken = HashSet::new();

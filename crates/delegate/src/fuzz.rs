@@ -79,7 +79,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Bytes at some places changed, and perhaps the end cut off.
+/// Return the bytes with some of them changed, and perhaps the end cut off.
 fn damaged(sound: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![any::<u8>(), prop::sample::select(vec![0, 1, 0x7f, 0x80, 0xff, b'/', b'`'])];
     (vec((any::<prop::sample::Index>(), byte), 0..6), 0..=sound.len()).prop_map(move |(changes, cut)| {
@@ -91,7 +91,7 @@ fn damaged(sound: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// An archive with these members; a thin one only names them.
+/// Return an archive with these members; a thin one only names them.
 pub fn archive(members: &[(&str, &[u8])], is_thin: bool) -> Vec<u8> {
     let mut made = if is_thin { b"!<thin>\n".to_vec() } else { b"!<arch>\n".to_vec() };
     for (name, data) in members {

@@ -21,7 +21,7 @@ pub struct Grouped {
 }
 
 impl Grouped {
-    /// Nothing for a section whose name can't be a function's, and for an empty one.
+    /// Return the function of a section; None for a section whose name can't be a function's, and for an empty one.
     pub fn of(object: &Path, section: &Code) -> Option<Self> {
         let is_one = is_functions(section.name) && section.size > 0;
         is_one.then(|| Self {

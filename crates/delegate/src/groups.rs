@@ -21,12 +21,12 @@ pub const GROUPS: [Group; 3] = [
 /// Groups from which a function is taken that an order names; the script may have them at places of their own.
 const MOVABLE: [&str; 4] = [GROUPS[0].prefix, GROUPS[1].prefix, GROUPS[2].prefix, ".text.unknown."];
 
-/// Whether a section is one function's in such a group.
+/// Return whether a section belongs to one function in such a group.
 pub fn is_grouped(section: &str) -> bool {
     MOVABLE.iter().any(|prefix| section.len() > prefix.len() && section.starts_with(prefix))
 }
 
-/// The group that a section belongs to by its name alone.
+/// Return the group that a section belongs to by its name alone.
 pub fn group_of(section: &str) -> Option<Group> {
     GROUPS.into_iter().find(|group| section.len() > group.prefix.len() && section.starts_with(group.prefix))
 }

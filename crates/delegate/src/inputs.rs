@@ -60,22 +60,22 @@ fn each_object_within(path: &Path, archives: usize, visit: &mut Visit) -> Result
         if !member.is_thin() {
             visit(Path::new(&name), member.data(&*data).map_err(unfit)?)?;
         } else if each_object_within(&beside, archives + 1, visit)? == Kind::Other {
-            return Err(format!("{} names {}, which is no object", path.display(), beside.display()));
+            return Err(format!("{} names {}, which is not an object", path.display(), beside.display()));
         }
     }
     Ok(Kind::Archive)
 }
 
-/// An object; anything but 64-bit little-endian ELF is refused, and so is the bitcode of link-time optimisation.
+/// Parse an object; anything but 64-bit little-endian ELF is refused, and so is the bitcode of link-time optimisation.
 pub fn parse<'data>(path: &Path, data: &'data [u8]) -> Result<Elf<'data>, String> {
     let object = Elf::parse(data).map_err(|error| format!("can't read the object {}: {error}", path.display()))?;
     if object.elf_header().e_type(LittleEndian) != elf::ET_REL {
-        return Err(format!("{} is no relocatable object", path.display()));
+        return Err(format!("{} is not a relocatable object", path.display()));
     }
     Ok(object)
 }
 
-/// The sections with code that the linker script leaves to the order: those that `takes` says yes to.
+/// Return the sections with code that the linker script leaves to the order: those that `takes` accepts.
 pub fn code<'data>(object: &Elf<'data>, takes: &dyn Fn(&str) -> bool) -> Vec<Code<'data>> {
     object
         .sections()

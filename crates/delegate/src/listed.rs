@@ -47,8 +47,8 @@ impl Listed {
     }
 }
 
-/// What the lines name; `#` starts a comment. Names are only looked up, and need no check: one that no object has is
-/// none of a function.
+/// Return the names in the lines; `#` starts a comment. Names are only looked up, and need no check: one that no object
+/// has is not the name of a function.
 fn functions(text: &[u8]) -> Result<(Vec<String>, Vec<Gap>), String> {
     let text = String::from_utf8_lossy(text);
     let (mut functions, mut gaps, mut earlier_names) = (Vec::new(), vec![Gap::default()], HashSet::new());
@@ -65,7 +65,7 @@ fn functions(text: &[u8]) -> Result<(Vec<String>, Vec<Gap>), String> {
     Ok((functions, gaps))
 }
 
-/// Adds what a comment asks for to the latest gap.
+/// Add what a comment asks for to the latest gap.
 fn leave(asked: &str, gaps: &mut [Gap]) -> Result<(), String> {
     let unknown = || format!("`#:{asked}` is neither `#: align N` nor `#: at N`, with N up to {MOST}");
     let (what, number) = asked.trim().split_once(' ').ok_or_else(unknown)?;

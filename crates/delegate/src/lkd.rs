@@ -124,7 +124,7 @@ fn asked() -> Result<WantedOrder, String> {
     Ok(WantedOrder { order, seed: seed.flatten() })
 }
 
-/// The line by which kdyno knows what was made; nothing in it but numbers and plain names.
+/// Return the line by which kdyno recognises the result; it holds only numbers and plain names.
 fn header(asked: &WantedOrder, survey: &Survey, first: &First, sections: usize) -> String {
     let file = asked.order.as_ref().map_or("none", |order| order.file.as_str());
     let listed = asked.order.as_ref().map_or(0, |order| order.functions.len());
@@ -138,8 +138,8 @@ fn header(asked: &WantedOrder, survey: &Survey, first: &First, sections: usize) 
     )
 }
 
-/// What sorts the sections that come first in the copies: those between two gaps are a run, with one number in the upper
-/// half of their ranks.
+/// Return the ranks that sort the first sections in the copies: those between two gaps are a run, with one number in
+/// the upper half of their ranks.
 fn ranks(first: &First) -> impl Iterator<Item = u64> {
     let runs = first.gaps.iter().scan(0, |run, gap| {
         *run += u64::from(*gap != Gap::default());
@@ -148,7 +148,7 @@ fn ranks(first: &First) -> impl Iterator<Item = u64> {
     runs.zip(0..).map(|(run, place)| run << 32 | place)
 }
 
-/// One statement for each run, and what is left free between them.
+/// Return one statement for each run, and the gaps between them.
 fn sorted_with_gaps(first: &First) -> String {
     let mut statements = String::new();
     let mut latest = None;
@@ -161,7 +161,7 @@ fn sorted_with_gaps(first: &First) -> String {
     with_start(&first.gaps, &statements)
 }
 
-/// The words of a call with copies of its objects, in which sections have names that sort them.
+/// Return the words of a call with copies of its objects, in which sections have names that sort them.
 fn copied(
     link: &KernelLink,
     arguments: &[OsString],
@@ -181,20 +181,20 @@ fn copied(
     Copies::new(&directory, &rank)?.replaced(arguments, &|path| link.is_candidate(path))
 }
 
-/// Whether the call makes vmlinux.o of all objects (scripts/Makefile.vmlinux_o).
+/// Return whether the call makes vmlinux.o of all objects (scripts/Makefile.vmlinux_o).
 fn is_vmlinux_o(arguments: &[OsString]) -> bool {
     let output = arguments.iter().position(|word| word == "-o").and_then(|at| arguments.get(at + 1));
     arguments.iter().any(|word| word == "-r") && output.is_some_and(|output| output == "vmlinux.o")
 }
 
-/// What that link is told of profiles, in the order of the variables' names.
+/// Return the words about profiles for that link, in the order of the variables' names.
 fn lto_words() -> Vec<OsString> {
     let mut variables: Vec<_> = env::vars().filter(|(name, _)| name.starts_with(LTO_WORDS)).collect();
     variables.sort();
     variables.iter().flat_map(|(_, words)| words.split_whitespace().map(OsString::from)).collect()
 }
 
-/// LLVM's linker tells its flavours apart by its name as well.
+/// Return whether the linker is LLVM's, which distinguishes its flavours by its name as well.
 fn is_lld() -> bool {
     env::var(LINKER).is_ok_and(|name| name.rsplit('/').next().is_some_and(|file| file.starts_with("ld.lld")))
 }

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
             Err(why) => why,
         },
         OWN if arguments == ["options"] => {
-            // A reader who has seen enough is no error.
+            // A reader that closes its end is not an error.
             let _ = std::io::stdout().write_all(ccd::options().as_bytes());
             return ExitCode::SUCCESS;
         }

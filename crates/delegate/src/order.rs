@@ -14,7 +14,7 @@ pub struct Placed<'a> {
 /// Of four functions two stay as the compiler aligns them (16 bytes), one starts at 32 and one at 64 bytes.
 const ALIGNMENTS: [Option<u32>; 4] = [None, None, Some(32), Some(64)];
 
-/// Every section once, in the order of the seed.
+/// Return every section once, in the order of the seed.
 pub fn shuffled<'a>(names: impl IntoIterator<Item = &'a String>, seed: u64) -> Vec<Placed<'a>> {
     let mut drawn: Vec<(u64, &str)> = names.into_iter().map(|name| (place(name, seed).0, name.as_str())).collect();
     drawn.sort_unstable();
@@ -22,7 +22,7 @@ pub fn shuffled<'a>(names: impl IntoIterator<Item = &'a String>, seed: u64) -> V
     drawn.into_iter().map(|(_, name)| Placed { name, align: place(name, seed).1 }).collect()
 }
 
-/// A section's rank, by which it is sorted (and by name where ranks are equal), and its alignment.
+/// Return a section's rank, by which it is sorted (and by name where ranks are equal), and its alignment.
 ///
 /// They depend on the seed and on the name, and on nothing else: the passes of one link agree although the last has
 /// more inputs, and a function that a change adds doesn't reshuffle all the others.
@@ -30,7 +30,8 @@ pub fn place(name: &str, seed: u64) -> (u64, Option<u32>) {
     (draw(name, seed, 0), ALIGNMENTS[(draw(name, seed, 1) >> 62) as usize])
 }
 
-/// 64 bits that look random: SipHash-1-3 of the name under the seed; `which` tells the draws for one name apart.
+/// Return 64 bits that look random: SipHash-1-3 of the name under the seed; `which` distinguishes the draws for one
+/// name.
 fn draw(name: &str, seed: u64, which: u64) -> u64 {
     let mut hasher = SipHasher13::new_with_keys(seed, which);
     hasher.write(name.as_bytes());

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 /// What all of the names start with; a pattern has at least one character more.
 const START: &str = ".text.";
 
-/// Patterns that match all of `taken` and none of `others`. A name that is in both is not matched, nor is one that
-/// starts otherwise; names have no wildcards in them.
+/// Return patterns that match all of `taken` and none of `others`. A name that is in both is not matched, nor is one
+/// that starts otherwise; names have no wildcards in them.
 pub fn patterns(taken: &BTreeSet<String>, others: &BTreeSet<String>) -> Vec<String> {
     let is_longer = |name: &&[u8]| name.len() > START.len() && name.starts_with(START.as_bytes());
     let taken: Vec<&[u8]> = taken.difference(others).map(|name| name.as_bytes()).filter(is_longer).collect();

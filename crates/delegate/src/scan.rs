@@ -1,6 +1,6 @@
 //! The text of a linker script: its words, its comments, its statements.
 
-/// Where the last statement of a text starts, which ends within it; at `least`, where an output section starts.
+/// Return where the last statement of a text starts, which ends within it; at `least`, where an output section starts.
 pub fn statement_start(text: &str, least: usize) -> usize {
     let (mut depth, mut start) = (0_usize, least);
     for (at, c) in text[least..].char_indices() {
@@ -16,13 +16,14 @@ pub fn statement_start(text: &str, least: usize) -> usize {
     start
 }
 
-/// The words of a script and where they start.
+/// Return the words of a script and where they start.
 pub fn words(script: &str) -> impl Iterator<Item = (usize, &str)> {
     let parts = script.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ';'));
     parts.map(|word| (word.as_ptr() as usize - script.as_ptr() as usize, word))
 }
 
-/// The script with blanks for its comments, which name patterns as well (7.0 and newer); every place stays the same.
+/// Return the script with blanks for its comments, which name patterns as well (7.0 and newer); every place stays the
+/// same.
 pub fn without_comments(script: &str) -> String {
     let mut bare = String::with_capacity(script.len());
     let mut rest = script;
@@ -35,7 +36,7 @@ pub fn without_comments(script: &str) -> String {
     bare + rest
 }
 
-/// Whether a pattern matches more than one name.
+/// Return whether a pattern matches more than one name.
 pub fn is_wild(word: &str) -> bool {
     word.contains(['*', '?', '['])
 }

@@ -63,21 +63,21 @@ impl<'a> Script<'a> {
         Ok(Self { text, main, block, placed })
     }
 
-    /// Whether a section with code is one function's, and has no other place in the script.
+    /// Return whether a section with code belongs to one function, and has no other place in the script.
     pub fn takes(&self, name: &str) -> bool {
         is_functions(name) && !self.placed.iter().any(|(_, pattern)| pattern.matches(name))
     }
 
-    /// Whether an order may move a section: one that `takes` says yes to, or one of a group. A group that has its place
-    /// in an earlier output section stays there: the first pattern that matches gets a section.
+    /// Return whether an order may move a section: one that `takes` accepts, or one of a group. A group that has its
+    /// place in an earlier output section stays there: the first pattern that matches gets a section.
     pub fn moves(&self, name: &str) -> bool {
         let is_earlier = |(at, pattern): &(usize, Pattern)| *at < self.block && pattern.matches(name);
         self.takes(name) || is_functions(name) && is_grouped(name) && !self.placed.iter().any(is_earlier)
     }
 
-    /// The script with the changes; all else stays. Functions go before the main input, which may take all of
-    /// `.text.*`; the hot group goes before them, the cold ones after it. What else the main input takes comes after
-    /// the functions: assembly code without sections of its own.
+    /// Return the script with the changes; the rest stays as it is. Functions go before the main input, which may take
+    /// all of `.text.*`; the hot group goes before them, the cold ones after it. What else the main input takes comes
+    /// after the functions: assembly code without sections of its own.
     pub fn with(&self, changes: &Changes) -> String {
         let group = |is_cold| {
             let these = changes.groups.iter().filter(move |group| group.is_cold == is_cold);
@@ -103,7 +103,8 @@ impl<'a> Script<'a> {
         .concat()
     }
 
-    /// Before the first input of the main one's output section that would take one of these sections, or hot ones.
+    /// Return the place before the first input of the main output section that would take one of these sections, or hot
+    /// ones.
     fn place_of_first(&self, sections: &[String]) -> usize {
         let is_taker = |(at, pattern): &&(usize, Pattern)| {
             (self.block..self.main.start).contains(at)
@@ -119,20 +120,20 @@ impl<'a> Script<'a> {
 /// Where the first function of an order begins. A local symbol of the kernel.
 const START: &str = "__kdyno_order";
 
-/// Sections that come first, one statement for each, and where they are wanted.
+/// Return statements for the sections that come first, one for each, with their gaps.
 pub fn with_gaps(sections: &[String], gaps: &[Gap]) -> String {
     let names = sections.iter().map(|name| format!("*({name})\n"));
     let spaced = names.zip(gaps).map(|(statement, gap)| left_free(gap) + &statement);
     with_start(gaps, &spaced.collect::<String>())
 }
 
-/// Moves the place of what comes next; never back.
+/// Move the place of what comes next; never back.
 pub fn left_free(gap: &Gap) -> String {
     let align = gap.align.map_or(String::new(), |align| format!(". = ALIGN({align});\n"));
     align + &gap.at.map_or(String::new(), |at| format!(". = MAX(ALIGN(16), {START} + {at});\n"))
 }
 
-/// The statements; before them where they start, if one of the gaps needs that, and behind them the last gap.
+/// Return the statements, preceded by their start if one of the gaps needs that, and followed by the last gap.
 pub fn with_start(gaps: &[Gap], statements: &str) -> String {
     let (Some(first), Some(last)) = (gaps.first(), gaps.last()) else { return statements.to_owned() };
     let is_needed = gaps.iter().any(|gap| gap.at.is_some());
@@ -141,7 +142,7 @@ pub fn with_start(gaps: &[Gap], statements: &str) -> String {
     start + statements + &left_free(last)
 }
 
-/// Statements for sections in their order, one for each: several patterns in one statement keep the order of the
+/// Return statements for sections in their order, one for each: several patterns in one statement keep the order of the
 /// inputs, not that of the patterns.
 pub fn in_order(order: &[Placed]) -> String {
     let mut list = String::with_capacity(order.len() * 64);
@@ -154,13 +155,13 @@ pub fn in_order(order: &[Placed]) -> String {
     list
 }
 
-/// The statement for all sections whose names start so, sorted by name.
+/// Return the statement for all sections whose names start so, sorted by name.
 pub fn sorted(prefix: &str) -> String {
     format!("*(SORT_BY_NAME({prefix}*))\n")
 }
 
-/// Whether a section may be one function's by its name, and can stand in a script. Names that start with `.text..` are
-/// the kernel's own.
+/// Return whether a section may belong to one function by its name, and can be written in a script. Names that start
+/// with `.text..` are the kernel's own.
 pub fn is_functions(name: &str) -> bool {
     let Some(function) = name.strip_prefix(".text.") else { return false };
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$');
@@ -171,9 +172,9 @@ fn on_own_line(statements: &str) -> String {
     if statements.is_empty() { String::new() } else { format!("\n{statements}") }
 }
 
-/// Where `*(.text ...)` stands: the input that has `.text` itself (TEXT_MAIN in include/asm-generic/vmlinux.lds.h), with
-/// no pattern before it but plain names; before Linux 5.10 that was `*(.text.hot .text .text.fixup .text.unlikely)`. A
-/// script with none or with several of them isn't understood.
+/// Return where `*(.text ...)` is: the input that has `.text` itself (TEXT_MAIN in include/asm-generic/vmlinux.lds.h),
+/// with no pattern before it but plain names; before Linux 5.10 that was `*(.text.hot .text .text.fixup
+/// .text.unlikely)`. A script with none or with several of them isn't understood.
 fn main_input(script: &str) -> Result<Main, String> {
     let inputs: Vec<Main> = script
         .match_indices("*(")
@@ -200,10 +201,10 @@ mod tests {
         *(.text .text.fixup) *(.text.unlikely .text.unlikely.*) *(.sched.text) *(.text..refcount) _etext = .; } \
         .init.text : { KEEP(*(.init.text .text.startup)) } /DISCARD/ : { *(.text.exit) } }";
     const WIDE: &str = "*(.text .text.[0-9a-zA-Z_]* .text.fixup)";
-    /// Of Linux 4.14 to 5.9.
+    /// The script of Linux 4.14 to 5.9.
     const OLD: &str =
         "SECTIONS { .text : { . = ALIGN(8); *(.text.hot .text .text.fixup .text.unlikely) *(.ref.text) } }";
-    /// Of Linux 6.13 and newer, with CONFIG_AUTOFDO_CLANG.
+    /// The script of Linux 6.13 and newer, with CONFIG_AUTOFDO_CLANG.
     const NEW: &str = "SECTIONS { .head : { *(.text.unlikely.head*) } .text : { *(.text.asan.* .text.tsan.*) \
         KEEP(*(.text.unknown .text.unknown.*)) __split_text_start = .; *(.text.split .text.split.[0-9a-zA-Z_]*) \
         *(.text.unlikely .text.unlikely.*) . = ALIGN((1 << 12)); *(.text.hot .text.hot.*) \

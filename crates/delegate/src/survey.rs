@@ -109,7 +109,7 @@ mod tests {
 
     const SCRIPT: &str = "SECTIONS { .text : { *(.text.hot .text.hot.*) *(.text .text.fixup) } }";
 
-    /// An object with a section of code for each name, and in it one function of the name behind it.
+    /// Return an object with a section of code for each name, and in it one function of the name behind it.
     fn object(sections: &[(&str, &str)]) -> Vec<u8> {
         let mut writer = Writer::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
         for (section, function) in sections {

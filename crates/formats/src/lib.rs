@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error, Visitor, value};
 use serde_json::Value;
 use std::path::Path;
 
-/// Fails unless `formats.json` in the crate's directory holds `formats`; with KDYNO_WRITE_FORMATS set, writes it.
+/// Fail unless `formats.json` in the crate's directory holds `formats`; with KDYNO_WRITE_FORMATS set, write it.
 pub fn compare(crate_directory: &str, formats: &Value) {
     let path = Path::new(crate_directory).join("formats.json");
     if std::env::var_os("KDYNO_WRITE_FORMATS").is_some() {
@@ -20,14 +20,14 @@ pub fn compare(crate_directory: &str, formats: &Value) {
     assert!(is_kept, "{} is stale: KDYNO_WRITE_FORMATS=1 cargo test formats", path.display());
 }
 
-/// The names of a struct's fields, as they are read: those that the derived `Deserialize` asks for.
+/// Return the names of a struct's fields, as they are read: those that the derived `Deserialize` asks for.
 pub fn fields<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     let mut names: &[&str] = &[];
     let _ = T::deserialize(Asked(&mut names));
     names
 }
 
-/// The keys of an object as it is written, sorted.
+/// Return the keys of an object as it is written, sorted.
 pub fn keys(value: &impl serde::Serialize) -> Vec<String> {
     let value = serde_json::to_value(value).expect("what is compared is JSON");
     let mut keys: Vec<_> = value.as_object().expect("what has keys is an object").keys().cloned().collect();
@@ -48,7 +48,7 @@ impl<'de> Deserializer<'de> for Asked<'_> {
         _visitor: V,
     ) -> Result<V::Value, value::Error> {
         *self.0 = fields;
-        Err(value::Error::custom("only the names were asked for"))
+        Err(value::Error::custom("only the names were requested"))
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, value::Error> {

@@ -15,7 +15,7 @@ pub struct Shape {
     pub ways: usize,
 }
 
-/// Caches, each once, and which each family has: the first cache, then the op cache if there is one.
+/// Return the caches, each once, and which each family has: the first cache, then the op cache if there is one.
 pub fn shapes(job: &Job) -> (Vec<Shape>, Vec<[Option<usize>; 2]>) {
     let mut shapes: Vec<Shape> = Vec::new();
     let mut place = |shape: Shape| {
@@ -52,18 +52,18 @@ pub struct CacheOf {
     pub shape: Shape,
     pub sets: Vec<Vec<Resident>>,
     pub misses: Vec<u64>,
-    /// Of what the misses of each set weigh, in [`GRAINS`].
+    /// The sum of the weights of the misses of each set, in [`GRAINS`].
     sum: u64,
     weights: Vec<u64>,
 }
 
 impl CacheOf {
-    /// Of all sets.
+    /// Return the weighed misses of all sets.
     pub fn weighed(&self) -> f64 {
         self.sum as f64 / GRAINS as f64
     }
 
-    /// Sets the misses of a set that were counted before.
+    /// Set the misses of a set that were counted before.
     pub fn restore(&mut self, set: usize, misses: u64) {
         self.sum = self.sum - self.weight(self.misses[set]) + self.weight(misses);
         self.misses[set] = misses;
@@ -73,8 +73,8 @@ impl CacheOf {
         self.weights.get(misses as usize).copied().unwrap_or(misses * GRAINS)
     }
 
-    /// Misses weigh by a power below 1 of those of their set; a set with as many as the others have on average weighs
-    /// what it did.
+    /// Bend the weights: misses weigh by a power below 1 of those of their set; a set with as many as the others have
+    /// on average weighs what it did.
     pub fn bend(&mut self, power: f64) {
         let missing = self.misses.iter().filter(|misses| **misses > 0).count().max(1);
         let mean = self.misses.iter().sum::<u64>() as f64 / missing as f64;
@@ -101,7 +101,7 @@ pub struct Accesses<'a> {
     recent: Vec<u64>,
 }
 
-/// Blocks outside of all units; they lie where they were recorded.
+/// Blocks outside of all units; they are where they were recorded.
 const NONE: u32 = u32::MAX;
 
 impl<'a> Accesses<'a> {
@@ -185,7 +185,7 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// Counts the misses of a set anew; returns what they were.
+    /// Count the misses of a set anew; return what they were.
     pub fn count(&mut self, cache: usize, set: usize) -> u64 {
         let cache = &mut self.caches[cache];
         let misses = misses(&cache.sets[set], cache.shape.ways, &mut self.scratch, &mut self.recent);
@@ -194,7 +194,7 @@ impl<'a> Accesses<'a> {
         before
     }
 
-    /// Cache and set of the lines of a unit at an address.
+    /// Add the cache and the set of each line of a unit at an address to `sets`.
     pub fn sets(&mut self, unit: u32, at: u64, sets: &mut Vec<(usize, usize)>) {
         let touched = self.touched(unit, at);
         for (number, cache) in self.caches.iter().enumerate() {
@@ -205,7 +205,7 @@ impl<'a> Accesses<'a> {
     }
 }
 
-/// Of two passes over the accesses the second one's.
+/// Return the misses in the second of two passes over the accesses.
 fn misses(set: &[Resident], ways: usize, accesses: &mut Vec<(u32, u64)>, recent: &mut Vec<u64>) -> u64 {
     if set.len() <= ways {
         return 0;

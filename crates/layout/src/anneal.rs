@@ -12,13 +12,13 @@ const TRIES: usize = 30;
 
 /// What a layout costs, kept up to date move by move.
 pub trait Model {
-    /// The mean logarithm of cycles against the recorded layout, with penalties.
+    /// Return the mean logarithm of cycles against the recorded layout, with penalties.
     fn value(&self) -> f64;
-    /// Units are at other addresses now.
+    /// Record that units are at other addresses now.
     fn moved(&mut self, changes: &[(u32, u64)]);
-    /// The latest changes were none: units are where they were.
+    /// Undo the latest changes: units are where they were.
     fn undo(&mut self);
-    /// A unit whose place costs something, if the model knows one.
+    /// Return a unit whose place costs something, if the model has one.
     fn costly(&self, _: &mut Rng) -> Option<u32> {
         None
     }
@@ -51,7 +51,7 @@ impl<'a, M: Model> Annealing<'a, M> {
         Annealing { model, job, room, movable, neighbours, rng: Rng::new(job.seed) }
     }
 
-    /// Returns the best layout that was met, and its value.
+    /// Return the best layout that was met, and its value.
     pub fn run(mut self, schedule: Schedule) -> (Room, f64) {
         let mut value = self.model.value();
         let mut best = (self.room.clone(), value);
@@ -85,7 +85,7 @@ impl<'a, M: Model> Annealing<'a, M> {
         best
     }
 
-    /// Units and where they would go.
+    /// Propose units and their new places.
     fn proposed(&mut self, unit: u32) -> Option<Vec<(u32, u64)>> {
         let here = self.room.start[unit as usize]?;
         if self.rng.below(4) == 0 {
@@ -116,7 +116,7 @@ impl<'a, M: Model> Annealing<'a, M> {
         fits.then(|| vec![(unit, there), (other, here)])
     }
 
-    /// Anywhere, a little further, or beside a unit that runs before or after it.
+    /// Return a place for a unit: anywhere, a little further, or beside a unit that runs before or after it.
     fn place_for(&mut self, unit: u32, here: u64) -> u64 {
         match self.rng.below(4) {
             0 => {

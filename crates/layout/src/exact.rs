@@ -18,14 +18,14 @@ pub struct Exact<'a> {
     /// Values, by part and family.
     values: Vec<Vec<f64>>,
     sum: f64,
-    /// Of the latest changes.
+    /// The state before the latest changes.
     before: Before,
 }
 
 #[derive(Default)]
 struct Before {
     former_places: Vec<(u32, u64)>,
-    /// By part.
+    /// The values by part.
     values: Vec<(usize, Vec<f64>)>,
     sum: f64,
 }
@@ -57,7 +57,7 @@ impl<'a> Exact<'a> {
         exact
     }
 
-    /// Modelled cycles, of these parts, by family.
+    /// Return the modelled cycles of these parts, by family.
     pub fn fetching(&self, parts: &[usize]) -> Vec<Vec<f64>> {
         let job = self.job;
         let by_family = in_parallel(job.families.len(), |family| {

@@ -7,8 +7,8 @@ use crate::predict::{in_parallel, weighed};
 use crate::replay::replay;
 use crate::sets::counted;
 
-/// Cycles of a miss of the first cache and of the op cache, by family: least squares over the differences that layouts
-/// make to each part. `layouts`: addresses of units; the first is what the others are compared with.
+/// Return the cycles of a miss of the first cache and of the op cache, by family: least squares over the differences
+/// that layouts make to each part. `layouts`: addresses of units; the first is what the others are compared with.
 pub fn costs(job: &Job, parts: &[Part], layouts: &[Vec<u64>]) -> Vec<[f64; 2]> {
     let misses: Vec<_> = layouts.iter().map(|placed| counted(job, parts, placed)).collect();
     in_parallel(job.families.len(), |family| {
@@ -36,7 +36,7 @@ pub fn costs(job: &Job, parts: &[Part], layouts: &[Vec<u64>]) -> Vec<[f64; 2]> {
     })
 }
 
-/// The least squares of two unknowns, neither below 0.
+/// Return the least squares of two unknowns, neither below 0.
 fn solved([aa, ab, bb, ac, bc]: [f64; 5]) -> [f64; 2] {
     let determinant = aa * bb - ab * ab;
     if determinant > 1e-9 * aa * bb {

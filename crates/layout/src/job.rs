@@ -51,9 +51,9 @@ pub struct TraceHeader {
 pub enum Kind {
     /// It can be ordered.
     Movable,
-    /// It lies among those that can, and stays there.
+    /// It is among those that can, and stays there.
     Staying,
-    /// It lies behind them.
+    /// It is behind them.
     Behind,
     /// It has an address that nothing changes.
     Fixed,
@@ -140,7 +140,7 @@ fn unit([start, size, align, kind]: [u64; 4]) -> Result<Unit, String> {
         return Err(format!("a unit of {size} bytes, aligned to {align}"));
     }
     let kinds = [Kind::Movable, Kind::Staying, Kind::Behind, Kind::Fixed];
-    let kind = *kinds.get(kind as usize).ok_or_else(|| format!("{kind} is no kind of unit"))?;
+    let kind = *kinds.get(kind as usize).ok_or_else(|| format!("{kind} is not a kind of unit"))?;
     Ok(Unit { start, size, align, kind })
 }
 

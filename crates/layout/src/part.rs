@@ -17,7 +17,7 @@ pub struct Part<'a> {
     pub before: Vec<f64>,
 }
 
-/// Of the traces of these boots.
+/// Return the parts of the traces of these boots.
 pub fn parts<'a>(job: &'a Job, boots: &[usize]) -> Vec<Part<'a>> {
     let traces = job.traces.iter().enumerate();
     let chosen = traces.filter(|(_, trace)| boots.contains(&trace.boot) && !trace.steps.is_empty());
@@ -30,7 +30,7 @@ pub fn parts<'a>(job: &'a Job, boots: &[usize]) -> Vec<Part<'a>> {
     chosen.map(of_trace).collect()
 }
 
-/// The logarithm of cycles against those before, and a penalty for a loss that the guard forbids.
+/// Return the logarithm of cycles compared with the previous ones, and a penalty for a loss that the guard forbids.
 pub fn value(job: &Job, cycles: f64, before: f64) -> f64 {
     let change = libm::log(cycles.max(1.0) / before);
     match job.guard {
@@ -39,7 +39,7 @@ pub fn value(job: &Job, cycles: f64, before: f64) -> f64 {
     }
 }
 
-/// Units that are executed one after the other, both ways, sorted.
+/// Return the units that are executed one after the other, both ways, sorted.
 pub fn neighbours(job: &Job, parts: &[Part]) -> Vec<(u32, u32)> {
     let mut neighbours = Vec::new();
     for part in parts {
@@ -53,7 +53,7 @@ pub fn neighbours(job: &Job, parts: &[Part]) -> Vec<(u32, u32)> {
     neighbours
 }
 
-/// Which parts execute each unit.
+/// Return which parts execute each unit.
 pub fn parts_of(job: &Job, parts: &[Part]) -> Vec<Vec<usize>> {
     let mut parts_of: Vec<Vec<usize>> = vec![Vec::new(); job.units.len()];
     for (number, part) in parts.iter().enumerate() {

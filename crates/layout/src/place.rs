@@ -20,8 +20,8 @@ impl Order {
     }
 }
 
-/// What a linker does: ordered units first, then the others as they were, each as it is aligned. Units behind them move
-/// with the end of all that.
+/// Place units as a linker does: ordered units first, then the others as they were, each as it is aligned. Units behind
+/// them move with the end of all that.
 pub fn addresses(job: &Job, order: &Order) -> Vec<u64> {
     let mut is_ordered = vec![false; job.units.len()];
     order.units.iter().for_each(|(unit, _)| is_ordered[*unit as usize] = true);
@@ -57,7 +57,7 @@ pub fn aligned(address: u64, align: u64) -> u64 {
     address.wrapping_add(align - 1) & !(align - 1)
 }
 
-/// The blocks of a trace, where its units are now.
+/// Return the blocks of a trace, where its units are now.
 pub fn fetched(trace: &Trace, units: &[Unit], placed: &[u64]) -> Vec<Fetched> {
     let move_block = |block: &crate::job::Block| {
         let Some(unit) = block.unit else {

@@ -5,7 +5,7 @@ use crate::place::fetched;
 use crate::replay::{Cost, Step, replay};
 use serde::Serialize;
 
-/// Of one trace on one family.
+/// The prediction of one trace on one family.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Predicted {
     pub cycles: f64,
@@ -15,7 +15,7 @@ pub struct Predicted {
     pub btb_misses: u64,
 }
 
-/// By family and trace.
+/// Return the predictions of whole traces, by family and trace.
 pub fn whole(job: &Job, placed: &[u64]) -> Vec<Vec<Predicted>> {
     let recorded: Vec<u64> = job.units.iter().map(|unit| unit.start).collect();
     in_parallel(job.families.len(), |family| {
@@ -35,18 +35,18 @@ pub fn whole(job: &Job, placed: &[u64]) -> Vec<Vec<Predicted>> {
     })
 }
 
-/// Of steps of a trace.
+/// Return the cost of steps of a trace.
 pub fn cost(job: &Job, family: usize, trace: &Trace, steps: &[Step], placed: &[u64]) -> Cost {
     let times: Vec<u32> = trace.blocks.iter().map(|block| block.time).collect();
     replay(steps, &fetched(trace, &job.units, placed), &times, &job.families[family])
 }
 
-/// In modelled cycles.
+/// Return a cost in modelled cycles.
 pub fn weighed(cost: &Cost, [starved, miss]: [f64; 2]) -> f64 {
     cost.starved * starved + cost.l1i_misses as f64 * miss
 }
 
-/// One thread for each; the results don't depend on how many run at once.
+/// Do `work` in parallel, with one thread for each number; the results don't depend on how many run at once.
 pub fn in_parallel<T: Send>(number: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let work = &work;

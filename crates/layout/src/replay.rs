@@ -27,14 +27,14 @@ impl Way {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// Of the trace's blocks.
+    /// The index among the trace's blocks.
     pub block: u32,
     pub way: Way,
-    /// It lies elsewhere than behind the one before.
+    /// It is elsewhere than behind the one before.
     pub is_taken: bool,
 }
 
-/// Of one replay.
+/// The cost of one replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
     /// Cycles in which nothing was there to be dispatched.
@@ -68,7 +68,7 @@ impl Beyond for Warm {
 /// Parts of a cycle in which times are recorded (TIME_PARTS of crates/pmu).
 const PART: u64 = CYCLE / 16;
 
-/// The second of two passes over the steps: the first one warms the caches, as iterations before do.
+/// Replay the steps twice, and return the second pass: the first one warms the caches, as iterations before do.
 ///
 /// `blocks`: where each is now; `times`: of each, in parts of a cycle.
 pub fn replay(steps: &[Step], blocks: &[Fetched], times: &[u32], geometry: &Geometry) -> Cost {
@@ -86,7 +86,7 @@ pub fn replay(steps: &[Step], blocks: &[Fetched], times: &[u32], geometry: &Geom
     }
 }
 
-/// Returns for how long nothing was there, in parts of [`CYCLE`].
+/// Return for how long nothing was there, in parts of [`CYCLE`].
 fn pass(steps: &[Step], blocks: &[Fetched], times: &[u32], frontend: &mut Frontend, counts: &mut Counts) -> u64 {
     let (mut dispatched, mut starved) = (0, 0);
     let mut before = None;

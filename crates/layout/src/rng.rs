@@ -9,12 +9,12 @@ impl Rng {
         Rng(SplitMix64::new(seed))
     }
 
-    /// Less than a number that is not 0.
+    /// Return a number from 0 to less than `most`, which is not 0.
     pub fn below(&mut self, most: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(most)) >> 64) as u64
     }
 
-    /// From 0 to less than 1.
+    /// Return a fraction from 0 to less than 1.
     pub fn fraction(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }

@@ -26,7 +26,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// The units of an order, one behind the other, and behind them room for as much again.
+    /// Return the units of an order, one behind the other, and behind them room for as much again.
     pub fn packed(job: &Job, order: &[u32]) -> Room {
         let size: Vec<u64> = job.units.iter().map(|unit| aligned(unit.size.max(1), GRAIN)).collect();
         let hot: u64 = order.iter().map(|unit| size[*unit as usize]).sum();
@@ -60,7 +60,7 @@ impl Room {
         }
     }
 
-    /// Whether a unit can be put there: it overlaps with none.
+    /// Return whether a unit can be put there: it overlaps with no other.
     pub fn is_free(&self, unit: u32, at: u64) -> bool {
         let end = at + self.size(unit);
         let before = self.by_start.range(..=at).next_back().map_or(0, |(start, unit)| start + self.size(*unit));
@@ -68,8 +68,8 @@ impl Room {
         end <= self.end && at >= before && end <= behind
     }
 
-    /// The order that puts every unit where it is: cold functions in the gaps, as far as they fit, and what is left stays
-    /// free.
+    /// Return the order that puts every unit where it is: cold functions in the gaps, as far as they fit, and the rest
+    /// stays free.
     pub fn order(&self) -> Order {
         let mut by_size: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
         for unit in &self.fillers {
@@ -96,7 +96,7 @@ impl Room {
     }
 }
 
-/// The largest that fits, and its size.
+/// Take the largest filler that fits, and return it with its size.
 fn take_filler(gap: u64, by_size: &mut BTreeMap<u64, Vec<u32>>) -> Option<(u64, u32)> {
     let (size, units) = by_size.range_mut(..=gap).next_back()?;
     let (size, unit) = (*size, units.pop()?);
@@ -106,7 +106,7 @@ fn take_filler(gap: u64, by_size: &mut BTreeMap<u64, Vec<u32>>) -> Option<(u64, 
     Some((size, unit))
 }
 
-/// Functions that can be ordered and aren't: those of the usual alignment.
+/// Return the functions that can be ordered and aren't: those of the usual alignment.
 fn cold(job: &Job, order: &[u32]) -> Vec<u32> {
     let mut is_free: Vec<bool> =
         job.units.iter().map(|unit| unit.kind == Kind::Movable && unit.align == GRAIN && unit.size > 0).collect();

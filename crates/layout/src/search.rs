@@ -14,16 +14,16 @@ use crate::sets::Sets;
 const BOOTS: [usize; 2] = [0, 1];
 /// Layouts that the costs of misses are fitted to.
 const FITTED: u64 = 6;
-/// Of the quick model, one after the other: first misses are gathered in few sets, in the end each counts.
+/// The powers of the quick model, one after the other: first misses are gathered in few sets, in the end each counts.
 const POWERS: [f64; 3] = [0.7, 0.85, 1.0];
-/// Of the mean logarithm of cycles, from the first move to the last of the quick model.
+/// The temperatures of the mean logarithm of cycles, from the first move to the last of the quick model.
 const TEMPERATURES: [f64; 2] = [3e-5, 3e-7];
-/// Of the exact one, which mends what the quick one doesn't see.
+/// The temperatures of the exact model, which corrects what the quick one ignores.
 const EXACT: [f64; 2] = [1e-6, 1e-7];
 /// One of so many moves is tried with the exact model; it takes some twenty times as long.
 const EXACT_EACH: u32 = 10;
 
-/// The order that was found from the first of the job.
+/// Return the best order that is found, starting from the first of the job.
 pub fn best_order(job: &Job) -> Order {
     let parts = parts(job, &BOOTS);
     let neighbours = neighbours(job, &parts);
@@ -46,7 +46,8 @@ pub fn best_order(job: &Job) -> Order {
     if value <= exact(&start).value() { room.order() } else { start.order() }
 }
 
-/// Those that the costs of misses are fitted to: what was recorded, the first order, and that order shuffled.
+/// Return the layouts that the costs of misses are fitted to: what was recorded, the first order, and that order
+/// shuffled.
 fn layouts(job: &Job) -> Vec<Vec<u64>> {
     let recorded = job.units.iter().map(|unit| unit.start).collect();
     let mut layouts = vec![recorded, addresses(job, &Order::plain(&job.orders[0]))];

@@ -36,7 +36,7 @@ struct Before {
     sum: f64,
 }
 
-/// Misses of the first cache and of the op cache, by part and family.
+/// Return the misses of the first cache and of the op cache, by part and family.
 pub fn counted(job: &Job, parts: &[Part], placed: &[u64]) -> Vec<Vec<[f64; 2]>> {
     let (shapes, families) = shapes(job);
     let of_part = |part: &Part| {
@@ -48,9 +48,9 @@ pub fn counted(job: &Job, parts: &[Part], placed: &[u64]) -> Vec<Vec<[f64; 2]>> 
 }
 
 impl<'a> Sets<'a> {
-    /// `power`: of the misses of a set; below 1 it is worth while to gather misses in few sets. Where more lines than a
-    /// cache has come in turn, all of them miss, and taking one out of a set saves nothing until as few are left as fit:
-    /// a search would never get there.
+    /// Return the sets; `power` applies to the misses of a set; below 1 it pays to gather misses in few sets. Where
+    /// more lines than a cache has come in turn, all of them miss, and taking one out of a set saves nothing until as
+    /// few are left as fit: a search would never get there.
     pub fn new(job: &'a Job, parts: &'a [Part<'a>], placed: Vec<u64>, costs: Vec<[f64; 2]>, power: f64) -> Sets<'a> {
         let (shapes, families) = shapes(job);
         let recorded: Vec<u64> = job.units.iter().map(|unit| unit.start).collect();
@@ -83,7 +83,7 @@ impl<'a> Sets<'a> {
         sets
     }
 
-    /// Of all families.
+    /// Return the value over all families.
     fn value_of(&self, part: usize) -> f64 {
         let misses = |cache: Option<usize>| cache.map_or(0.0, |cache| self.accesses[part].caches[cache].weighed());
         let of_family = |family: usize| {
@@ -140,7 +140,7 @@ impl Model for Sets<'_> {
         self.before = before;
     }
 
-    /// One of the lines in a set with misses.
+    /// Return one of the lines in a set with misses.
     fn costly(&self, rng: &mut Rng) -> Option<u32> {
         (0..LOOKS).find_map(|_| {
             let part = &self.accesses[rng.below(self.accesses.len() as u64) as usize];

@@ -20,7 +20,7 @@ const HOT: u64 = UNITS / 2;
 const SIZE: u64 = 500;
 const PITCH: u64 = 512;
 
-/// A job as it is written: the functions run one after the other, so many times.
+/// Return a job as it is written: the functions run one after the other, so many times.
 fn written(moves: u32, turns: u64) -> Vec<u8> {
     let order: Vec<u64> = (0..HOT).collect();
     let (blocks, steps) = (HOT, HOT * turns);
@@ -70,7 +70,7 @@ fn what_is_not_ordered_follows_as_it_was_and_gaps_are_left_where_they_are_asked_
     assert!(job.units.iter().zip(recorded).all(|(unit, placed)| unit.start == placed));
 }
 
-/// Moves of hot functions to free places.
+/// Return moves of hot functions to free places.
 fn moves() -> impl Strategy<Value = Vec<(u32, u64, bool)>> {
     vec((0..HOT as u32, 0..HOT * PITCH * 2 / GRAIN, any::<bool>()), 0..30)
 }

@@ -8,7 +8,8 @@ const MOST: usize = 6000;
 /// So many of a hundred steps are the same one turn later.
 const ALIKE: usize = 93;
 
-/// Whole turns of a loop from the middle of a trace, or, if there is none, as many steps as a window has at most.
+/// Return whole turns of a loop from the middle of a trace, or, if there is no loop, as many steps as a window has at
+/// most.
 pub fn window(steps: &[Step]) -> &[Step] {
     let from = steps.len() / 4;
     let rest = &steps[from..];
@@ -21,7 +22,7 @@ pub fn window(steps: &[Step]) -> &[Step] {
     }
 }
 
-/// The length of a turn: the first distance at which the same steps come again.
+/// Return the length of a turn: the first distance at which the same steps come again.
 fn turn(steps: &[Step]) -> Option<usize> {
     (1..=MOST.min(steps.len() / 2)).find(|distance| {
         let (these, those) = (&steps[..*distance], &steps[*distance..2 * distance]);

@@ -43,7 +43,7 @@ pub struct Entry<'data> {
     pub replacement_length: u64,
 }
 
-/// The entries of a file; the error says why its table isn't understood.
+/// Return the entries of a file; the error says why its table isn't understood.
 pub fn entries<'data>(binary: &Binary<'data>) -> Result<Vec<Entry<'data>>, String> {
     let Some(table) = binary.section_named(TABLE).filter(|table| !table.bytes.is_empty()) else {
         return Ok(Vec::new());
@@ -61,10 +61,10 @@ pub fn entries<'data>(binary: &Binary<'data>) -> Result<Vec<Entry<'data>>, Strin
     }
     let size = table.bytes.len();
     best.map(|(_, entries)| entries)
-        .ok_or_else(|| format!("the {size} bytes of {TABLE} are no entries of a version of Linux that is known here"))
+        .ok_or_else(|| format!("the {size} bytes of {TABLE} are not entries of a known version of Linux"))
 }
 
-/// Whether the table holds whole entries, and its relocations are where they have addresses.
+/// Return whether the table can hold whole entries, and its relocations are where entries have addresses.
 fn can_be(table: &Section, layout: &Layout) -> bool {
     let is_field = |offset: u64| matches!(offset as usize % layout.size, 0 | REPLACEMENT);
     table.bytes.len().is_multiple_of(layout.size)
@@ -93,7 +93,7 @@ fn entry<'data>(binary: &Binary<'data>, table: &Section<'data>, layout: &Layout,
     }
 }
 
-/// Where an offset that is relative to itself points.
+/// Return the target of an offset that is relative to its own address.
 fn field<'data>(binary: &Binary<'data>, table: &Section<'data>, start: usize) -> Target<'data> {
     let at = table.base + start as u64;
     if !binary.is_object {

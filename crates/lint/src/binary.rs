@@ -1,7 +1,7 @@
 //! An object or a linked kernel: its code, its functions, its relocations.
 //!
 //! Sections of an object all start at 0. Each gets an address range of its own here, so that an address says which
-//! section it lies in; a linked kernel has its own addresses.
+//! section it is in; a linked kernel has its own addresses.
 
 use object::read::elf::{ElfFile64, FileHeader};
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionFlags};
@@ -20,7 +20,7 @@ const PADDING_PREFIX: &str = "__pfx_";
 /// A relocation of an object.
 #[derive(Debug, Clone, Copy)]
 pub struct Relocation {
-    /// In the section.
+    /// The offset in the section.
     pub offset: u64,
     /// R_X86_64_...
     pub kind: u32,
@@ -36,7 +36,7 @@ pub struct Section<'data> {
     pub bytes: &'data [u8],
     pub size: u64,
     pub is_code: bool,
-    /// In the order of their offsets.
+    /// The relocations in the order of their offsets.
     pub relocations: Vec<Relocation>,
 }
 
@@ -73,7 +73,7 @@ pub struct Binary<'data> {
     /// Compiled, not linked.
     pub is_object: bool,
     pub sections: Vec<Section<'data>>,
-    /// In the order of their addresses; none if `has_functions` says no.
+    /// The functions in the order of their addresses; empty if `has_functions` is false.
     pub functions: Vec<Function<'data>>,
     /// Where functions begin is known: a linked kernel may have no symbols.
     pub has_functions: bool,
@@ -86,7 +86,7 @@ impl<'data> Binary<'data> {
     ///
     /// `named` are its functions if it is linked and has no symbols of functions.
     pub fn parse(data: &'data [u8], named: &'data [Named]) -> Result<Self, String> {
-        let elf = Elf::parse(data).map_err(|error| format!("it is no ELF file that can be read: {error}"))?;
+        let elf = Elf::parse(data).map_err(|error| format!("it is not a readable ELF file: {error}"))?;
         let header = elf.elf_header();
         if header.e_machine(LittleEndian) != elf::EM_X86_64 {
             return Err("it isn't made for x86-64".to_owned());
@@ -106,7 +106,7 @@ impl<'data> Binary<'data> {
         Ok(binary)
     }
 
-    /// The code of a function.
+    /// Return the code of a function.
     pub fn code(&self, function: &Function) -> &'data [u8] {
         let section = &self.sections[function.section];
         &section.bytes[(function.start - section.base) as usize..(function.end - section.base) as usize]
@@ -127,7 +127,7 @@ impl<'data> Binary<'data> {
         (address < self.functions[place].end).then_some(place)
     }
 
-    /// The relocation whose field lies in these bytes of a section.
+    /// Return the relocation whose field is in these bytes of a section.
     pub fn relocation_in(&self, section: usize, start: u64, length: u64) -> Option<&Relocation> {
         let section = &self.sections[section];
         let offset = start - section.base;
@@ -135,7 +135,7 @@ impl<'data> Binary<'data> {
         section.relocations.get(place).filter(|relocation| relocation.offset < offset.saturating_add(length))
     }
 
-    /// What a relocation names, without its addend.
+    /// Return what a relocation names, without its addend.
     pub fn named_by(&self, relocation: &Relocation) -> Target<'data> {
         let Some(symbol) = relocation.symbol.and_then(|index| self.elf.symbol_by_index(index).ok()) else {
             return Target::Unknown;
@@ -149,13 +149,13 @@ impl<'data> Binary<'data> {
         }
     }
 
-    /// What a relocation adds up to where its symbol lies in a section that isn't loaded: an offset in that.
+    /// Return the offset that a relocation results in where its symbol is in a section that isn't loaded.
     pub fn offset_named_by(&self, relocation: &Relocation) -> Option<u64> {
         let symbol = self.elf.symbol_by_index(relocation.symbol?).ok()?;
         (!symbol.is_undefined()).then(|| symbol.address().wrapping_add_signed(relocation.addend))
     }
 
-    /// Where a relocation points: its symbol and addend, and `more`.
+    /// Return where a relocation points: its symbol and addend, and `more`.
     pub fn pointed_at(&self, relocation: &Relocation, more: i64) -> Target<'data> {
         match self.named_by(relocation) {
             Target::Address(symbol) => {
@@ -165,7 +165,7 @@ impl<'data> Binary<'data> {
         }
     }
 
-    /// The address as people know it: in the section for an object.
+    /// Return the address to show: for an object, the address in the section.
     pub fn shown_address(&self, address: u64) -> u64 {
         match self.section_at(address) {
             Some(section) if self.is_object => address - section.base,
@@ -173,7 +173,7 @@ impl<'data> Binary<'data> {
         }
     }
 
-    /// Position of a section, by its index in the file.
+    /// Return the position of a section, by its index in the file.
     pub fn place(&self, index: usize) -> Option<usize> {
         self.positions.get(index).copied().flatten()
     }
@@ -230,7 +230,7 @@ impl<'data> Binary<'data> {
     }
 }
 
-/// Names come from the file once for each finding, so that a long one would fill the memory.
+/// Refuse long names. Names come from the file once for each finding, so that a long one would fill the memory.
 fn require_short_names(elf: &Elf) -> Result<(), String> {
     let sections = elf.sections().map(|section| section.name_bytes().map_or(0, <[u8]>::len));
     let symbols = elf.symbols().map(|symbol| symbol.name_bytes().map_or(0, <[u8]>::len));
@@ -240,7 +240,7 @@ fn require_short_names(elf: &Elf) -> Result<(), String> {
     }
 }
 
-/// The loaded sections in the order of their addresses, and where the file's sections are among them.
+/// Return the loaded sections in the order of their addresses, and where the file's sections are among them.
 fn sections<'data>(
     elf: &Elf<'data>,
     is_object: bool,

@@ -15,7 +15,7 @@ const MOST: usize = 10;
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     pub name: String,
-    /// As disassemblers write them, in lower case.
+    /// The mnemonics as disassemblers write them, in lower case.
     pub mnemonics: Vec<String>,
     #[serde(default)]
     pub form: Form,
@@ -80,7 +80,7 @@ pub struct Count {
     pub first: u64,
 }
 
-/// By rule, what there is in one file is added.
+/// Add the counts of one file, by rule.
 pub fn count(rules: &[Rule], binary: &Binary, file: usize, tallies: &mut Vec<Tally>) {
     tallies.resize(rules.len(), Tally::default());
     let by_mnemonic = by_mnemonic(rules);
@@ -105,7 +105,7 @@ pub fn count(rules: &[Rule], binary: &Binary, file: usize, tallies: &mut Vec<Tal
     }
 }
 
-/// The rules that each mnemonic has, by its number.
+/// Return the rules that each mnemonic has, by its number.
 fn by_mnemonic(rules: &[Rule]) -> Vec<Vec<usize>> {
     let names = Mnemonic::values().map(|mnemonic| format!("{mnemonic:?}").to_lowercase());
     names.map(|name| (0..rules.len()).filter(|rule| rules[*rule].mnemonics.contains(&name)).collect()).collect()

@@ -4,7 +4,7 @@ use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction, NasmFormatter};
 
 use crate::binary::{Binary, Function, Target};
 
-/// The instructions of a function, one after the other; a byte that starts none is an invalid one.
+/// Return the instructions of a function, one after the other; a byte that starts none is an invalid one.
 pub fn instructions<'data>(
     binary: &Binary<'data>,
     function: &Function,
@@ -12,7 +12,7 @@ pub fn instructions<'data>(
     Decoder::with_ip(64, binary.code(function), function.start, DecoderOptions::NONE).into_iter()
 }
 
-/// The instruction that starts at an address in code; a branch with a relocation goes to the name of that.
+/// Return the instruction that starts at an address in code; a branch with a relocation goes to the name of that.
 pub fn text_at(binary: &Binary, address: u64) -> String {
     let after = binary.sections.partition_point(|section| section.base <= address);
     let Some((place, section)) = after.checked_sub(1).map(|place| (place, &binary.sections[place])) else {
@@ -35,7 +35,7 @@ pub fn text_at(binary: &Binary, address: u64) -> String {
     }
 }
 
-/// An instruction as text: operands in Intel's order, numbers as C has them.
+/// Return an instruction as text: operands in Intel's order, numbers as C has them.
 pub fn text(instruction: &Instruction) -> String {
     let mut formatter = NasmFormatter::new();
     formatter.options_mut().set_hex_prefix("0x");

@@ -33,7 +33,7 @@ pub enum Told {
     },
 }
 
-/// Everything that the lints find in one object or linked kernel.
+/// Return everything that the lints find in one object or linked kernel.
 ///
 /// `name` stands in the findings. The error is one line: why the file can't be read. `settings.files` isn't read.
 pub fn lint_object(data: &[u8], name: &str, settings: &Settings) -> Result<Vec<Finding>, String> {

@@ -16,12 +16,12 @@ use crate::state::{Memory, STACK_POINTER, Slot, State, Value};
 const MOST_WORK: usize = 1000;
 /// What is known at each block is kept, so this is a limit on memory, too.
 const MOST_WORK_OF_FUNCTION: usize = 4_000_000;
-/// Of a function: several times what the largest one of a kernel has.
+/// The limit for a function: several times what the largest one of a kernel has.
 const MOST_INSTRUCTIONS: usize = 100_000;
 /// Work that all functions of a file may take together: several times what a whole kernel of a distribution takes, and
 /// a few seconds.
 pub const MOST_WORK_OF_FILE: usize = 200_000_000;
-/// In the System V calling convention.
+/// The registers that a caller saves in the System V calling convention.
 const CALLER_SAVED: [Register; 9] = [
     Register::RAX,
     Register::RCX,
@@ -36,15 +36,15 @@ const CALLER_SAVED: [Register; 9] = [
 /// An atomic instruction on a slot that holds a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AtomicOnCopy {
-    /// Of the atomic instruction.
+    /// The address of the atomic instruction.
     pub at: u64,
-    /// Of the instruction that loaded the original.
+    /// The address of the instruction that loaded the original.
     pub loaded_at: u64,
     memory: Memory,
     slot: Slot,
 }
 
-/// The atomic instructions of a function that change only a copy; None if that is too much work.
+/// Return the atomic instructions of a function that change only a copy; None if that is too much work.
 ///
 /// `left` is what all functions of a file may take, and is less by what this one took.
 pub fn atomics_on_copies(binary: &Binary, function: &Function, left: &mut usize) -> Option<Vec<AtomicOnCopy>> {
@@ -89,7 +89,7 @@ struct Walk<'a, 'data> {
 }
 
 impl Walk<'_, '_> {
-    /// Whether it came to the end of its work.
+    /// Return whether it came to the end of its work.
     fn through(&mut self, left: &mut usize) -> bool {
         let targets: Vec<Option<u64>> = self.code.iter().map(|instruction| self.branch_target(instruction)).collect();
         let starts = block_starts(self.code, &targets);
@@ -141,7 +141,7 @@ impl Walk<'_, '_> {
         true
     }
 
-    /// Where a jump goes that stays in its section; one with a relocation leaves it.
+    /// Return the target of a jump that stays in its section; one with a relocation leaves it.
     fn branch_target(&self, instruction: &Instruction) -> Option<u64> {
         let is_jump =
             matches!(instruction.flow_control(), FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch);
@@ -150,7 +150,7 @@ impl Walk<'_, '_> {
             .then(|| instruction.near_branch_target())
     }
 
-    /// What an instruction makes of the state.
+    /// Apply an instruction to the state.
     fn step(&mut self, state: &mut State, instruction: &Instruction) {
         let at = instruction.ip();
         if is_atomic(instruction) {
@@ -226,13 +226,13 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The value that an operand has before its instruction.
+    /// Return the value that an operand has before its instruction.
     fn operand(&self, state: &State, instruction: &Instruction, operand: u32) -> Value {
         let at = instruction.ip();
         match instruction.op_kind(operand) {
             OpKind::Register if instruction.op_register(operand).is_gpr() => {
                 match state.registers[instruction.op_register(operand).full_register().number()] {
-                    // Half of an address is none.
+                    // Half of an address is not an address.
                     Value::Stack(_) if !instruction.op_register(operand).is_gpr64() => Value::Made(at, 0),
                     value => value,
                 }
@@ -250,7 +250,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The memory that an instruction names; None on the stack.
+    /// Return the memory that an instruction names; None on the stack.
     fn memory(&self, state: &State, instruction: &Instruction) -> Option<Memory> {
         let part = |register: Register| match register {
             Register::None | Register::RIP | Register::EIP => Some((0, usize::MAX)),
@@ -329,7 +329,7 @@ fn is_exchange(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Xchg | Mnemonic::Cmpxchg | Mnemonic::Cmpxchg8b | Mnemonic::Cmpxchg16b)
 }
 
-/// `lock add [rsp-4], 0` changes nothing: it is the kernel's memory barrier.
+/// Return whether it is the kernel's memory barrier, `lock add [rsp-4], 0`, which changes nothing.
 fn is_barrier(instruction: &Instruction) -> bool {
     let is_number = !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory);
     matches!(instruction.mnemonic(), Mnemonic::Add | Mnemonic::Or)
@@ -338,7 +338,7 @@ fn is_barrier(instruction: &Instruction) -> bool {
         && instruction.immediate(1) == 0
 }
 
-/// Whether the next instruction may follow.
+/// Return whether the next instruction may follow.
 fn goes_on(instruction: &Instruction) -> bool {
     !matches!(
         instruction.flow_control(),
@@ -346,7 +346,7 @@ fn goes_on(instruction: &Instruction) -> bool {
     )
 }
 
-/// Positions of the instructions that blocks start with.
+/// Return the positions of the instructions that blocks start with.
 fn block_starts(code: &[Instruction], targets: &[Option<u64>]) -> Vec<usize> {
     let mut starts = BTreeSet::new();
     if !code.is_empty() {

@@ -48,7 +48,7 @@ fn sound() -> Vec<u8> {
 /// mov eax,[rdi]; mov [rsp-4],eax; lock dec dword [rsp-4]; ret
 const COPY: &[u8] = &[0x8b, 0x07, 0x89, 0x44, 0x24, 0xfc, 0xf0, 0xff, 0x4c, 0x24, 0xfc, 0xc3];
 
-/// An object as the kernel's compiler makes it, with line tables.
+/// Return an object as the kernel's compiler makes it, with line tables.
 fn compiled() -> Vec<u8> {
     static CONTENT: OnceLock<Vec<u8>> = OnceLock::new();
     let compile = || {
@@ -64,7 +64,7 @@ fn compiled() -> Vec<u8> {
     CONTENT.get_or_init(compile).clone()
 }
 
-/// Bytes at some places changed, and perhaps the end cut off.
+/// Return the bytes with some of them changed, and perhaps the end cut off.
 fn damaged(sound: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![any::<u8>(), prop::sample::select(vec![0, 1, 0x7f, 0x80, 0xff])];
     (vec((any::<prop::sample::Index>(), byte), 0..8), 0..=sound.len()).prop_map(move |(changes, cut)| {
@@ -76,7 +76,7 @@ fn damaged(sound: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Instructions of all kinds, jumps into each other among them, and bytes that are none.
+/// Return instructions of all kinds, jumps into each other among them, and bytes that are not instructions.
 fn code() -> impl Strategy<Value = Vec<u8>> {
     let known: Vec<&[u8]> = vec![
         COPY,
@@ -141,7 +141,7 @@ fn a_long_function_of_loops_is_given_up() {
     assert_eq!(given_up(&content), ["f"]);
 }
 
-/// The functions that were too much work, by name.
+/// Return the functions that were too much work, by name.
 fn given_up(content: &[u8]) -> Vec<String> {
     let findings = lint_object(content, "a.o", &Settings { only: vec!["lock-on-stack-copy".into()], ..everything() });
     let notes = findings.unwrap().into_iter().filter(|finding| finding.level == Level::Note);

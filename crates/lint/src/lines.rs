@@ -63,7 +63,7 @@ impl<'a, 'data> Lines<'a, 'data> {
         addr2line::Context::from_dwarf(dwarf).ok()
     }
 
-    /// The source, relative to the root of the kernel's source if that can be told, and the line.
+    /// Find the source, relative to the root of the kernel's source if that can be determined, and the line.
     pub fn find(&self, address: u64) -> Option<(String, u64)> {
         let context = self.context()?;
         let location = context.find_location(address).ok()??;
@@ -78,7 +78,7 @@ impl<'a, 'data> Lines<'a, 'data> {
     }
 }
 
-/// What a section's relocations put into its fields; a debugging section refers to code and to other ones.
+/// Return what a section's relocations put into its fields; a debugging section refers to code and to other ones.
 fn fields<'data>(
     binary: &Binary<'data>,
     section: &object::read::elf::ElfSection64<'data, '_, object::LittleEndian>,
@@ -106,7 +106,8 @@ fn fields<'data>(
     Fields(std::rc::Rc::new(fields))
 }
 
-/// A path as line tables have it, relative to the root of the source; a made file relative to the object directory.
+/// Return a path as line tables have it, relative to the root of the source; a made file relative to the object
+/// directory.
 ///
 /// Kbuild compiles in the object directory. With `make O=` beside or below the source its names start with `../`,
 /// and that is the root; without `O=` both are one; else the names are absolute and stay so.
@@ -121,7 +122,7 @@ fn within_source(path: &str, directory: &str, unit: &str) -> String {
     known(&plain(directory)).or_else(|| known(&root)).unwrap_or(path)
 }
 
-/// The path without `.`, `..` and double slashes.
+/// Return the path without `.`, `..` and double slashes.
 fn plain(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {

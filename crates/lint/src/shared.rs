@@ -46,7 +46,7 @@ enum Callee {
 }
 
 impl Shared {
-    /// A set that has these names beside those of its files.
+    /// Return a set that has these names beside those of its files.
     pub fn new(settings: &Settings) -> Shared {
         Shared { defined: settings.symbols.iter().cloned().collect(), ..Shared::default() }
     }
@@ -55,23 +55,23 @@ impl Shared {
         self.defined.contains(name)
     }
 
-    /// By rule, the functions that have most of its instructions.
+    /// Return, by rule, the functions that have most of its instructions.
     pub fn costly(&self) -> &[Tally] {
         &self.costly
     }
 
-    /// Whether a function of a file may use the FPU's registers; right after `finish`.
+    /// Return whether a function of a file may use the FPU's registers; right after `finish`.
     pub fn may_use_registers(&self, file: usize, function: usize) -> bool {
         let node = self.nodes[self.first_node[file] + function];
         node.is_guarded || node.loads
     }
 
-    /// Whether a function of a file is called, or pointed at, by what is known; right after `finish`.
+    /// Return whether a function of a file is called, or pointed at, by what is known; right after `finish`.
     pub fn is_called(&self, file: usize, function: usize) -> bool {
         self.nodes[self.first_node[file] + function].is_called
     }
 
-    /// Note one file; files are known by the order in which they are added.
+    /// Add one file; files are known by the order in which they are added.
     pub fn add(&mut self, binary: &Binary, settings: &Settings) {
         if !settings.costly.is_empty() {
             count(&settings.costly, binary, self.first_node.len(), &mut self.costly);
@@ -102,7 +102,7 @@ impl Shared {
         }
     }
 
-    /// Branches from function to function; those with a relocation are among the relocations.
+    /// Add branches from function to function; those with a relocation are among the relocations.
     fn add_branches(&mut self, binary: &Binary, first: usize) {
         for (caller, function) in binary.functions.iter().enumerate() {
             for instruction in
@@ -142,7 +142,7 @@ impl Shared {
         }
     }
 
-    /// After the last file: a function is guarded as well if all that refer to it are.
+    /// Finish after the last file: a function is guarded as well if all that refer to it are.
     pub fn finish(&mut self) {
         let mut callees: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
         for (from, callee) in std::mem::take(&mut self.edges) {
@@ -173,12 +173,12 @@ impl Shared {
     }
 }
 
-/// Tables of functions; other sections name code for the linker, the unwinder or patching.
+/// Return whether it is a table of functions; other sections name code for the linker, the unwinder or patching.
 fn holds_pointers(section: &str) -> bool {
     section.starts_with(".data") || section.starts_with(".rodata")
 }
 
-/// The function that a relocation names, of a branch, of an address in code or of a pointer.
+/// Return the function that a relocation names, of a branch, of an address in code or of a pointer.
 fn reference<'data>(binary: &Binary<'data>, relocation: &Relocation) -> Target<'data> {
     let is_relative = matches!(relocation.kind, elf::R_X86_64_PC32 | elf::R_X86_64_PLT32);
     binary.pointed_at(relocation, if is_relative { 4 } else { 0 })

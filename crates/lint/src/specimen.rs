@@ -13,18 +13,18 @@ pub struct Specimen<'a> {
     pub relocations: &'a [(u64, u32, &'a str)],
 }
 
-/// An object with these functions, in order.
+/// Return an object with these functions, in order.
 pub fn object(functions: &[Specimen]) -> Vec<u8> {
     object_with(functions, &[], &[])
 }
 
-/// The same with entries of .altinstructions, and replacements. An entry is the name of what it patches, the offset of
-/// its replacement and the two lengths.
+/// Return such an object with entries of .altinstructions, and replacements. An entry is the name of what it patches,
+/// the offset of its replacement and the two lengths.
 pub fn object_with(functions: &[Specimen], entries: &[(&str, i64, u8, u8)], replacements: &[u8]) -> Vec<u8> {
     object_of_version(functions, entries, replacements, (14, 12))
 }
 
-/// The same with entries as a version of Linux has them: their size, and where the lengths are.
+/// Return such an object with entries as a version of Linux has them: their size, and where the lengths are.
 pub fn object_of_version(
     functions: &[Specimen],
     entries: &[(&str, i64, u8, u8)],

@@ -49,7 +49,7 @@ pub struct State {
 }
 
 impl State {
-    /// At the start of a function, or of code that nothing is known to lead to.
+    /// Return the state at the start of a function, or of code that nothing is known to lead to.
     pub fn unknown(at: u64) -> State {
         let mut registers = [Value::Made(at, 0); REGISTERS];
         for (number, value) in registers.iter_mut().enumerate() {
@@ -59,7 +59,7 @@ impl State {
         State { registers, slots: BTreeMap::new() }
     }
 
-    /// What is known where two ways meet, at the block at `at`.
+    /// Return what is known where two ways meet, at the block at `at`.
     pub fn joined(&self, other: &State, at: u64) -> State {
         let mut joined = self.clone();
         for (number, value) in joined.registers.iter_mut().enumerate() {
@@ -80,7 +80,7 @@ impl State {
         if register.is_gpr() {
             let number = register.full_register().number();
             let is_whole = register.is_gpr64() || !matches!(value, Value::Stack(_));
-            // A value is told apart by its register too: one instruction may make several.
+            // A value is identified by its register too: one instruction may make several.
             self.registers[number] = match value {
                 Value::Made(..) => Value::Made(at, number),
                 value if is_whole => value,
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// The slot that the memory operand is, if it is one.
+    /// Return the slot that the memory operand is, if it is one.
     pub fn slot_of(&self, instruction: &Instruction) -> Option<Slot> {
         let base = instruction.memory_base();
         if instruction.memory_index() != Register::None || !base.is_gpr64() || has_segment(instruction) {

@@ -16,7 +16,7 @@ pub enum Verb {
 
 pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, Failure> {
     let mut arguments = Arguments::new(words);
-    let first = arguments.next_argument().map_err(mistake)?.ok_or_else(|| mistake("say which load to run"))?;
+    let first = arguments.next_argument().map_err(mistake)?.ok_or_else(|| mistake("name the load to run"))?;
     if first.asks_for_help() || first.text() == "help" {
         return Ok(Verb::Help);
     }
@@ -47,7 +47,7 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, Failure> {
     Ok(Verb::Run { program, parameters, json })
 }
 
-/// The setting that an option is for.
+/// Return the setting that an option is for.
 fn named(program: &'static Program, argument: &Argument) -> Option<&'static Setting> {
     let Argument::Option(option) = argument else { return None };
     let name = option.strip_prefix("--")?;
@@ -58,7 +58,7 @@ fn settings(program: &'static Program) -> impl Iterator<Item = &'static Setting>
     program.settings.iter().chain([&REPEAT])
 }
 
-/// The last that was given, else the default.
+/// Return the last value that was given, else the default.
 fn chosen(setting: &Setting, given: &[(&str, Value)]) -> Result<Value, Failure> {
     match (given.iter().rfind(|(name, _)| *name == setting.name), setting.default) {
         (Some((_, value)), _) => Ok(value.clone()),
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_refused_with_one_message() {
         for (line, expected) in [
-            ("", "say which load"),
+            ("", "name the load"),
             ("matmull", "there is no load 'matmull'"),
             ("matmul --bytes 5", "matmul does not take '--bytes'"),
             ("matmul -j", "matmul does not take '-j'"),

@@ -17,7 +17,7 @@ pub struct Timing {
     pub user: f64,
     pub system: f64,
     pub faults: Faults,
-    /// Of the whole system; None where the kernel doesn't say, or nobody asked.
+    /// The large pages of the whole system; None where the kernel doesn't count them, or they were not requested.
     pub large_pages: Option<LargePages>,
 }
 
@@ -33,7 +33,7 @@ impl Timing {
         Duration::from_nanos((self.end - self.start).unsigned_abs())
     }
 
-    /// 0 where the clock's steps are longer than the computation.
+    /// Return the seconds; 0 where the clock's steps are longer than the computation.
     pub fn seconds(&self) -> f64 {
         (self.end - self.start) as f64 / 1e9
     }
@@ -68,8 +68,8 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Timing) {
     (result, Timing { start, end, user, system, faults, large_pages: None })
 }
 
-/// The same for what a load is measured by, and which pages it was given. The emulated PMU counts it for the region that
-/// was announced.
+/// Time the part by which a load is measured, and count the large pages that it was given. The emulated PMU counts it
+/// for the region that was announced.
 pub fn measured<T>(work: impl FnOnce() -> T) -> (T, Timing) {
     let before = LargePages::now();
     let (result, timing) = timed(|| {
@@ -82,7 +82,7 @@ pub fn measured<T>(work: impl FnOnce() -> T) -> (T, Timing) {
     (result, Timing { large_pages, ..timing })
 }
 
-/// Nanoseconds of CLOCK_MONOTONIC.
+/// Return the nanoseconds of CLOCK_MONOTONIC.
 pub fn now() -> i64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock").num_nanoseconds()
 }

@@ -40,22 +40,22 @@ pub fn run<'a>(program: &'static Program, parameters: &'a Parameters) -> Result<
     })
 }
 
-/// By size, of initialisation and of the timed parts.
+/// Return the large pages by size, of initialisation and of the timed parts.
 fn large_pages(share: &Share) -> Option<Vec<OfSize>> {
     let parts = share.repetitions.iter().map(|repetition| repetition.timing.large_pages);
     let timed = parts.reduce(|one, other| Some(one? + other?))??;
     Some(LargePages::by_size(share.init_large_pages?, timed))
 }
 
-/// Tells the emulated PMU whose region the next measured part is: a load's number is its place in the list of loads.
-/// Copies in several processes are none: each would end the others' region.
+/// Tell the emulated PMU whose region the next measured part is: a load's number is its place in the list of loads.
+/// Copies in several processes are not regions: each would end the others' region.
 fn announce(program: &Program, parameters: &Parameters, number: usize) {
     let place = LOADS.iter().position(|load| load.name == program.name).unwrap_or_default();
     let iteration = if parameters.processes() == 1 { number as u16 } else { kdyno_marker::UNSEEN };
     kdyno_marker::announce(place as u16, iteration);
 }
 
-/// All of a load in this process; `in_step` is called before each repetition.
+/// Run all of a load in this process; `in_step` is called before each repetition.
 fn alone(
     program: &Program,
     parameters: &Parameters,
@@ -79,7 +79,7 @@ fn alone(
     Ok(Share { init_seconds, init_large_pages, repetitions, memory, facts: load.verify()? })
 }
 
-/// The repetition, if the clock moved while it ran: otherwise there is no time, and no rate.
+/// Return the repetition, if the clock moved while it ran: otherwise there is no time, and no rate.
 fn measurable(repetition: Repetition) -> Result<Repetition, Failure> {
     let has_time = repetition.timing.end > repetition.timing.start;
     match has_time && repetition.readings.iter().all(|reading| reading.value.is_finite()) {

@@ -5,15 +5,15 @@ use nix::errno::Errno;
 use std::io;
 
 /// The way out of most mistakes on the command line.
-pub const SEE_HELP: &str = "`kdyno-loads --help` says what there is";
+pub const SEE_HELP: &str = "`kdyno-loads --help` lists what there is";
 
-/// A result is not what it should be.
+/// Return the failure for a result that is not what it should be.
 pub fn wrong(message: impl Into<String>) -> Failure {
     let hint = "the computation went wrong: doubt the kernel, the processor or the memory before this program";
     Failure::of_user(format!("wrong result: {}", message.into()), hint)
 }
 
-/// What the system refused to do.
+/// Return the failure for what the system refused to do.
 pub fn of_call(done: &str, errno: Errno) -> Failure {
     Failure::of_surroundings(format!("can't {done}: {}", errno.desc().to_lowercase()), way_out(errno))
 }

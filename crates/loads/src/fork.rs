@@ -4,7 +4,7 @@ use crate::failure::{self, Failure};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 
-/// Of a process that has one thread: the child's id in the parent, None in the child.
+/// Fork a process that has one thread: return the child's id in the parent, None in the child.
 pub fn split() -> Result<Option<Pid>, Failure> {
     // SAFETY: no other thread runs that could hold a lock now; threads are started in computations, and joined there.
     match unsafe { fork() } {
@@ -14,7 +14,7 @@ pub fn split() -> Result<Option<Pid>, Failure> {
     }
 }
 
-/// Waits for a child that should exit with status 0.
+/// Wait for a child that should exit with status 0.
 pub fn wait(child: Pid) -> Result<(), Failure> {
     match waitpid(child, None) {
         Ok(WaitStatus::Exited(_, 0)) => Ok(()),

@@ -16,7 +16,7 @@ pub struct Given {
     pub fallbacks: u64,
 }
 
-/// By order; all zero for sizes that the kernel doesn't have.
+/// The counts by order; all zero for sizes that the kernel doesn't have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LargePages([Given; ORDERS]);
 
@@ -29,13 +29,14 @@ pub struct OfSize {
 }
 
 impl LargePages {
-    /// Since the system started; None where the kernel doesn't count them, or /sys and /proc aren't mounted.
+    /// Return the large pages since the system started; None where the kernel doesn't count them, or /sys and /proc
+    /// aren't mounted.
     pub fn now() -> Option<LargePages> {
         let sizes = Path::new("/sys/kernel/mm/transparent_hugepage");
         LargePages::of_sizes(sizes).or_else(|| LargePages::of_huge(&fs::read_to_string("/proc/vmstat").ok()?))
     }
 
-    /// As Linux 6.10 and newer count them, each size on its own.
+    /// Return the counts of Linux 6.10 and newer, each size on its own.
     fn of_sizes(directory: &Path) -> Option<LargePages> {
         let mut given = LargePages::default();
         let mut is_counted = false;
@@ -51,7 +52,7 @@ impl LargePages {
         is_counted.then_some(given)
     }
 
-    /// As all kernels count those of 2 MB.
+    /// Return the counts of pages of 2 MB, as all kernels count them.
     fn of_huge(vmstat: &str) -> Option<LargePages> {
         let number = |name: &str| -> Option<u64> {
             vmstat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?.parse().ok()
@@ -61,7 +62,7 @@ impl LargePages {
         Some(given)
     }
 
-    /// What came since an earlier time.
+    /// Return the pages that came since an earlier time.
     pub fn since(self, before: LargePages) -> LargePages {
         self.with(before, u64::saturating_sub)
     }
@@ -73,7 +74,7 @@ impl LargePages {
         self
     }
 
-    /// The sizes of which there were any, small ones first.
+    /// Return the sizes of which there were any, small ones first.
     pub fn by_size(initialisation: LargePages, timed: LargePages) -> Vec<OfSize> {
         let both = initialisation.0.into_iter().zip(timed.0).enumerate();
         both.filter(|(_, given)| *given != (Given::default(), Given::default()))

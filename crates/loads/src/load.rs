@@ -19,22 +19,23 @@ pub struct Program {
 
 /// A load whose data is made.
 pub trait Load {
-    /// Undoes what a repetition changed, where the next one would do something else; not timed.
+    /// Undo what a repetition changed, where the next one would do something else; not timed.
     fn reset(&mut self) {}
 
-    /// The computation, timed.
+    /// Run the computation, timed.
     fn run(&mut self) -> Result<Repetition, Failure>;
 
-    /// With all that the computation needs still mapped.
+    /// Return the memory in use, with all that the computation needs still mapped.
     fn memory(&self) -> Option<Memory> {
         Memory::now()
     }
 
-    /// Computes otherwise what the last repetition should have given. What it says of the result doesn't depend on the time.
+    /// Compute otherwise what the last repetition should have given. Its facts about the result don't depend on the
+    /// time.
     fn verify(&mut self) -> Result<Facts, Failure>;
 }
 
-/// For settings of which all values go together.
+/// Accept any values, for settings of which all values go together.
 pub const fn any_values(_: &Parameters) -> Result<(), Failure> {
     Ok(())
 }

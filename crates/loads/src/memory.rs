@@ -8,15 +8,15 @@ use std::fs;
 pub struct Memory {
     pub resident: u64,
     pub anonymous: u64,
-    /// Of the anonymous memory, what is in huge pages that one entry of the page table maps.
+    /// The part of the anonymous memory that is in huge pages that one entry of the page table maps.
     pub anon_huge_pages: u64,
-    /// Of files and of shared memory, what is mapped so.
+    /// The part of files and of shared memory that is mapped so.
     pub file_huge_pages: u64,
     pub shared_huge_pages: u64,
 }
 
 impl Memory {
-    /// Of this process; None where /proc isn't mounted or the kernel lacks CONFIG_PROC_PAGE_MONITOR.
+    /// Return the memory of this process; None where /proc isn't mounted or the kernel lacks CONFIG_PROC_PAGE_MONITOR.
     pub fn now() -> Option<Memory> {
         Memory::read(&fs::read_to_string("/proc/self/smaps_rollup").ok()?)
     }

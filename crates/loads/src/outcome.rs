@@ -54,7 +54,7 @@ pub struct Outcome<'a> {
     pub init_seconds: f64,
     pub metrics: Vec<Metric>,
     pub facts: Facts,
-    /// Of the timed parts of all repetitions and processes.
+    /// The faults of the timed parts of all repetitions and processes.
     pub faults: Faults,
     /// Page faults that large pages served, by size, as the kernel counts them for the whole system; None where it
     /// doesn't, and for several processes.
@@ -78,13 +78,13 @@ impl Reading {
         Reading::lower("seconds", timing.seconds(), "s")
     }
 
-    /// Millions of floating-point operations a second.
+    /// Return millions of floating-point operations a second.
     pub fn mflops(operations: f64, timing: &Timing) -> Reading {
         Reading::higher("rate", operations / timing.seconds() / 1e6, "MFLOPS")
     }
 }
 
-/// The metrics in the order of the first repetition, each with a value of every repetition.
+/// Return the metrics in the order of the first repetition, each with a value of every repetition.
 pub fn metrics(repetitions: &[Vec<Reading>]) -> Vec<Metric> {
     let first = repetitions.first().map_or(&[][..], Vec::as_slice);
     first
@@ -98,7 +98,7 @@ pub fn metrics(repetitions: &[Vec<Reading>]) -> Vec<Metric> {
         .collect()
 }
 
-/// Of at least one value.
+/// Return the median of at least one value.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -140,7 +140,7 @@ impl Outcome<'_> {
     }
 }
 
-/// Four significant figures at least.
+/// Return the number with at least four significant figures.
 fn figures(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 => 0,

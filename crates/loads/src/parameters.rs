@@ -43,7 +43,7 @@ pub enum Value {
     Text(String),
 }
 
-/// In the order of the settings.
+/// The parameters in the order of the settings.
 #[derive(Debug, PartialEq)]
 pub struct Parameters(Vec<(&'static str, Value)>);
 
@@ -88,7 +88,7 @@ impl Parameters {
         self.0.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 
-    /// A number; the load's own table has to have a setting of that name.
+    /// Return a number; the load's own table has to have a setting of that name.
     pub fn number(&self, name: &str) -> usize {
         match self.get(name) {
             Some(Value::Number(number)) => *number as usize,
@@ -96,7 +96,7 @@ impl Parameters {
         }
     }
 
-    /// A word or a text; the load's own table has to have a setting of that name.
+    /// Return a word or a text; the load's own table has to have a setting of that name.
     pub fn text_of(&self, name: &str) -> &str {
         match self.get(name) {
             Some(Value::Text(text)) => text,
@@ -104,7 +104,7 @@ impl Parameters {
         }
     }
 
-    /// 1 where a load knows nothing of processes.
+    /// Return the number of processes: 1 where a load has no such setting.
     pub fn processes(&self) -> usize {
         if self.get(PROCESSES.name).is_some() { self.number(PROCESSES.name) } else { 1 }
     }
@@ -117,7 +117,7 @@ impl Parameters {
         }
     }
 
-    /// ` size=1024 repeat=3`
+    /// Return the parameters as text: ` size=1024 repeat=3`
     pub fn text(&self) -> String {
         let shown = |value: &Value| match value {
             Value::Number(number) => number.to_string(),

@@ -39,7 +39,7 @@ struct Place(NonNull<c_void>);
 unsafe impl Send for Place {}
 
 impl Patchwork {
-    /// Pages of zeros. `page` is the size of one in bytes.
+    /// Map pages of zeros. `page` is the size of one in bytes.
     pub fn new(pages: usize, page: usize) -> Result<Patchwork, Failure> {
         let refused = |errno| failure::of_call(&format!("map {pages} pages"), errno);
         let bytes = pages.checked_mul(page).and_then(NonZeroUsize::new).ok_or_else(|| refused(Errno::ENOMEM))?;
@@ -69,7 +69,7 @@ impl Patchwork {
         self.expected[pages.clone()].iter().all(Option::is_some)
     }
 
-    /// Fills each page that is mapped with what `mark` makes of its number; the last page first if `backwards`.
+    /// Fill each page that is mapped with what `mark` makes of its number; the last page first if `backwards`.
     pub fn write(&mut self, pages: Range<usize>, backwards: bool, mark: impl Fn(usize) -> u64) {
         let (first, end) = (pages.start, pages.end);
         for number in pages {
@@ -81,7 +81,7 @@ impl Patchwork {
         }
     }
 
-    /// The same by several threads at once: each writes the pages whose number it has as the remainder.
+    /// Write by several threads at once: each writes the pages whose number it has as the remainder.
     pub fn write_in_threads(&mut self, pages: Range<usize>, threads: usize, mark: impl Fn(usize) -> u64 + Sync) {
         let mine = |thread: usize| pages.clone().filter(move |number| number % threads == thread);
         std::thread::scope(|scope| {
@@ -97,7 +97,7 @@ impl Patchwork {
         }
     }
 
-    /// Whether each page that is mapped holds what it should, in every word.
+    /// Return whether each page that is mapped holds what it should, in every word.
     pub fn verify(&self, pages: Range<usize>) -> Result<(), Failure> {
         for number in pages {
             let Some(mark) = self.expected[number] else { continue };
@@ -111,7 +111,7 @@ impl Patchwork {
         Ok(())
     }
 
-    /// Gives the pages back to the kernel: they are zeros when they are next touched.
+    /// Give the pages back to the kernel: they are zeros when they are next touched.
     pub fn discard(&mut self, pages: Range<usize>) -> Result<bool, Failure> {
         let is_done = self.advise(&pages, MmapAdvise::MADV_DONTNEED, "discard pages")?;
         if is_done {
@@ -120,12 +120,12 @@ impl Patchwork {
         Ok(is_done)
     }
 
-    /// Asks the kernel to swap the pages out. Without swap nothing happens.
+    /// Ask the kernel to swap the pages out. Without swap nothing happens.
     pub fn page_out(&self, pages: Range<usize>) -> Result<bool, Failure> {
         self.advise(&pages, MmapAdvise::MADV_PAGEOUT, "swap pages out")
     }
 
-    /// Discards the pages, and serves the faults of their next touch: one fault for each page, which gets its mark then.
+    /// Discard the pages, and serve the faults of their next touch: one fault for each page, which gets its mark then.
     /// False where a page isn't mapped, or where faults can't be served.
     pub fn serve(&mut self, pages: Range<usize>, mark: impl Fn(usize) -> u64 + Sync) -> Result<bool, Failure> {
         if !self.discard(pages.clone())? {
@@ -149,14 +149,14 @@ impl Patchwork {
         }
     }
 
-    /// Tells the kernel that pages may be huge, or may not.
+    /// Tell the kernel that pages may be huge, or may not.
     pub fn advise_size(&self, pages: Range<usize>, may_be_huge: bool) -> Result<bool, Failure> {
         let advice = if may_be_huge { MmapAdvise::MADV_HUGEPAGE } else { MmapAdvise::MADV_NOHUGEPAGE };
         self.advise(&pages, advice, "say how large pages may be")
     }
 
-    /// Says which NUMA nodes the pages are from when they are next touched. False where one isn't mapped, or where the kernel
-    /// has no such policy or node.
+    /// Set which NUMA nodes the pages are from when they are next touched. False where one isn't mapped, or where the
+    /// kernel has no such policy or node.
     pub fn place(&self, pages: Range<usize>, policy: Policy) -> Result<bool, Failure> {
         if !self.is_mapped(&pages) {
             return Ok(false);
@@ -175,7 +175,7 @@ impl Patchwork {
         }
     }
 
-    /// False where a page isn't mapped, or where the kernel has no such advice.
+    /// Advise the kernel; false where a page isn't mapped, or where the kernel has no such advice.
     fn advise(&self, pages: &Range<usize>, advice: MmapAdvise, name: &str) -> Result<bool, Failure> {
         if !self.is_mapped(pages) {
             return Ok(false);
@@ -188,7 +188,7 @@ impl Patchwork {
         }
     }
 
-    /// Protects the pages from writing, reads them, and lets them be written again. False where one isn't mapped.
+    /// Protect the pages from writing, read them, and let them be written again. False where one isn't mapped.
     pub fn protect(&mut self, pages: Range<usize>) -> Result<bool, Failure> {
         if !self.is_mapped(&pages) {
             return Ok(false);
@@ -204,8 +204,8 @@ impl Patchwork {
         Ok(true)
     }
 
-    /// Locks the pages into memory, which touches each, and unlocks them. False where one isn't mapped, or where this user
-    /// may not lock so many.
+    /// Lock the pages into memory, which touches each, and unlock them. False where one isn't mapped, or where this
+    /// user may not lock so many.
     pub fn lock(&mut self, pages: Range<usize>) -> Result<bool, Failure> {
         if !self.is_mapped(&pages) {
             return Ok(false);
@@ -223,7 +223,7 @@ impl Patchwork {
         Ok(true)
     }
 
-    /// Leaves a hole.
+    /// Leave a hole.
     pub fn unmap(&mut self, pages: Range<usize>) -> Result<(), Failure> {
         // SAFETY: addresses of ours, none of them borrowed, and ours again right afterwards.
         unsafe { munmap(self.at(pages.start), self.bytes(&pages)) }
@@ -231,14 +231,14 @@ impl Patchwork {
         self.keep(pages)
     }
 
-    /// Keeps the addresses of a hole: nobody else may be given them, such as a new thread for its stack.
+    /// Keep the addresses of a hole: nobody else may be given them, such as a new thread for its stack.
     fn keep(&mut self, pages: Range<usize>) -> Result<(), Failure> {
         self.map_as(&pages, ProtFlags::PROT_NONE)?;
         self.expected[pages].fill(None);
         Ok(())
     }
 
-    /// New pages of zeros, whatever was there before.
+    /// Map new pages of zeros, whatever was there before.
     pub fn map(&mut self, pages: Range<usize>) -> Result<(), Failure> {
         self.map_as(&pages, READ_WRITE)?;
         self.expected[pages].fill(Some(0));
@@ -254,7 +254,7 @@ impl Patchwork {
         Ok(())
     }
 
-    /// Moves pages to where `to` begins, and leaves a hole. False where they overlap or where the kernel sees several
+    /// Move pages to where `to` begins, and leave a hole. False where they overlap or where the kernel sees several
     /// mappings in them, which it doesn't move at once.
     pub fn relocate(&mut self, pages: Range<usize>, to: usize) -> Result<bool, Failure> {
         let target = to..to + pages.len();
@@ -276,7 +276,8 @@ impl Patchwork {
         }
     }
 
-    /// A child reads all pages and writes some, while this process writes the same ones: neither sees what the other wrote.
+    /// Fork a child that reads all pages and writes some, while this process writes the same ones: neither sees what
+    /// the other wrote.
     pub fn fork(&mut self, pages: Range<usize>, mark: impl Fn(usize) -> u64) -> Result<(), Failure> {
         match fork::split()? {
             Some(child) => {
@@ -297,12 +298,12 @@ impl Patchwork {
 
 impl Drop for Patchwork {
     fn drop(&mut self) {
-        // SAFETY: addresses of ours, borrowed by no one; holes are no error.
+        // SAFETY: addresses of ours, borrowed by no one; holes are not an error.
         let _ = unsafe { munmap(self.start, self.bytes(&self.all())) };
     }
 }
 
-/// Writes a page that is mapped for writing, and that nobody else touches.
+/// Write a page that is mapped for writing, and that nobody else touches.
 fn fill(place: NonNull<c_void>, page: usize, mark: u64) {
     // SAFETY: as the caller has it; pages are aligned.
     unsafe { std::slice::from_raw_parts_mut(place.as_ptr().cast::<u64>(), page / 8) }.fill(mark);

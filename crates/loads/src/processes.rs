@@ -37,7 +37,8 @@ struct Copy {
 
 type InStep<'a> = &'a mut dyn FnMut(usize) -> Result<(), Failure>;
 
-/// The shares of `count` processes, each of which does `work`; that calls what it is given before each repetition.
+/// Return the shares of `count` processes, each of which does `work`; that calls what it is given before each
+/// repetition.
 pub fn together(
     count: usize,
     repetitions: usize,
@@ -116,7 +117,8 @@ fn silent() -> Failure {
     Failure::of_surroundings("a process ended before its work was done", "")
 }
 
-/// Of each repetition: the seconds from the first begin to the last end, and every process's own readings, numbered.
+/// Return for each repetition the seconds from the first begin to the last end, and every process's own readings,
+/// numbered.
 pub fn readings(shares: &[Share]) -> Vec<Vec<Reading>> {
     let repetitions = shares.iter().map(|share| share.repetitions.len()).min().unwrap_or(0);
     (0..repetitions)

@@ -2,12 +2,12 @@
 
 pub use kdyno_tool::random::nth as scramble;
 
-/// From -1 up to, but not including, 1.
+/// Return a number from -1 up to, but not including, 1.
 pub fn fraction(index: u64) -> f64 {
     (scramble(index) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
 
-/// A whole number from -`most` to `most`.
+/// Return a whole number from -`most` to `most`.
 pub fn whole(index: u64, most: u64) -> f64 {
     (scramble(index) % (2 * most + 1)) as f64 - most as f64
 }

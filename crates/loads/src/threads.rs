@@ -1,6 +1,6 @@
 //! Parts of a computation side by side.
 
-/// Does the work on each part: the first in this thread, each of the others in one of its own.
+/// Do the work on each part: the first in this thread, each of the others in one of its own.
 pub fn in_parallel<T: Send>(parts: Vec<T>, work: impl Fn(T) + Sync) {
     let mut parts = parts.into_iter();
     let Some(first) = parts.next() else { return };

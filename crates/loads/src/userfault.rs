@@ -38,9 +38,9 @@ mod abi {
 /// Milliseconds after which it is looked whether a fault can still come.
 const PATIENCE: i32 = 50;
 
-/// Registers a range of memory in which nothing is present, and lets `touch` touch all of it. Each page gets what `content`
-/// makes of its number when it is first touched. How many pages that were; None where this user may not serve faults, or
-/// where the kernel can't.
+/// Register a range of memory in which nothing is present, and let `touch` touch all of it. Each page gets what
+/// `content` makes of its number when it is first touched. How many pages that were; None where this user may not serve
+/// faults, or where the kernel can't.
 pub fn serve(
     start: NonNull<c_void>,
     bytes: usize,
@@ -77,7 +77,7 @@ pub fn serve(
             }
             Ok(served)
         });
-        // Its stack may be where the next mapping goes, but it is no part of the range.
+        // Its stack may be where the next mapping goes, but it is not part of the range.
         while !is_ready.load(Ordering::Acquire) {
             std::thread::yield_now();
         }
@@ -93,7 +93,7 @@ fn control<const N: usize>(descriptor: RawFd, request: u64, argument: &mut [u64;
     Errno::result(done).map(drop).map_err(|errno| failure::of_call("serve page faults", errno))
 }
 
-/// The address of the next fault; None when all is over.
+/// Return the address of the next fault; None when all is over.
 fn next(file: &mut std::fs::File, is_over: &AtomicBool) -> Result<Option<u64>, Failure> {
     loop {
         let mut message = [0_u8; abi::MESSAGE];
@@ -111,7 +111,7 @@ fn next(file: &mut std::fs::File, is_over: &AtomicBool) -> Result<Option<u64>, F
                 // SAFETY: one descriptor, which is open.
                 unsafe { libc::poll(&raw mut wanted, 1, PATIENCE) };
             }
-            Err(error) => return Err(failure::of_io("hear of a page fault", &error)),
+            Err(error) => return Err(failure::of_io("wait for a page fault", &error)),
         }
     }
 }

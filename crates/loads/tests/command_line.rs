@@ -32,7 +32,7 @@ fn first_value(outcome: &Value, name: &str) -> f64 {
 fn a_mistake_is_one_line_on_stderr_with_a_hint_and_exit_code_64() {
     let output = loads("matmull");
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(64), ""));
-    let expected = "kdyno-loads: there is no load 'matmull'; `kdyno-loads --help` says what there is\n";
+    let expected = "kdyno-loads: there is no load 'matmull'; `kdyno-loads --help` lists what there is\n";
     assert_eq!(text(&output.stderr), expected);
 }
 

@@ -27,12 +27,12 @@ pub const WARM_UP: u16 = u16::MAX;
 /// An earlier one, which the PMU doesn't look at at all.
 pub const UNSEEN: u16 = u16::MAX - 1;
 
-/// What is announced of a benchmark and one of its iterations.
+/// Return the word that announces a benchmark and one of its iterations.
 pub fn word(benchmark: u16, iteration: u16) -> u32 {
     u32::from(benchmark) << 16 | u32::from(iteration)
 }
 
-/// Benchmark and iteration of an announced word.
+/// Return the benchmark and the iteration of an announced word.
 pub fn from_word(word: u32) -> (u16, u16) {
     ((word >> 16) as u16, word as u16)
 }
@@ -52,7 +52,8 @@ macro_rules! marker {
     };
 }
 
-/// Says whose measured parts follow, until something else is announced. Several parts of one iteration are added up.
+/// Announce whose measured parts follow, until something else is announced. Several parts of one iteration are added
+/// up.
 pub fn announce(benchmark: u16, iteration: u16) {
     let word = word(benchmark, iteration);
     for bit in (0..u32::BITS).rev() {
@@ -64,13 +65,13 @@ pub fn announce(benchmark: u16, iteration: u16) {
     }
 }
 
-/// The measured part begins. A barrier for the compiler: no memory access moves across it.
+/// Begin the measured part. A barrier for the compiler: no memory access moves across it.
 #[inline(always)]
 pub fn open() {
     marker!(OPEN,);
 }
 
-/// The measured part ends.
+/// End the measured part.
 #[inline(always)]
 pub fn close() {
     marker!(CLOSE,);

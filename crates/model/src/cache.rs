@@ -17,12 +17,12 @@ impl Lru {
         Lru { entries: vec![EMPTY; (sets * ways) as usize], ways: ways as usize, sets, mask }
     }
 
-    /// One set: any key can be anywhere.
+    /// Return a cache of one set: any key can be anywhere.
     pub fn fully_associative(entries: usize) -> Lru {
         Lru::new(1, entries as u64)
     }
 
-    /// Whether the key was there; from now on it is.
+    /// Return whether the key was there; from now on it is.
     #[inline(always)]
     pub fn touch(&mut self, key: u64) -> bool {
         let first = self.first_of(key);
@@ -46,7 +46,7 @@ impl Lru {
         self.entries[first..first + self.ways].contains(&key)
     }
 
-    /// Drops a key, whose place is the next to be taken.
+    /// Drop a key, whose place is the next to be taken.
     pub fn forget(&mut self, key: u64) {
         let first = self.first_of(key);
         let set = &mut self.entries[first..first + self.ways];
@@ -60,7 +60,7 @@ impl Lru {
         self.entries.fill(EMPTY);
     }
 
-    /// The key was touched just now, but can't be kept.
+    /// Forget the key that was touched just now, but can't be kept.
     pub fn forget_latest(&mut self, key: u64) {
         let first = self.first_of(key);
         self.entries[first] = EMPTY;

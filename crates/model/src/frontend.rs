@@ -40,11 +40,11 @@ pub struct Fetched {
 /// What is beyond the first cache of instructions and the queue; levels and tables are those of
 /// [`crate::hardware::Reach`].
 pub trait Beyond {
-    /// Which table has the translation of a block's address.
+    /// Return which table has the translation of a block's address.
     fn translate_fetch(&mut self, address: u64, counts: &mut Counts) -> u8;
-    /// Which level has a line that the first cache lacks.
+    /// Return which level has a line that the first cache lacks.
     fn fetch_miss(&mut self, line: u64, counts: &mut Counts) -> u8;
-    /// The same for one that nobody asked for.
+    /// Return which level has a line that is fetched ahead.
     fn fetch_ahead(&mut self, line: u64) -> u8;
 }
 
@@ -72,7 +72,7 @@ pub struct Frontend {
     cost: Costs,
 }
 
-/// In parts of a cycle.
+/// The costs in parts of a cycle.
 struct Costs {
     level: [u64; 4],
     translation: [u64; 3],
@@ -120,7 +120,7 @@ impl Frontend {
         }
     }
 
-    /// Times begin anew; what the caches have they keep.
+    /// Reset the times; the caches keep what they have.
     pub fn reset(&mut self) {
         (self.ahead, self.delivered) = (0, 0);
         self.queue.fill(0);
@@ -128,13 +128,13 @@ impl Frontend {
         self.coming.fill((NO_LINE, 0));
     }
 
-    /// What was queued is wrong: fetching starts again at a time.
+    /// Restart fetching at a time: what was queued is wrong.
     pub fn restart(&mut self, time: u64) {
         self.ahead = time;
         self.last_line = NO_LINE;
     }
 
-    /// A branch, the last instruction of a block, was taken.
+    /// Record that a branch, the last instruction of a block, was taken.
     #[inline(always)]
     pub fn taken(&mut self, before: &Fetched, counts: &mut Counts) {
         self.last_line = NO_LINE;
@@ -145,7 +145,7 @@ impl Frontend {
         }
     }
 
-    /// The next block, while the one before is dispatched until a time: from when on it can be.
+    /// Fetch the next block, while the one before is dispatched until a time; return from when on it can be.
     #[inline(always)]
     pub fn fetch(&mut self, block: &Fetched, dispatched: u64, beyond: &mut impl Beyond, counts: &mut Counts) -> u64 {
         let mut time = self.ahead.max(self.queue[self.queued]);
@@ -174,7 +174,7 @@ impl Frontend {
         begin
     }
 
-    /// When the ops of a line, asked for at a time, are there.
+    /// Return when the ops of a line, requested at a time, are there.
     #[inline(always)]
     fn line(&mut self, line: u64, time: u64, beyond: &mut impl Beyond, counts: &mut Counts) -> u64 {
         self.is_cached = self.op_cache.as_mut().is_some_and(|cache| cache.touch(line));
@@ -187,7 +187,7 @@ impl Frontend {
         self.bytes(line, time, beyond, counts) + self.cost.decoding
     }
 
-    /// When the bytes of a line are there.
+    /// Return when the bytes of a line are there.
     fn bytes(&mut self, line: u64, time: u64, beyond: &mut impl Beyond, counts: &mut Counts) -> u64 {
         let (coming, filled) = self.coming[line as usize % REMEMBERED];
         if self.cache.touch(line) {
@@ -202,7 +202,7 @@ impl Frontend {
         filled
     }
 
-    /// When a line that was missed at a time is there; misses wait for each other where there are many.
+    /// Return when a line that was missed at a time is there; misses wait for each other where there are many.
     fn fill(&mut self, line: u64, level: u8, time: u64) -> u64 {
         let filled = time.max(self.fills[self.filled]) + self.cost.level[usize::from(level)];
         self.fills[self.filled] = filled;

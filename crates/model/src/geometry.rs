@@ -25,7 +25,7 @@ pub struct Geometry {
     /// Second-level translations of instructions, where those of data are kept apart from them.
     pub l2_itlb: Option<SecondTlb>,
     pub frontend: Frontend,
-    /// Translations of several address spaces at once, told apart by a number (PCID, in AMD's words too).
+    /// Translations of several address spaces at once, distinguished by a number (PCID, in AMD's words too).
     pub pcid: bool,
     pub predictor: Predictor,
     pub prefetcher: Prefetcher,
@@ -137,24 +137,24 @@ impl Geometry {
     fn check(&self) -> Result<(), String> {
         for (name, cache) in [("l1i", &self.l1i), ("l1d", &self.l1d), ("l2", &self.l2), ("llc", &self.llc)] {
             if cache.ways == 0 || cache.size / 64 / cache.ways == 0 || cache.size > 1 << 32 {
-                return Err(format!("{name}: {} bytes in {} ways is no cache", cache.size, cache.ways));
+                return Err(format!("{name}: {} bytes in {} ways are not a cache", cache.size, cache.ways));
             }
         }
         for (name, tlb) in [("stlb", Some(&self.stlb)), ("l2_itlb", self.l2_itlb.as_ref())] {
             if let Some(SecondTlb { entries, ways }) = tlb
                 && (*ways == 0 || entries / ways == 0 || *entries > 1 << 20)
             {
-                return Err(format!("{name}: {entries} entries in {ways} ways is no TLB"));
+                return Err(format!("{name}: {entries} entries in {ways} ways are not a TLB"));
             }
         }
         let Frontend { op_cache, op_cache_ways, op_cache_width, btb, btb_ways, .. } = self.frontend;
         if op_cache > 0 && (op_cache_ways == 0 || op_cache_width == 0 || op_cache / 16 / op_cache_ways == 0) {
             return Err(format!(
-                "frontend: {op_cache} ops in {op_cache_ways} ways, {op_cache_width} a cycle, is no op cache"
+                "frontend: {op_cache} ops in {op_cache_ways} ways, {op_cache_width} a cycle, are not an op cache"
             ));
         }
         if btb_ways == 0 || btb / btb_ways == 0 {
-            return Err(format!("frontend: {btb} branches in {btb_ways} ways is no branch target buffer"));
+            return Err(format!("frontend: {btb} branches in {btb_ways} ways are not a branch target buffer"));
         }
         for (name, value, low, high) in self.ranges() {
             if !(low..=high).contains(&value) {
@@ -164,7 +164,7 @@ impl Geometry {
         Ok(())
     }
 
-    /// Names as in the file, values, and from where to where they may lie.
+    /// Return the names as in the file, the values, and their ranges.
     pub(crate) fn ranges(&self) -> [(&'static str, u64, u64, u64); 34] {
         [
             ("width", u64::from(self.width), 1, 8),
@@ -265,13 +265,13 @@ mod tests {
     #[test]
     fn hardware_that_can_not_be_is_refused() {
         for (from, to, expected) in [
-            ("ways = 2", "ways = 0", "no cache"),
+            ("ways = 2", "ways = 0", "not a cache"),
             (" width = 4", " width = 0", "width = 0"),
             ("tage", "oracle", "oracle"),
             ("streams = 4", "streams = 400", "prefetcher.streams"),
             ("l2 = {", "l3 = {", "l2"),
-            ("op_cache_ways = 2", "op_cache_ways = 100", "no op cache"),
-            ("btb = 8", "btb = 1", "no branch target buffer"),
+            ("op_cache_ways = 2", "op_cache_ways = 100", "not an op cache"),
+            ("btb = 8", "btb = 1", "not a branch target buffer"),
         ] {
             let error = Geometry::parse(&SMALL.replace(from, to)).unwrap_err();
             assert!(error.contains(expected), "{to}: {error}");

@@ -45,7 +45,7 @@ fn new_cache(cache: &geometry::Cache) -> Lru {
 
 const KERNEL_HALF: u64 = 1 << 63;
 
-/// Where an address of a program might be in memory: its pages lie anywhere.
+/// Return where an address of a program might be in memory: its pages may be anywhere.
 pub fn scattered(address: u64) -> u64 {
     let page = (address >> PAGE_BITS).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 30;
     page << PAGE_BITS | address & ((1 << PAGE_BITS) - 1)
@@ -71,8 +71,8 @@ impl Hardware {
         }
     }
 
-    /// A load or a store; `place` is asked when the first cache doesn't have the line, and, where pages are told apart,
-    /// at each step to another page.
+    /// Access memory by a load or a store; `place` is asked when the first cache doesn't have the line, and, where
+    /// pages are distinguished, at each step to another page.
     #[inline(always)]
     pub fn access(&mut self, address: u64, counts: &mut Counts, place: impl Fn() -> Place) -> Reach {
         let pages = &mut self.pages;
@@ -93,12 +93,12 @@ impl Hardware {
         reach
     }
 
-    /// From now on large pages of user code are told from small ones, by where they lie in memory.
+    /// Distinguish large pages of user code from small ones from now on, by where they are in memory.
     pub fn tell_pages(&mut self) {
         self.pages.get_or_insert_default();
     }
 
-    /// User code of a page is executed: which table has its translation, as in [`Reach`].
+    /// Execute user code of a page; return which table has its translation, as in [`Reach`].
     #[inline(always)]
     pub fn user_fetch(&mut self, address: u64, counts: &mut Counts) -> u8 {
         self.tlbs.code(address, counts)
@@ -111,7 +111,7 @@ impl Hardware {
         }
     }
 
-    /// Which level has the line, as in [`Reach`].
+    /// Return which level has the line, as in [`Reach`].
     fn data_miss(&mut self, line: u64, counts: &mut Counts, place: Place) -> u8 {
         let physical = match place {
             Place::Memory(physical) => physical >> LINE_BITS,
@@ -207,8 +207,8 @@ mod tests {
         assert!(counts[Event::prefetched as usize] >= 975);
     }
 
-    /// Translations that only the page tables have, of the second of two turns through 8 pages of code, with as many
-    /// of data in between.
+    /// Return the translations that only the page tables have, of the second of two turns through 8 pages of code, with
+    /// as many of data in between.
     fn walks(geometry: &str) -> u64 {
         let mut hardware = Hardware::new(&Geometry::parse(geometry).unwrap());
         let mut walks = 0;
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(walks(&SMALL.replace("stlb = {", "l2_itlb = { entries = 8, ways = 2 }\nstlb = {")), 0);
     }
 
-    /// dTLB misses of two turns through 8 MB of user code's, and those of 2 MB pages among them.
+    /// Return the dTLB misses of two turns through 8 MB of user code's, and those of 2 MB pages among them.
     fn misses_of_pages(tells_pages: bool, physical: fn(u64) -> u64) -> [u64; 2] {
         let mut hardware = Hardware::new(&Geometry::parse(SMALL).unwrap());
         if tells_pages {

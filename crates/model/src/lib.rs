@@ -22,7 +22,8 @@ pub mod tlb;
 /// Parts of a cycle: so many that what a division by a width leaves over is nothing.
 pub const CYCLE: u64 = 1 << 20;
 
-/// Every bit of the result depends on every bit of the value (Steele et al.: SplitMix, OOPSLA 2014, the half of it).
+/// Mix a value: every bit of the result depends on every bit of the value (Steele et al.: SplitMix, OOPSLA 2014, the
+/// half of it).
 #[inline(always)]
 pub fn mixed(value: u64) -> u64 {
     let value = (value ^ value >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,11 +1,11 @@
-//! How large the pages of user code are, told from where they lie in memory.
+//! How large the pages of user code are, determined by where they are in memory.
 //!
 //! A plugin can't read page tables, but it is told where in memory each access goes. 2 MB that one entry of a page table
-//! maps lie in one piece, at a multiple of 2 MB; 4 kB pages rarely do. So a 2 MB stretch of addresses is taken to be a
+//! maps are in one piece, at a multiple of 2 MB; 4 kB pages rarely do. So a 2 MB stretch of addresses is taken to be a
 //! large page as long as every access to it was as far into 2 MB of memory as into the stretch, and always the same 2 MB.
-//! Of small pages that lie anywhere, the first one of 512 stretches passes for a part of a large page, until another page of
-//! it is touched. Small pages that the kernel took in order from 2 MB of free memory, in step with their addresses, pass
-//! for good; so nobody asks before the kernel has made a large page.
+//! Of small pages that may be anywhere, the first one of 512 stretches passes for a part of a large page, until another
+//! page of it is touched. Small pages that the kernel took in order from 2 MB of free memory, in step with their
+//! addresses, pass for good; so nobody asks before the kernel has made a large page.
 
 const HUGE_BITS: u32 = 21;
 const WITHIN: u64 = (1 << HUGE_BITS) - 1;
@@ -39,7 +39,8 @@ impl Default for Pages {
 }
 
 impl Pages {
-    /// Whether an access to an address, which goes to a place in memory, is to a page of 2 MB, as far as is known.
+    /// Return whether an access to an address, which goes to a place in memory, is to a page of 2 MB, as far as is
+    /// known.
     pub fn is_large(&mut self, address: u64, physical: u64) -> bool {
         let (number, frame) = (address >> HUGE_BITS, physical >> HUGE_BITS);
         let in_step = (address & WITHIN) >> PAGE_BITS == (physical & WITHIN) >> PAGE_BITS;
@@ -51,7 +52,7 @@ impl Pages {
         stretch.is_large
     }
 
-    /// Other page tables may hold now.
+    /// Forget the pages: other page tables may hold now.
     pub fn forget(&mut self) {
         self.generation += 1;
     }

@@ -3,7 +3,8 @@
 
 /// Lines further apart are not taken for one stream.
 const LONGEST_STRIDE: i64 = 32;
-/// log2 of the lines of a page: processors don't prefetch beyond, for what lies next in memory may be another's.
+/// log2 of the lines of a page: processors don't prefetch beyond, for what is next in memory may belong to another
+/// program.
 const PAGE_BITS: u32 = 6;
 
 #[derive(Clone, Copy, Default)]
@@ -26,7 +27,7 @@ impl Prefetcher {
         Prefetcher { streams: vec![Stream::default(); streams], clock: 0 }
     }
 
-    /// Takes a line that missed the first cache; says whether it would have been there already.
+    /// Take a line that missed the first cache; return whether it would have been there already.
     pub fn missed(&mut self, line: u64) -> bool {
         self.clock += 1;
         let clock = self.clock;

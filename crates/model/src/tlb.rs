@@ -22,9 +22,9 @@ const DIRECT_MAP: std::ops::Range<u64> = 0xffff_8880_0000_0000..0xffff_c880_0000
 /// The array of `struct page`.
 const VMEMMAP: std::ops::Range<u64> = 0xffff_ea00_0000_0000..0xffff_eb00_0000_0000;
 
-/// The kernel's direct map of memory, its array of `struct page` and its own image are mapped with 2 MB pages
-/// (Documentation/arch/x86/x86_64/mm.rst; vmemmap_populate_hugepages() of arch/x86/mm/init_64.c); everything else of the
-/// kernel's is taken to be 4 kB.
+/// Return whether the kernel maps an address with a page of 2 MB. The kernel's direct map of memory, its array of
+/// `struct page` and its own image are mapped with 2 MB pages (Documentation/arch/x86/x86_64/mm.rst;
+/// vmemmap_populate_hugepages() of arch/x86/mm/init_64.c); everything else of the kernel's is taken to be 4 kB.
 fn is_huge(address: u64) -> bool {
     DIRECT_MAP.contains(&address) || IMAGE.contains(&address) || VMEMMAP.contains(&address)
 }
@@ -88,7 +88,7 @@ impl First {
         self.last_page = u64::MAX;
     }
 
-    /// Whether it had the translation with this key; from now on it has.
+    /// Return whether it had the translation with this key; from now on it has.
     #[inline(always)]
     fn touch(&mut self, key: u64) -> bool {
         if key & HUGE_TAG == 0 { self.small.touch(key) } else { self.huge.touch(key) }
@@ -113,8 +113,8 @@ impl Tlbs {
         }
     }
 
-    /// Which table has the translation of data, as in [`crate::hardware::Reach`]. `is_large` is asked of user addresses
-    /// alone: whether the page has 2 MB.
+    /// Return which table has the translation of data, as in [`crate::hardware::Reach`]. `is_large` is asked of user
+    /// addresses alone: whether the page has 2 MB.
     #[inline(always)]
     pub fn data(&mut self, address: u64, counts: &mut Counts, is_large: impl FnOnce() -> bool) -> u8 {
         let page = address >> PAGE_BITS;
@@ -136,7 +136,7 @@ impl Tlbs {
         self.beyond_first(key, is_there, counts)
     }
 
-    /// The same for code.
+    /// Return which table has the translation of code.
     #[inline(always)]
     pub fn code(&mut self, address: u64, counts: &mut Counts) -> u8 {
         let page = address >> PAGE_BITS;
@@ -225,7 +225,7 @@ impl Tlbs {
     }
 }
 
-/// What a translation is known by.
+/// Return the key of a translation.
 #[inline(always)]
 fn key(address: u64, is_isolated: bool, is_large: bool) -> u64 {
     let page = if is_large { address >> HUGE_BITS | HUGE_TAG } else { address >> PAGE_BITS };

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const DIRECTORY: &str = "/var/lib/kdyno-pgod";
-const SEE_HELP: &str = "`kdyno-pgod --help` says what there is";
+const SEE_HELP: &str = "`kdyno-pgod --help` lists what there is";
 const LONGEST_SECONDS: u64 = 7 * 24 * 3600;
 const MOST_KEPT: u64 = 1_000_000;
 
@@ -34,7 +34,7 @@ pub struct Settings {
 pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, Failure> {
     let mut arguments = Arguments::new(words);
     let first =
-        arguments.next_argument().map_err(mistake)?.ok_or_else(|| mistake("say what to do: run, status or send"))?;
+        arguments.next_argument().map_err(mistake)?.ok_or_else(|| mistake("name what to do: run, status or send"))?;
     if first.asks_for_help() {
         return Ok(Verb::Help);
     }
@@ -87,7 +87,7 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, Failure> {
     })
 }
 
-/// `10s`, `5m`, `1h`, or plain seconds.
+/// Parse a time: `10s`, `5m`, `1h`, or plain seconds.
 fn time(text: &str) -> Result<Duration, Failure> {
     let seconds = with_unit("--every", text, &[('s', 1), ('m', 60), ('h', 3600)])?;
     match seconds {
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_refused_with_one_message() {
         for (line, expected) in [
-            ("", "say what to do"),
+            ("", "name what to do"),
             ("rum", "there is no 'rum'"),
             ("status --every 5s", "status does not take '--every'"),
             ("run --every", "--every needs a value"),

@@ -79,7 +79,7 @@ impl Daemon<'_> {
         self.prune()
     }
 
-    /// A snapshot of what was counted so far, and from now on another run.
+    /// Take a snapshot of what was counted so far, and begin another run.
     fn new_run(&mut self) -> Result<(), Failure> {
         self.snapshot()?;
         let before = self.writer.run(&self.boot)?;
@@ -95,7 +95,7 @@ impl Daemon<'_> {
         Ok(())
     }
 
-    /// Resets the counters for a run that is announced. Whoever is killed before this is on record does it again, and
+    /// Reset the counters for a run that is announced. Whoever is killed before this is on record does it again, and
     /// loses what was counted since.
     fn reset(&self, number: u32) -> Result<(), Failure> {
         self.gcov.reset()?;
@@ -111,7 +111,7 @@ impl Daemon<'_> {
         choice.superseded.iter().chain(&choice.runs).try_for_each(|snapshot| self.writer.remove(snapshot, &self.boot))
     }
 
-    /// Says what went wrong, once, and when it is over.
+    /// Report what went wrong, once, and when it is over.
     fn tell(&mut self, done: Result<(), Failure>) {
         match (done, self.trouble.take()) {
             (Ok(()), None) => {}

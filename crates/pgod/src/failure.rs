@@ -4,7 +4,7 @@ pub use kdyno_tool::Failure;
 use std::io;
 
 pub trait OfFile {
-    /// What the system refused to do with a file.
+    /// Return the failure for what the system refused to do with a file.
     fn of_file(done: &str, path: &std::path::Path, error: &io::Error) -> Self;
 }
 
@@ -21,7 +21,7 @@ impl OfFile for Failure {
     }
 }
 
-/// The system's words without its number.
+/// Return the system's words without its number.
 fn reason(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(number) => nix::errno::Errno::from_raw(number).desc().to_lowercase(),

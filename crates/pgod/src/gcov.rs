@@ -23,7 +23,7 @@ pub struct Gcov {
 }
 
 impl Gcov {
-    /// The counters below `named`, else the kernel's own. Fails where there is none, and says what is missing.
+    /// Find the counters below `named`, else the kernel's own. Fails where there is none, and says what is missing.
     pub fn find(named: Option<&Path>) -> Result<Gcov, Failure> {
         if named.is_none() && statfs(DEBUGFS).ok().is_none_or(|status| status.filesystem_type() != DEBUGFS_MAGIC) {
             let message = format!("debugfs is not mounted on {DEBUGFS}, where the kernel shows its counters");
@@ -38,7 +38,7 @@ impl Gcov {
         Ok(gcov)
     }
 
-    /// The objects that count, as paths below the root, in the order of their names. Links are not followed.
+    /// Return the objects that count, as paths below the root, in the order of their names. Links are not followed.
     pub fn objects(&self) -> Result<Vec<PathBuf>, Failure> {
         let (mut objects, mut folders) = (Vec::new(), vec![PathBuf::new()]);
         while let Some(folder) = folders.pop() {
@@ -68,7 +68,7 @@ impl Gcov {
         Ok(objects)
     }
 
-    /// Reads the counters of an object into `buffer`; false if the object is gone.
+    /// Read the counters of an object into `buffer`; false if the object is gone.
     pub fn read(&self, object: &Path, buffer: &mut Vec<u8>) -> Result<bool, Failure> {
         buffer.clear();
         let path = self.root.join(object);
@@ -79,7 +79,7 @@ impl Gcov {
         }
     }
 
-    /// Sets all counters to 0 (reset_write() in kernel/gcov/fs.c).
+    /// Set all counters to 0 (reset_write() in kernel/gcov/fs.c).
     pub fn reset(&self) -> Result<(), Failure> {
         let path = self.root.join("reset");
         let written =

@@ -14,8 +14,8 @@ const LONGEST_BUILD_ID: usize = 64;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
     pub release: String,
-    /// In hexadecimal digits; None where the kernel has none. Kernels of one source and configuration differ in it if
-    /// they were compiled otherwise.
+    /// The build id in hexadecimal digits; None where the kernel has none. Kernels of one source and configuration
+    /// differ in it if they were compiled otherwise.
     pub build_id: Option<String>,
 }
 
@@ -27,13 +27,13 @@ impl Kernel {
     }
 }
 
-/// The id of this boot: 36 characters, lower-case hexadecimal digits and hyphens.
+/// Return the id of this boot: 36 characters, lower-case hexadecimal digits and hyphens.
 pub fn boot_id() -> Result<String, Failure> {
     let path = Path::new(BOOT_ID);
     let text = fs::read_to_string(path).map_err(|error| Failure::of_file("read", path, &error))?;
     match text.trim() {
         id if is_boot_id(id) => Ok(id.into()),
-        other => Err(Failure::of_surroundings(format!("{BOOT_ID} holds '{other}', which is no boot's id"), "")),
+        other => Err(Failure::of_surroundings(format!("{BOOT_ID} holds '{other}', which is not the id of a boot"), "")),
     }
 }
 
@@ -45,7 +45,7 @@ pub fn is_boot_id(text: &str) -> bool {
         })
 }
 
-/// The build id in ELF notes: sizes of name and content, type, then both, each padded to 4 bytes (elf(5)).
+/// Return the build id in ELF notes: sizes of name and content, type, then both, each padded to 4 bytes (elf(5)).
 fn build_id(mut notes: &[u8]) -> Option<String> {
     while let Some((head, rest)) = notes.split_at_checked(12) {
         let word = |place: usize| u32::from_le_bytes(head[4 * place..][..4].try_into().expect("4 bytes"));

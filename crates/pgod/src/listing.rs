@@ -15,11 +15,11 @@ pub struct Listing {
     pub directory: String,
     /// Whether a kdyno-pgod takes snapshots now.
     pub running: bool,
-    /// Of all snapshots.
+    /// The bytes of all snapshots.
     pub bytes: u64,
-    /// By the time of their last snapshot.
+    /// The runs by the time of their last snapshot.
     pub runs: Vec<Run>,
-    /// Files that are no snapshots, or that this version can't read.
+    /// Files that are not snapshots, or that this version can't read.
     pub unreadable: Vec<String>,
 }
 

@@ -67,12 +67,12 @@ fn act(verb: Verb) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints to standard output; a reader who has seen enough is no error.
+/// Print to standard output; a reader that closes its end is not an error.
 fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// One line for the journal.
+/// Write one line for the journal.
 fn say(message: &str) {
     let _ = writeln!(std::io::stderr(), "kdyno-pgod: {}", message.replace('\n', " "));
 }

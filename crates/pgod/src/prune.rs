@@ -11,8 +11,8 @@ pub struct Choice<'a> {
     pub runs: Vec<&'a Stored>,
 }
 
-/// What has to go to keep up to `keep` snapshots of a run, and up to `max_bytes` of all: superseded ones first, then
-/// whole runs, the oldest first. The newest snapshot of all stays.
+/// Choose what to remove in order to keep up to `keep` snapshots of a run, and up to `max_bytes` of all: superseded
+/// ones first, then whole runs, the oldest first. The newest snapshot of all stays.
 pub fn choose(stored: &[Stored], keep: usize, max_bytes: u64) -> Choice<'_> {
     let mut runs: BTreeMap<(&str, u32), Vec<&Stored>> = BTreeMap::new();
     for snapshot in stored {

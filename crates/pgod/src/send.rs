@@ -22,7 +22,7 @@ pub fn send(directory: &Path, boots: &[String]) -> Result<(), Failure> {
     written.map_err(|error| Failure::of_surroundings(format!("can't send: {error}"), ""))
 }
 
-/// What is to be sent, with its files open, so that they stay whatever is removed.
+/// Open the files to be sent, so that they stay whatever is removed.
 fn opened(store: &Store, directory: &Path, boots: &[String]) -> Result<(Listing, Vec<File>), Failure> {
     for _ in 0..TRIES {
         let mut listing = Listing::of(store, directory)?;
@@ -33,7 +33,7 @@ fn opened(store: &Store, directory: &Path, boots: &[String]) -> Result<(Listing,
                 if boots.is_empty() { "" } else { "of that boot " },
                 directory.display()
             );
-            return Err(Failure::of_user(message, "`kdyno-pgod status` says what there is"));
+            return Err(Failure::of_user(message, "`kdyno-pgod status` lists what there is"));
         }
         let files: io::Result<Vec<File>> =
             listing.runs.iter().map(|run| regular::open(&directory.join(&run.file))).collect();

@@ -32,7 +32,7 @@ impl Signals {
         }
     }
 
-    /// Signals first; at least one look for them, however late it is.
+    /// Wait for a signal until a time; signals are looked for at least once, however late it is.
     pub fn wait_until(&self, due: Instant) -> Event {
         loop {
             let left = due.saturating_duration_since(Instant::now());

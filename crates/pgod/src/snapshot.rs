@@ -21,9 +21,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub const FORMAT: u32 = 1;
 const NAME: &[u8] = b"snapshot.json";
 const BLOCK: usize = 512;
-/// Of a description.
+/// The maximal length of a description in bytes.
 const LONGEST: u64 = 64 << 10;
-/// Of all counters; a tar entry could have 8 GiB.
+/// The maximal size of all counters; a tar entry could have 8 GiB.
 const MOST_BYTES: u64 = 4 << 30;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Description {
     pub boot: String,
     /// Runs of a boot are apart by resets; from 1 on.
     pub run: u32,
-    /// In the boot, from 1 on.
+    /// The number in the boot, from 1 on.
     pub sequence: u64,
     /// Seconds since 1970 when reading began.
     pub taken: u64,
@@ -40,11 +40,11 @@ pub struct Description {
     pub milliseconds: u64,
     pub kernel: Kernel,
     pub objects: u64,
-    /// Of all `.gcda` files, as they are read from the kernel.
+    /// The bytes of all `.gcda` files, as they are read from the kernel.
     pub bytes: u64,
 }
 
-/// Reads all counters; returns the file's content.
+/// Read all counters; return the file's content.
 pub fn take(gcov: &Gcov, kernel: &Kernel, boot: &str, run: u32, sequence: u64) -> Result<Vec<u8>, Failure> {
     let began = Instant::now();
     let taken = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -83,7 +83,7 @@ fn in_memory<T>(written: IoResult<T>) -> T {
     written.expect("a vector takes all that is written to it")
 }
 
-/// The description of a snapshot in a file; None if it has none.
+/// Return the description of a snapshot in a file; None if it has none.
 pub fn description(path: &Path) -> Option<Description> {
     let mut head = GzDecoder::new(regular::open(path).ok()?).take(LONGEST);
     let mut header = [0; BLOCK];

@@ -46,7 +46,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Below the store's directory.
+    /// Return the path below the store's directory.
     pub fn name(&self) -> String {
         format!("{}/{}", self.boot, file_name(self.run, self.sequence))
     }
@@ -71,7 +71,7 @@ fn parsed(name: &str) -> Option<(u32, u64)> {
 }
 
 impl Store {
-    /// A store to read. Fails if there is none.
+    /// Open a store to read. Fails if there is none.
     pub fn open(root: &Path) -> Result<Store, Failure> {
         match fs::read_dir(root) {
             Ok(_) => Ok(Store { root: root.into() }),
@@ -83,19 +83,19 @@ impl Store {
         }
     }
 
-    /// Whether a kdyno-pgod writes to it now.
+    /// Return whether a kdyno-pgod writes to it now.
     pub fn is_written_to(&self) -> bool {
         let lock = regular::open(&self.root.join(LOCK));
         lock.is_ok_and(|file| Flock::lock(file, FlockArg::LockSharedNonblock).is_err())
     }
 
-    /// All snapshots, by boot, run and sequence.
+    /// Return all snapshots, by boot, run and sequence.
     pub fn snapshots(&self) -> Result<Vec<Stored>, Failure> {
         let failed = |error: io::Error| Failure::of_file("read", &self.root, &error);
         let mut stored = Vec::new();
         for folder in fs::read_dir(&self.root).map_err(failed)?.flatten() {
             let boot = folder.file_name().to_string_lossy().into_owned();
-            // What is no directory, or gone meanwhile, holds none.
+            // What is not a directory, or gone meanwhile, holds no snapshots.
             let files = is_boot_id(&boot).then(|| fs::read_dir(folder.path()).ok()).flatten();
             for file in files.into_iter().flatten().flatten() {
                 let (Some((run, sequence)), Ok(about)) = (parsed(&file.file_name().to_string_lossy()), file.metadata())
@@ -116,7 +116,7 @@ impl Store {
 }
 
 impl Writer {
-    /// A store to write to, made if it isn't there, in a directory that is. Removes what a killed program left.
+    /// Open a store to write to, made if it isn't there, in a directory that is. Removes what a killed program left.
     pub fn open(root: &Path) -> Result<Writer, Failure> {
         match DirBuilder::new().mode(0o700).create(root) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -140,12 +140,12 @@ impl Writer {
         }
     }
 
-    /// Makes a snapshot appear, whole, on the disk.
+    /// Make a snapshot appear, whole, on the disk.
     pub fn add(&self, boot: &str, run: u32, sequence: u64, content: &[u8]) -> Result<(), Failure> {
         self.write(boot, &file_name(run, sequence), content)
     }
 
-    /// The run of this boot that is now; the first if nothing is said of it.
+    /// Return the current run of this boot; the first if the store has none.
     pub fn run(&self, boot: &str) -> Result<Run, Failure> {
         let path = self.store.root.join(boot).join(RUN);
         let text = match read_short(&path) {
@@ -164,7 +164,7 @@ impl Writer {
         self.write(boot, RUN, text.as_bytes())
     }
 
-    /// Removes a snapshot, and its boot's directory with the last one of a boot that is over.
+    /// Remove a snapshot, and its boot's directory with the last one of a boot that is over.
     pub fn remove(&self, stored: &Stored, running: &str) -> Result<(), Failure> {
         let path = self.store.path(stored);
         fs::remove_file(&path).map_err(|error| Failure::of_file("remove", &path, &error))?;
@@ -197,7 +197,7 @@ impl Writer {
     }
 }
 
-/// A lock that nobody else has. `status` holds it for a moment, to see whether it can.
+/// Return a lock that nobody else has. `status` holds it for a moment, to see whether it can.
 fn locked(open: impl Fn() -> io::Result<File>) -> io::Result<Flock<File>> {
     for _ in 0..LOCK_TRIES {
         if let Ok(lock) = Flock::lock(open()?, FlockArg::LockExclusiveNonblock) {
@@ -225,11 +225,11 @@ fn sync(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Root writes to no directory that somebody else may change.
+/// Refuse a directory that another user may change: root writes to no such directory.
 fn require_ours(root: &Path) -> Result<(), Failure> {
     let about = fs::symlink_metadata(root).map_err(|error| Failure::of_file("read", root, &error))?;
     let why = if !about.is_dir() {
-        "it is no directory"
+        "it is not a directory"
     } else if about.uid() != nix::unistd::geteuid().as_raw() {
         "it belongs to another user"
     } else if about.mode() & 0o022 != 0 {

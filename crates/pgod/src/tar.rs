@@ -8,14 +8,14 @@ const NAME: usize = 100;
 const FILE: u8 = b'0';
 const LONG_NAME: u8 = b'L';
 
-/// Writes one file.
+/// Write one file.
 pub fn file(out: &mut impl Write, name: &[u8], content: &[u8]) -> Result<()> {
     begin(out, name, content.len() as u64)?;
     out.write_all(content)?;
     pad(out, content.len() as u64)
 }
 
-/// Writes what comes before the content of a file.
+/// Write what comes before the content of a file.
 pub fn begin(out: &mut impl Write, name: &[u8], size: u64) -> Result<()> {
     if name.len() > NAME {
         out.write_all(&header(b"././@LongLink", name.len() as u64 + 1, LONG_NAME))?;
@@ -26,12 +26,12 @@ pub fn begin(out: &mut impl Write, name: &[u8], size: u64) -> Result<()> {
     out.write_all(&header(&name[..name.len().min(NAME)], size, FILE))
 }
 
-/// Fills up the last block of a file.
+/// Fill up the last block of a file.
 pub fn pad(out: &mut impl Write, size: u64) -> Result<()> {
     out.write_all(&[0; BLOCK][..(size.next_multiple_of(BLOCK as u64) - size) as usize])
 }
 
-/// The end of an archive.
+/// Write the end of an archive.
 pub fn end(out: &mut impl Write) -> Result<()> {
     out.write_all(&[0; 2 * BLOCK])
 }

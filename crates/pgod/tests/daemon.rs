@@ -37,7 +37,7 @@ impl Place {
         command
     }
 
-    /// Starts it, and waits until it says that it runs.
+    /// Start it, and wait until it reports that it runs.
     fn start(&self, more: &[&str]) -> Running {
         let mut child = self.command("run", more).stderr(Stdio::piped()).spawn().unwrap();
         let mut errors = BufReader::new(child.stderr.take().unwrap());
@@ -55,7 +55,7 @@ impl Place {
         serde_json::from_slice(&self.output("status", &["--json"]).stdout).unwrap()
     }
 
-    /// All files of the store, below it, sorted.
+    /// Return all files of the store, below it, sorted.
     fn files(&self) -> Vec<String> {
         let mut files = Vec::new();
         for entry in fs::read_dir(self.root.join("state")).unwrap().flatten() {
@@ -100,7 +100,7 @@ impl Running {
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
-    /// Its exit code, and what it said after its first line.
+    /// Return its exit code, and what it printed after its first line.
     fn end(mut self, signal: nix::sys::signal::Signal) -> (Option<i32>, String) {
         self.signal(signal);
         let mut rest = String::new();
@@ -111,7 +111,7 @@ impl Running {
 
 use nix::sys::signal::Signal::{SIGKILL, SIGTERM, SIGUSR1, SIGUSR2};
 
-/// What `tar` says of a snapshot: it has to be whole, and have every object, as it was.
+/// Check what `tar` prints about a snapshot: it has to be whole, and have every object, as it was.
 fn require_whole(snapshot: &str, place: &Place, scratch: &str) {
     let to = place.root.join(scratch);
     fs::create_dir(&to).unwrap();
@@ -273,7 +273,7 @@ fn pipes_and_links_in_the_place_of_its_files_keep_nobody_waiting() {
     }
 }
 
-/// What a command says, which must end by itself.
+/// Return what a command prints, which must end by itself.
 fn within_seconds(mut command: Command) -> String {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();

@@ -79,7 +79,7 @@ pub struct FunctionCounts {
     pub function: u32,
     /// Since the iteration began.
     pub counts: [Counts; CONTEXTS],
-    /// Of the benchmark's iterations before.
+    /// The counts of the benchmark's iterations before.
     pub before: [Counts; CONTEXTS],
     pub touched: bool,
 }
@@ -93,7 +93,7 @@ pub struct UserBlock {
 }
 
 impl Block {
-    /// A stand-in for code that is not counted.
+    /// Return a stand-in for code that is not counted.
     pub fn outside(counts: *mut FunctionCounts) -> Block {
         Block { is_outside: true, counts, ..Block::new(0, &[]) }
     }
@@ -117,13 +117,13 @@ impl Block {
         self.is_outside
     }
 
-    /// Whether an instruction of it begins at the address.
+    /// Return whether an instruction of it begins at the address.
     pub fn holds(&self, address: u64) -> bool {
         self.facts.instructions.iter().any(|instruction| instruction.address == address)
     }
 
-    /// Whether it can be told from the block alone that it leads to the address. Nothing in a kernel returns or jumps
-    /// by a register to an entry, or into the middle of the block that it comes from.
+    /// Return whether the block alone shows that it leads to the address. Nothing in a kernel returns or jumps by a
+    /// register to an entry, or into the middle of the block that it comes from.
     fn leads_to(&self, address: u64) -> bool {
         match self.facts.exit {
             Exit::Through | Exit::Rep => address == self.facts.end,
@@ -133,13 +133,14 @@ impl Block {
         }
     }
 
-    /// Drops the fast way to a link, so that its next use is noticed.
+    /// Drop the fast way to a link, so that its next use is noticed.
     pub fn forget_slots(&mut self) {
         self.slots = [EMPTY; 2];
     }
 }
 
-/// The link between two blocks, made if need be, and put where it is found fast; None if there is no room for it.
+/// Return the link between two blocks, made if need be, and put where it is found fast; None if there is no room for
+/// it.
 ///
 /// # Safety
 /// Both point to blocks that live as long as the program.
@@ -207,7 +208,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Where memory is modelled, blocks must be known in more detail.
+    /// Return an empty set of blocks; where memory is modelled, blocks must be known in more detail.
     pub fn new(symbols: Symbols, is_detailed: bool) -> Blocks {
         let functions = vec![null_mut(); symbols.len()];
         let (known, user) = (FxHashMap::default(), FxHashMap::default());
@@ -218,7 +219,7 @@ impl Blocks {
         &self.symbols
     }
 
-    /// None if there is no room for another function.
+    /// Return a function's counts; None if there is no room for another function.
     pub fn function_counts(&mut self, function: u32) -> Option<*mut FunctionCounts> {
         let counts = &mut self.functions[function as usize];
         if counts.is_null() {
@@ -235,8 +236,8 @@ impl Blocks {
         Some(*counts)
     }
 
-    /// The block with these bytes at this address, or None if there is no room for another. Its facts are there after
-    /// [`Blocks::prepare`].
+    /// Return the block with these bytes at this address, or None if there is no room for another. Its facts are there
+    /// after [`Blocks::prepare`].
     pub fn intern(&mut self, start: u64, bytes: &[u8]) -> Option<*mut Block> {
         let key = (start, hash(bytes));
         if let Some(block) = self.known.get(&key) {
@@ -262,7 +263,7 @@ impl Blocks {
         Some(block)
     }
 
-    /// Decodes a block, unless that was done. Not when it is translated: most code of a boot never runs in a region.
+    /// Decode a block, unless that was done. Not when it is translated: most code of a boot never runs in a region.
     pub fn prepare(&self, block: &mut Block) {
         if block.facts.instructions.is_empty()
             && let Some(facts) = decode(block.facts.start, &block.bytes, self.is_detailed)
@@ -271,7 +272,7 @@ impl Blocks {
         }
     }
 
-    /// What was executed outside of all regions. None if there is no room for all of it.
+    /// Return what was executed outside of all regions. None if there is no room for all of it.
     pub fn unmeasured(&mut self) -> Option<BTreeMap<Range, u64>> {
         let mut executed = BTreeMap::new();
         // SAFETY: blocks are never freed, and nobody else looks at them now.
@@ -285,7 +286,7 @@ impl Blocks {
         self.room.take(Thing::executed_blocks, executed.len()).then_some(executed)
     }
 
-    /// The part of a block before an address; None if nothing is before it, or there is no room for it.
+    /// Return the part of a block before an address; None if nothing is before it, or there is no room for it.
     pub fn before(&mut self, block: &Block, address: u64) -> Option<*mut Block> {
         let length = address.checked_sub(block.facts.start).filter(|length| *length > 0)? as usize;
         let part = self.intern(block.facts.start, block.bytes.get(..length)?)?;
@@ -294,7 +295,7 @@ impl Blocks {
         Some(part)
     }
 
-    /// None if there is nothing in it, or no room for another.
+    /// Return a block of user code; None if there is nothing in it, or no room for another.
     pub fn intern_user(&mut self, addresses: &[u64], bytes: &[u8]) -> Option<*mut UserBlock> {
         let (start, last) = (*addresses.first()?, *addresses.last()?);
         let key = (start, hash(bytes));

@@ -45,7 +45,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// A trace is kept, and user code's accesses are looked at, only where there is a geometry.
+    /// Return a counter; a trace is kept, and user code's accesses are looked at, only where there is a geometry.
     pub fn new(mut blocks: Blocks, geometry: Option<&Geometry>, is_traced: bool, sees_user_accesses: bool) -> Counter {
         let counts = blocks.function_counts(0).expect("nothing took room before");
         let outside: *mut Block = Box::leak(Box::new(Block::outside(counts)));
@@ -77,12 +77,12 @@ impl Counter {
         self.detail.is_some()
     }
 
-    /// There was too much of something: counts from here on would be wrong, so there are none. For good.
+    /// Return whether there was too much of something: counts from here on would be wrong, so there are none. For good.
     pub fn has_given_up(&self) -> bool {
         self.blocks.room.is_exceeded()
     }
 
-    /// To be called after whatever takes room.
+    /// Give up beyond the limits; to be called after whatever takes room.
     #[inline(always)]
     fn heed_limits(&mut self) {
         if self.has_given_up() {
@@ -90,7 +90,7 @@ impl Counter {
         }
     }
 
-    /// [`Blocks::intern`] for a block that was translated just now.
+    /// Intern a block that was translated just now, by [`Blocks::intern`].
     pub fn intern(&mut self, start: u64, bytes: &[u8]) -> Option<*mut Block> {
         let block = self.blocks.intern(start, bytes);
         self.heed_limits();
@@ -103,14 +103,14 @@ impl Counter {
         block
     }
 
-    /// The same for user code, while a kernel is counted.
+    /// Intern a block of user code, while a kernel is counted.
     pub fn intern_user(&mut self, addresses: &[u64], bytes: &[u8]) -> Option<*mut UserBlock> {
         let block = self.blocks.intern_user(addresses, bytes);
         self.heed_limits();
         block
     }
 
-    /// A block of counted code begins.
+    /// Begin a block of counted code.
     ///
     /// # Safety
     /// `block` came from [`Blocks::intern`].
@@ -134,7 +134,7 @@ impl Counter {
         }
     }
 
-    /// A block of counted code begins outside of all regions: in the boot, between benchmarks, in a warm-up.
+    /// Begin a block of counted code outside of all regions: in the boot, between benchmarks, in a warm-up.
     ///
     /// # Safety
     /// `block` came from [`Blocks::intern`].
@@ -193,7 +193,7 @@ impl Counter {
         }
     }
 
-    /// Makes place for what is counted of a block's function; false if there is no room for it.
+    /// Make place for what is counted of a block's function; false if there is no room for it.
     fn has_counts(&mut self, block: &mut Block) -> bool {
         if block.counts.is_null() {
             let Some(counts) = self.blocks.function_counts(block.function) else {
@@ -204,7 +204,7 @@ impl Counter {
         true
     }
 
-    /// The link's count is already made, in the context before.
+    /// Act on a link, whose count is already made, in the context before.
     unsafe fn act(&mut self, link: *mut Link) {
         // SAFETY: a link and its blocks are never freed.
         let (link, from, to) = unsafe { (&mut *link, &mut *(*link).from, &mut *(*link).to) };
@@ -251,7 +251,7 @@ impl Counter {
         self.task.enter(to.function, context, &mut self.blocks.room);
     }
 
-    /// Behind iret to kernel code: what was broken off goes on.
+    /// Return from a trap behind iret to kernel code: what was broken off goes on.
     unsafe fn trap_return(&mut self, to: &mut Block) {
         let there = to.facts.start;
         if let Some(trap) = self.task.resume() {
@@ -274,7 +274,7 @@ impl Counter {
         unsafe { self.step(self.outside, to) };
     }
 
-    /// `context` is that in which `previous` ran.
+    /// Model a block in detail; `context` is that in which `previous` ran.
     #[inline(always)]
     unsafe fn in_detail(&mut self, previous: *mut Block, context: Context, block: *mut Block) {
         let detail = self.detail.as_mut().expect("asked before");
@@ -314,7 +314,7 @@ impl Counter {
         node.instructions = node.instructions.wrapping_add(now.facts.instructions.len() as u64);
     }
 
-    /// An instruction of counted code has accessed memory. `place` is asked rarely.
+    /// Model an access to memory by an instruction of counted code. `place` is asked rarely.
     ///
     /// # Safety
     /// The block that runs came from [`Blocks::intern`].
@@ -348,7 +348,7 @@ impl Counter {
         }
     }
 
-    /// The running task's stack pointer is put away at an address, or another's is taken from one.
+    /// Switch tasks: the running task's stack pointer is put away at an address, or another's is taken from one.
     pub fn switch(&mut self, address: u64, is_store: bool) {
         if self.is_warming {
             return;

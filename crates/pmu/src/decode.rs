@@ -32,7 +32,7 @@ pub enum Exit {
     Rep,
 }
 
-/// Of one instruction.
+/// The facts of one instruction.
 #[derive(Debug, Clone, Copy)]
 pub struct InstructionFacts {
     pub address: u64,
@@ -43,7 +43,7 @@ pub struct InstructionFacts {
 /// What the memory callback of an instruction has to know; fits into its user data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// Of the instruction in its block.
+    /// The index of the instruction in its block.
     pub place: u16,
     pub rep: Option<RepBytes>,
 }
@@ -56,7 +56,7 @@ pub enum RepBytes {
 }
 
 impl Access {
-    /// The facts as a number.
+    /// Return the facts as a number.
     pub fn packed(self) -> usize {
         let rep = match self.rep {
             None => 0,
@@ -76,7 +76,7 @@ impl Access {
     }
 }
 
-/// Of a block.
+/// The facts of a block.
 #[derive(Debug)]
 pub struct Facts {
     pub start: u64,
@@ -96,7 +96,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// What the front end has to know of it.
+    /// Return what the front end needs of it.
     #[inline(always)]
     pub fn fetched(&self) -> Fetched {
         let fused = usize::from(self.ops.last().is_some_and(|op| op.is_fused));
@@ -105,7 +105,7 @@ impl Facts {
         Fetched { start: self.start, last: self.last, end: self.end, ops, is_branch }
     }
 
-    /// Nothing yet.
+    /// Return the facts of an unknown block.
     pub fn unknown(start: u64) -> Facts {
         Facts {
             start,
@@ -136,7 +136,7 @@ impl Range {
     }
 }
 
-/// Decodes a block; None where the decoder finds no instructions. What decides timing takes most of the time, and is
+/// Decode a block; None where the decoder finds no instructions. What decides timing takes most of the time, and is
 /// found out only in detail.
 pub fn decode(start: u64, bytes: &[u8], is_detailed: bool) -> Option<Facts> {
     let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
@@ -170,7 +170,7 @@ pub fn decode(start: u64, bytes: &[u8], is_detailed: bool) -> Option<Facts> {
     })
 }
 
-/// Whether these are the first bytes of an instruction, without the rest.
+/// Return whether these are the first bytes of an instruction, without the rest.
 pub fn is_cut(address: u64, bytes: &[u8]) -> bool {
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
     let _ = decoder.decode();
@@ -227,7 +227,7 @@ fn counted(instructions: &[Instruction], systems: &[Option<System>]) -> Vec<(Eve
     events
 }
 
-/// Access to a device by port; those by memory are seen when they happen.
+/// Return whether it accesses a device by port; accesses by memory are seen when they happen.
 fn is_port_access(instruction: &Instruction) -> bool {
     matches!(
         instruction.mnemonic(),
@@ -242,7 +242,7 @@ fn is_port_access(instruction: &Instruction) -> bool {
     )
 }
 
-/// None: it is no REP string instruction.
+/// Return the bytes of a REP string instruction; None if it is not one.
 fn rep_bytes(instruction: &Instruction) -> Option<RepBytes> {
     let stores = matches!(
         instruction.mnemonic(),

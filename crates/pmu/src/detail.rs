@@ -29,10 +29,10 @@ impl Detail {
         }
     }
 
-    /// Whether it was known that one block follows another.
+    /// Return whether it was known that one block follows another.
     #[inline(always)]
     pub fn follow(&mut self, before: &Block, now: &Block, counts: &mut Counts) -> Way {
-        // What an exception or an interrupt broke off was no branch to its entry.
+        // What an exception or an interrupt broke off was not a branch to its entry.
         if now.arrival.is_some() || before.is_outside() || before.facts.exit == Exit::TrapReturn {
             self.frontend.restart(self.pipeline.dispatched());
             return Way::Entered;
@@ -55,7 +55,7 @@ impl Detail {
         self.pipeline.fetched(time);
     }
 
-    /// Whether a branch went where it wasn't expected to go.
+    /// Return whether a branch went where it wasn't expected to go.
     #[inline(always)]
     fn predict(&mut self, before: &Block, now: &Block, counts: &mut Counts) -> bool {
         let (branch, target) = (before.facts.last, now.facts.start);

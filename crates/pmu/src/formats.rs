@@ -62,7 +62,7 @@ fn unclosed() -> Unclosed {
     Unclosed { benchmark: 0, iteration: 0 }
 }
 
-/// The values of the last option, as it says them where it is given another.
+/// Return the values of the last option, as its error lists them.
 fn allowed(words: &[&str]) -> Vec<&'static str> {
     match Options::parse(words.iter().copied()) {
         Err(OptionError::BadValue { allowed, .. }) => allowed.split(", ").collect(),

@@ -35,7 +35,7 @@ fn address() -> impl Strategy<Value = u64> {
     prop_oneof![4 => near, 1 => any::<u64>()]
 }
 
-/// Instructions that matter here, among others.
+/// Return instructions that matter here, among others.
 fn code() -> impl Strategy<Value = Vec<u8>> {
     let some: Vec<Vec<u8>> = [
         "90",
@@ -109,7 +109,7 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// Does what the callbacks of QEMU do (plugin.rs).
+/// Do what the callbacks of QEMU do (plugin.rs).
 fn carry_out(counter: &mut Counter, calls: &[Call]) {
     let mut blocks = Vec::new();
     for call in calls {

@@ -10,12 +10,12 @@ pub fn is_rep(instruction: &Instruction) -> bool {
     (instruction.has_rep_prefix() || instruction.has_repne_prefix()) && instruction.is_string_instruction()
 }
 
-/// With a LOCK prefix, or an exchange with memory, which needs none.
+/// Return whether it has a LOCK prefix, or is an exchange with memory, which needs none.
 pub fn is_locked(instruction: &Instruction) -> bool {
     instruction.has_lock_prefix() || (instruction.mnemonic() == Mnemonic::Xchg && has_memory(instruction))
 }
 
-/// Number of a general-purpose register, 0 to 15.
+/// Return the number of a general-purpose register, 0 to 15.
 pub fn number(register: Register) -> Option<usize> {
     let full = register.full_register();
     full.is_gpr64().then(|| full.number())

@@ -90,7 +90,7 @@ impl Room {
         Room { most: MOST, taken: [0; NAMES.len()], excess: None }
     }
 
-    /// Takes room for so many more, and says whether there was any.
+    /// Take room for so many more, and return whether there was any.
     #[must_use]
     pub fn take(&mut self, thing: Thing, more: usize) -> bool {
         let taken = self.taken[thing as usize].saturating_add(more);
@@ -101,7 +101,7 @@ impl Room {
         fits
     }
 
-    /// Whether there is room for so many in all, of something that comes and goes.
+    /// Return whether there is room for so many in all, of something that comes and goes.
     #[must_use]
     pub fn holds(&mut self, thing: Thing, all: usize) -> bool {
         let fits = all <= self.most[thing as usize];
@@ -111,7 +111,7 @@ impl Room {
         fits
     }
 
-    /// The first thing that there was no room for.
+    /// Return the first thing that there was no room for.
     pub fn excess(&self) -> Option<Excess> {
         self.excess.map(|thing| Excess { of: NAMES[thing as usize], most: self.most[thing as usize] })
     }
@@ -121,7 +121,7 @@ impl Room {
         self.excess.is_some()
     }
 
-    /// Smaller than it is for a guest.
+    /// Make a limit smaller than it is for a guest.
     #[cfg(test)]
     pub fn narrowed(&mut self, thing: Thing, most: usize) {
         self.most[thing as usize] = most;

@@ -49,7 +49,7 @@ impl Scope {
         }
     }
 
-    /// Of a whole system, in which a kernel runs.
+    /// Return whether the scope is a whole system, in which a kernel runs.
     pub fn has_kernel(self) -> bool {
         self != Scope::User
     }

@@ -172,7 +172,7 @@ impl Pipeline {
         }
     }
 
-    /// A region begins: nothing is in flight.
+    /// Reset the pipeline at the start of a region: nothing is in flight.
     pub fn reset(&mut self) {
         (self.dispatched, self.retired, self.done, self.owed, self.late) = (0, 0, 0, 0, None);
         (self.alu, self.divider, self.lock, self.missed, self.starved) = (0, 0, 0, 0, 0);
@@ -185,7 +185,7 @@ impl Pipeline {
         self.parts = [0; EVENTS];
     }
 
-    /// The instruction at `place` of the running block accesses memory.
+    /// Record that the instruction at `place` of the running block accesses memory.
     #[inline(always)]
     pub fn touch(&mut self, place: u16, address: u64, is_store: bool, reach: Reach) {
         if self.touches.len() < MOST_TOUCHES {
@@ -193,7 +193,7 @@ impl Pipeline {
         }
     }
 
-    /// The block that ran until now is over.
+    /// End the block that ran until now.
     #[inline]
     pub fn block(&mut self, ops: &[Op], counts: &mut Counts) {
         let mut next = 0;
@@ -249,7 +249,7 @@ impl Pipeline {
         self.touches.clear();
     }
 
-    /// Whether what an instruction writes comes out of a load that missed.
+    /// Remember whether what an instruction writes comes out of a load that missed.
     fn remember_miss(&mut self, op: &Op, has_missed: bool) {
         let comes_of_miss = has_missed || self.has_missed(&op.sources) || self.has_missed(&op.address);
         for target in op.targets {
@@ -262,7 +262,7 @@ impl Pipeline {
         registers.iter().any(|register| self.missed >> register & 1 == 1)
     }
 
-    /// When a load has its data, and where it was found.
+    /// Return when a load has its data, and where it was found.
     #[inline(always)]
     fn load(&mut self, op: &Op, touch: Touch) -> (u64, Reach) {
         let [one, other] = op.address;
@@ -293,7 +293,7 @@ impl Pipeline {
         (translated + self.latencies.load, reach)
     }
 
-    /// When an instruction that could start has gone through a unit that there is one of.
+    /// Return when an instruction that could start has gone through a unit that there is one of.
     #[inline(always)]
     fn unit(&mut self, op: &Op, start: u64) -> u64 {
         match op.kind {
@@ -315,7 +315,7 @@ impl Pipeline {
         }
     }
 
-    /// The latest instruction retires, later than the one before.
+    /// Retire the latest instruction, later than the one before.
     #[inline(always)]
     fn advance(&mut self, reach: Reach, waited: bool, starved: u64, counts: &mut Counts) {
         let advance = self.done - self.retired;
@@ -346,7 +346,7 @@ impl Pipeline {
         if is_translation { Event::stall_translation } else { STALLS[level][usize::from(reach.is_chained)] }
     }
 
-    /// When what comes next is dispatched at the earliest.
+    /// Return when what comes next is dispatched at the earliest.
     #[inline(always)]
     pub fn dispatched(&self) -> u64 {
         self.dispatched
@@ -359,12 +359,12 @@ impl Pipeline {
         }
     }
 
-    /// The branch that ends the latest block went where it wasn't expected to go.
+    /// Record that the branch that ends the latest block went where it wasn't expected to go.
     pub fn mispredicted(&mut self) {
         self.delay(self.done + self.latencies.mispredicted, Event::stall_branches);
     }
 
-    /// The front end has the next block's instructions from a time on.
+    /// Record that the front end has the next block's instructions from a time on.
     #[inline(always)]
     pub fn fetched(&mut self, time: u64) {
         if time > self.dispatched {

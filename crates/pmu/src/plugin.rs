@@ -59,7 +59,7 @@ unsafe fn plugin() -> &'static mut Plugin {
     unsafe { &mut *PLUGIN.load(Ordering::Relaxed) }
 }
 
-/// Called once by QEMU, with the words after `-plugin FILE,`. Anything but 0 ends QEMU.
+/// Install the plugin: called once by QEMU, with the words after `-plugin FILE,`. Anything but 0 ends QEMU.
 ///
 /// # Safety
 /// As QEMU's documentation of plugins says.

@@ -72,7 +72,8 @@ impl Predictor {
         self.history = [new << 1 | u64::from(outcome), old << 1 | new >> 63, older << 1 | old >> 63];
     }
 
-    /// Where a branch is in a table, and its tag there: address and as many outcomes as the table looks back on, mixed.
+    /// Return where a branch is in a table, and its tag there: address and as many outcomes as the table looks back on,
+    /// mixed.
     #[inline(always)]
     fn place(&self, table: usize, address: u64) -> (usize, u16) {
         let length = LENGTHS[table];
@@ -89,7 +90,7 @@ impl Predictor {
         ((mixed >> (64 - self.width)) as usize, mixed as u16 & ((1 << TAG_BITS) - 1) | 1 << TAG_BITS)
     }
 
-    /// Whether the outcome of a conditional branch at `address` came unexpected.
+    /// Return whether the outcome of a conditional branch at `address` came unexpected.
     #[inline]
     pub fn conditional(&mut self, address: u64, taken: bool) -> bool {
         let base = (address ^ (address >> 16)) as usize & (self.counters.len() - 1);
@@ -127,7 +128,7 @@ impl Predictor {
         expected != taken
     }
 
-    /// Longer histories, from a table on, shall decide next time.
+    /// Learn longer histories, from a table on, which decide next time.
     fn learn(&mut self, from: usize, places: &Places, taken: bool) {
         let mut made = 0;
         for (table, (index, tag)) in self.tables.iter_mut().zip(places).skip(from) {
@@ -141,7 +142,7 @@ impl Predictor {
         }
     }
 
-    /// Whether the target of an indirect branch came unexpected.
+    /// Return whether the target of an indirect branch came unexpected.
     pub fn indirect(&mut self, address: u64, target: u64) -> bool {
         let base = (address ^ (address >> 12)) as usize & (self.last_targets.len() - 1);
         let mask = self.targets[0].len() - 1;
@@ -183,7 +184,7 @@ impl Predictor {
         self.returns[self.top] = return_address;
     }
 
-    /// Whether a return went elsewhere than behind the latest call.
+    /// Return whether a return went elsewhere than behind the latest call.
     #[inline(always)]
     pub fn returned(&mut self, target: u64) -> bool {
         let expected = self.returns[self.top];

@@ -25,7 +25,7 @@ pub const VERSION: u32 = 1;
 pub struct About {
     pub qemu_api: i32,
     pub scope: Scope,
-    /// As the option has it.
+    /// The events as the option names them.
     pub events: &'static str,
     pub image: Option<String>,
     pub family: Option<String>,
@@ -54,7 +54,7 @@ pub struct Unclosed {
     pub iteration: u16,
 }
 
-/// Writes the record beside its place, then moves it there: what is there is whole.
+/// Write the record beside its place, then move it there: what is there is whole.
 pub fn write(path: &Path, about: &About, finished: &Finished) -> io::Result<()> {
     let events = events(about.events != "edges", about.scope == Scope::All);
     let (body, gave_up) = body(finished, events, &mut Room::new());
@@ -85,7 +85,7 @@ pub fn write(path: &Path, about: &About, finished: &Finished) -> io::Result<()> 
     std::fs::rename(partial, path)
 }
 
-/// How many are counted.
+/// Return how many events are counted.
 pub fn events(is_detailed: bool, with_user_code: bool) -> usize {
     match (is_detailed, with_user_code) {
         (false, _) => EDGE_EVENTS,
@@ -94,7 +94,7 @@ pub fn events(is_detailed: bool, with_user_code: bool) -> usize {
     }
 }
 
-/// The counts, or, if there was too much of something, none, and why.
+/// Return the counts, or, if there was too much of something, none, and why.
 pub fn body(finished: &Finished, events: usize, room: &mut Room) -> (Vec<u8>, Option<Excess>) {
     let whole = if finished.gave_up.is_none() { Body::of(finished, events) } else { Vec::new() };
     match finished.gave_up {
@@ -133,7 +133,7 @@ impl Body {
         body.bytes
     }
 
-    /// The functions that occur; returns where each is in their list.
+    /// List the functions that occur; return where each is in their list.
     fn functions(&mut self, finished: &Finished, stacks: &[Vec<Placed>]) -> BTreeMap<u32, u64> {
         let executed = finished.regions.by_benchmark.values().flat_map(|region| &region.contexts);
         let counted = executed.flat_map(|context| context.functions.keys().copied());
@@ -256,7 +256,7 @@ impl Body {
         self.bytes.push(number as u8);
     }
 
-    /// Signed: the sign goes to the lowest bit.
+    /// Write a signed difference: the sign goes to the lowest bit.
     fn difference(&mut self, to: u64, from: u64) {
         let difference = to.wrapping_sub(from) as i64;
         self.number((difference << 1 ^ difference >> 63) as u64);
@@ -269,7 +269,7 @@ struct TracedBlock {
     /// Where it came first among the blocks of the trace.
     place: usize,
     steps: u64,
-    /// Of all steps.
+    /// The time of all steps.
     time: u64,
 }
 
@@ -282,7 +282,7 @@ struct Placed {
     instructions: u64,
 }
 
-/// All nodes but the root, parents first; children by function, so that two equal trees are written alike.
+/// Return all nodes but the root, parents first; children by function, so that two equal trees are written alike.
 fn preorder(root: *const Node) -> Vec<Placed> {
     let mut placed = Vec::new();
     let mut waiting = vec![(root, 0)];

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Of which benchmark, and which of its iterations.
+/// The benchmark, and which of its iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity {
     pub benchmark: u16,
@@ -20,18 +20,18 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// As the marker instructions announce it (crates/marker).
+    /// Return the identity that the marker instructions announce (crates/marker).
     pub fn from_word(word: u32) -> Identity {
         let (benchmark, iteration) = kdyno_marker::from_word(word);
         Identity { benchmark, iteration }
     }
 
-    /// It goes through caches, TLBs and predictor, and isn't counted.
+    /// Return whether it is a warm-up: it goes through caches, TLBs and predictor, and isn't counted.
     pub fn is_warm_up(self) -> bool {
         self.iteration == kdyno_marker::WARM_UP
     }
 
-    /// Nothing of it is looked at.
+    /// Return whether nothing of it is looked at.
     pub fn is_unseen(self) -> bool {
         self.iteration == kdyno_marker::UNSEEN
     }
@@ -41,9 +41,9 @@ impl Identity {
 pub struct Region {
     pub iterations: BTreeMap<u16, [Counts; CONTEXTS]>,
     pub contexts: [Executed; CONTEXTS],
-    /// Of the tree of stacks.
+    /// The root of the tree of stacks.
     pub root: *mut Node,
-    /// Of the last iteration.
+    /// The trace of the last iteration.
     pub trace: Option<Trace>,
 }
 
@@ -100,7 +100,7 @@ pub struct Finished<'a> {
 }
 
 impl Regions {
-    /// The root of the tree of stacks for an iteration that begins; None if there is no room for it.
+    /// Return the root of the tree of stacks for an iteration that begins; None if there is no room for it.
     pub fn begin(&mut self, identity: Identity, room: &mut Room) -> Option<*mut Node> {
         let regions = &mut self.by_benchmark;
         let region = entry(regions, identity.benchmark, Region::new, Thing::regions, room)?;
@@ -109,7 +109,7 @@ impl Regions {
         Some(region.root)
     }
 
-    /// Adds what an iteration, which has begun, counted to its totals.
+    /// Add what an iteration, which has begun, counted to its totals.
     pub fn end_iteration(&mut self, identity: Identity, counted: &mut Counted, blocks: &mut Blocks) {
         let region = self.by_benchmark.get_mut(&identity.benchmark);
         let Some(totals) = region.and_then(|region| region.iterations.get_mut(&identity.iteration)) else {
@@ -150,7 +150,7 @@ impl Regions {
         }
     }
 
-    /// Keeps the trace of a benchmark's last iteration, in place of an earlier one.
+    /// Keep the trace of a benchmark's last iteration, in place of an earlier one.
     pub fn keep_trace(&mut self, identity: Identity, trace: &mut Trace) {
         let others = self.by_benchmark.iter().filter(|(benchmark, _)| **benchmark != identity.benchmark);
         let kept = others.filter_map(|(_, region)| region.trace.as_ref()).map(|trace| trace.steps.len()).sum();
@@ -159,7 +159,7 @@ impl Regions {
         }
     }
 
-    /// Adds what all iterations executed to the benchmark, and sets the counters back.
+    /// Add what all iterations executed to the benchmark, and set the counters back.
     pub fn end_benchmark(&mut self, identity: Identity, counted: &mut Counted, blocks: &mut Blocks) {
         let Some(region) = self.by_benchmark.get_mut(&identity.benchmark) else {
             return;
@@ -203,7 +203,7 @@ impl Regions {
     }
 }
 
-/// What a map has for a key, made if need be; None if there is no room for another.
+/// Return what a map has for a key, made if need be; None if there is no room for another.
 fn entry<'a, K: Ord, V>(
     map: &'a mut BTreeMap<K, V>,
     key: K,
@@ -220,7 +220,7 @@ fn entry<'a, K: Ord, V>(
 /// Takes an event of a block, and how often. Counts wrap: what was counted too often is taken back.
 type Sink<'a> = &'a mut dyn FnMut(&Block, Event, u64);
 
-/// All that follows from one block coming after another so many times.
+/// Count all that follows from one block coming after another so many times.
 fn events_of_link(link: &Link, count: u64, blocks: &mut Blocks, sink: Sink) {
     // SAFETY: blocks are never freed.
     let (from, to) = unsafe { (&*link.from, &*link.to) };
@@ -246,7 +246,7 @@ fn events_of_block(block: &Block, count: u64, sink: Sink) {
     }
 }
 
-/// A block was left before `next`, though it had been counted as a whole.
+/// Count a block that was left before `next`, though it had been counted as a whole.
 fn events_of_part(block: *const Block, next: u64, count: u64, blocks: &mut Blocks, sink: Sink) {
     // SAFETY: blocks are never freed.
     let block = unsafe { &*block };
@@ -273,7 +273,7 @@ fn events_of_exit(from: &Block, target: u64, count: u64, sink: Sink) {
     }
 }
 
-/// The branch that was taken from one block to another; None if none was.
+/// Return the branch that was taken from one block to another; None if none was.
 fn branch(from: &Block, target: u64) -> Option<Branch> {
     let kind = match from.facts.exit {
         Exit::Conditional { target: taken } if target == taken => BranchKind::Conditional,
@@ -339,7 +339,7 @@ impl Sums {
         *sum = sum.wrapping_add(count);
     }
 
-    /// None if there is no room for all of it.
+    /// Add the counts to others; None if there is no room for all of it.
     fn add_to(self, executed: &mut Executed, room: &mut Room) -> Option<()> {
         for (block, count) in self.blocks {
             // SAFETY: blocks are never freed.

@@ -39,7 +39,7 @@ impl Node {
     }
 }
 
-/// The node itself where there is no room for another.
+/// Return a child of a node; the node itself where there is no room for another.
 ///
 /// # Safety
 /// `node` is a node; nodes are never freed.
@@ -95,12 +95,12 @@ impl Task {
         Task { context: Context::Task, faulted: null(), traps: Vec::new(), frames: Vec::new(), node: root }
     }
 
-    /// How many frames and traps it holds room for.
+    /// Return how many frames and traps it holds room for.
     fn frames(&self) -> usize {
         self.frames.capacity() + self.traps.capacity()
     }
 
-    /// User code runs: nothing is left on the kernel's stack.
+    /// Leave the kernel: user code runs, and nothing is left on the kernel's stack.
     pub fn leave(&mut self, root: *mut Node) {
         self.context = Context::Task;
         self.traps.clear();
@@ -108,14 +108,14 @@ impl Task {
         self.node = root;
     }
 
-    /// From user code, or from code that isn't known.
+    /// Enter the kernel from user code, or from code that isn't known.
     pub fn enter(&mut self, function: u32, context: Context, room: &mut Room) {
         self.context = context;
         // SAFETY: `node` is the root after leave().
         self.node = unsafe { child(self.node, function, Kind::Entry, room) };
     }
 
-    /// An exception or interrupt of the kernel itself.
+    /// Push an exception or interrupt of the kernel itself.
     pub fn trap(&mut self, interrupted: *mut Block, function: u32, is_exception: bool, room: &mut Room) {
         if !room.holds(Thing::traps, self.traps.len() + 1) {
             return;
@@ -132,7 +132,7 @@ impl Task {
         self.node = unsafe { child(self.node, function, kind, room) };
     }
 
-    /// Back to what was broken off, if that is known.
+    /// Resume what was broken off, if that is known.
     pub fn resume(&mut self) -> Option<Trap> {
         let trap = self.traps.pop()?;
         self.context = trap.context;
@@ -141,14 +141,14 @@ impl Task {
         Some(trap)
     }
 
-    /// A new task begins.
+    /// Restart with a new task.
     pub fn restart(&mut self, root: *mut Node, function: u32, room: &mut Room) {
         self.leave(root);
         // SAFETY: `root` is a node.
         self.node = unsafe { child(root, function, Kind::Call, room) };
     }
 
-    /// `from` called `to`.
+    /// Record that `from` called `to`.
     pub fn call(&mut self, from: &Block, to: &Block, room: &mut Room) {
         if self.frames.len() == DEEPEST {
             self.frames.clear();
@@ -161,7 +161,8 @@ impl Task {
         }
     }
 
-    /// `from` returned to `to`: behind a call, or, where the return address was exchanged (retpolines), anywhere.
+    /// Record that `from` returned to `to`: behind a call, or, where the return address was exchanged (retpolines),
+    /// anywhere.
     pub fn returned(&mut self, from: &Block, to: &Block, root: *mut Node, room: &mut Room) {
         let base = self.traps.last().map_or(0, |trap| trap.frames);
         let own = &self.frames[base.min(self.frames.len())..];
@@ -186,7 +187,7 @@ impl Task {
         }
     }
 
-    /// Into another function without a call: it takes the place of this one.
+    /// Move into another function without a call: it takes the place of this one.
     pub fn transfer(&mut self, function: u32, room: &mut Room) {
         // SAFETY: `node` is always a node, and so is its parent unless it is null.
         unsafe {
@@ -209,7 +210,7 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// One task's stack is put away and another's taken out.
+    /// Exchange stacks: one task's is put away and another's taken out.
     pub fn exchange(&mut self, running: &mut Task, from: u64, to: u64, root: *mut Node, room: &mut Room) {
         let next = self.asleep.remove(&to).inspect(|next| self.frames -= next.frames());
         let last = std::mem::replace(running, next.unwrap_or_else(|| Task::new(root)));

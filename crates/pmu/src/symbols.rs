@@ -28,7 +28,7 @@ pub struct Function {
     pub name: String,
 }
 
-/// All functions, ascending; the first is the one that stands for all other addresses.
+/// All functions, ascending; the first is the one that represents all other addresses.
 #[derive(Debug)]
 pub struct Symbols {
     functions: Vec<Function>,
@@ -68,7 +68,7 @@ impl Symbols {
         Symbols { functions: vec![unknown] }
     }
 
-    /// Lines `START SIZE ROLE NAME`, numbers in hex.
+    /// Parse lines `START SIZE ROLE NAME`, numbers in hex.
     pub fn parse(text: &str) -> Result<Symbols, SymbolError> {
         let mut symbols = Symbols::none();
         for (number, line) in (1..).zip(text.lines()) {
@@ -84,7 +84,7 @@ impl Symbols {
         Ok(symbols)
     }
 
-    /// Refuses symbols of a kernel whose entries couldn't be told from its own work.
+    /// Refuse symbols of a kernel whose entries couldn't be distinguished from its own work.
     pub fn require_kernel_roles(&self) -> Result<(), SymbolError> {
         for (role, name) in NEEDED {
             if !self.functions.iter().any(|function| function.role == role) {
@@ -94,7 +94,7 @@ impl Symbols {
         Ok(())
     }
 
-    /// The number of the function that holds an address.
+    /// Return the number of the function that holds an address.
     pub fn find(&self, address: u64) -> u32 {
         let after = self.functions.partition_point(|function| function.start <= address);
         let Some(place) = after.checked_sub(1) else {

@@ -8,7 +8,7 @@ use crate::events::Event;
 use crate::tlb::Flush;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
-/// Of one such instruction.
+/// The facts of one such instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct System {
     pub event: Event,
@@ -27,7 +27,7 @@ const X2APIC: std::ops::RangeInclusive<u64> = 0x800..=0x8ff;
 /// Set in CR3 while user code runs, where page tables are isolated (PTI_USER_PGTABLE_BIT).
 const USER_TABLE: u64 = 1 << 12;
 
-/// What the instruction is if it is one of these; `before` is what comes before it in its block.
+/// Return what the instruction is if it is one of these; `before` is what comes before it in its block.
 pub fn system(instruction: &Instruction, before: &[Instruction]) -> Option<System> {
     let plain = |event| System { event, is_serializing: false, flush: None };
     let serializing = |event| System { event, is_serializing: true, flush: None };
@@ -86,8 +86,8 @@ fn written(instruction: &Instruction) -> Register {
     if instruction.op0_kind() == OpKind::Register { instruction.op0_register() } else { Register::None }
 }
 
-/// Whether CR3 gets the other page table of the same task, as Linux does it where user code enters and leaves the
-/// kernel (SWITCH_TO_KERNEL_CR3 and SWITCH_TO_USER_CR3 in arch/x86/entry/calling.h), or anything else.
+/// Return whether CR3 gets the other page table of the same task, as Linux does it where user code enters and leaves
+/// the kernel (SWITCH_TO_KERNEL_CR3 and SWITCH_TO_USER_CR3 in arch/x86/entry/calling.h), or anything else.
 fn cr3_flush(write: &Instruction, before: &[Instruction]) -> Flush {
     let is_exchanged = before.last().is_some_and(|last| {
         let sets_bits = match last.mnemonic() {
@@ -100,7 +100,7 @@ fn cr3_flush(write: &Instruction, before: &[Instruction]) -> Flush {
     if is_exchanged { Flush::Isolation } else { Flush::Local }
 }
 
-/// The number of a model-specific register where the block tells it: what it put into %ecx last.
+/// Return the number of a model-specific register where the block tells it: what it put into %ecx last.
 fn selected(before: &[Instruction]) -> Option<u64> {
     let loads = |instruction: &&Instruction| written(instruction).full_register() == Register::RCX;
     let last = before.iter().rev().find(loads)?;

@@ -6,7 +6,7 @@ use crate::pipeline::{FLAGS, Kind, NOTHING, NOWHERE, Op};
 use crate::system::System;
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
-/// `systems`: what of the instructions only kernels need.
+/// Return the ops; `systems` is the part of the instructions that only kernels need.
 pub fn ops(instructions: &[Instruction], systems: &[Option<System>]) -> Vec<Op> {
     let mut factory = InstructionInfoFactory::new();
     let mut ops: Vec<Op> = instructions.iter().map(|instruction| op(instruction, &mut factory)).collect();
@@ -21,7 +21,8 @@ pub fn ops(instructions: &[Instruction], systems: &[Option<System>]) -> Vec<Op> 
     ops
 }
 
-/// Comparisons and simple arithmetic go together with the conditional jump behind them.
+/// Return whether the jump is fused: comparisons and simple arithmetic go together with the conditional jump behind
+/// them.
 fn is_fused(first: &Instruction, second: &Instruction) -> bool {
     let sets_flags = matches!(
         first.mnemonic(),
@@ -116,7 +117,7 @@ fn kind(instruction: &Instruction) -> Kind {
     }
 }
 
-/// The base, index, scale and displacement of an address as one number; not the value of any register.
+/// Return the base, index, scale and displacement of an address as one number; not the value of any register.
 fn spelt(instruction: &Instruction) -> u32 {
     if !has_memory(instruction) {
         return 0;
@@ -128,7 +129,7 @@ fn spelt(instruction: &Instruction) -> u32 {
         | 1
 }
 
-/// Without that of a load, a division or a locked instruction, which the family tells.
+/// Return the latency without that of a load, a division or a locked instruction, which depends on the family.
 fn latency(instruction: &Instruction) -> u8 {
     match instruction.mnemonic() {
         Mnemonic::Imul | Mnemonic::Mul | Mnemonic::Mulx | Mnemonic::Crc32 | Mnemonic::Bsf | Mnemonic::Bsr => 3,

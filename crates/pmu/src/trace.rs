@@ -8,7 +8,7 @@ use kdyno_model::CYCLE;
 /// How one block came after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// It lies behind it.
+    /// It is behind it.
     Through,
     /// By a branch that was taken.
     Taken,
@@ -39,18 +39,18 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Another iteration begins: the one before is forgotten.
+    /// Begin another iteration: the one before is forgotten.
     pub fn clear(&mut self) {
         *self = Trace { steps: std::mem::take(&mut self.steps), ..Trace::default() };
         self.steps.clear();
     }
 
-    /// Times begin anew.
+    /// Reset the times.
     pub fn interrupt(&mut self) {
         self.since = None;
     }
 
-    /// A block is fetched when all before was dispatched; it can be dispatched from a later time on.
+    /// Push a block, which is fetched when all before was dispatched; it can be dispatched from a later time on.
     #[inline(always)]
     pub fn push(&mut self, block: *const Block, way: Way, dispatched: u64, ready: u64) {
         if let (Some(since), Some(latest)) = (self.since, self.steps.last_mut()) {
@@ -64,7 +64,7 @@ impl Trace {
         self.steps.push(Step { block, time: 0, way });
     }
 
-    /// What is kept of it, where so many steps are kept of other regions.
+    /// Take what is kept of it, where so many steps are kept of other regions.
     pub fn take(&mut self, kept: usize) -> Trace {
         let mut taken = Trace { steps: std::mem::take(&mut self.steps), left_out: self.left_out, since: None };
         let room = TRACE_STEPS.saturating_sub(kept);

@@ -25,7 +25,7 @@ impl Waiting {
         self.starting.fill(0);
     }
 
-    /// The first time, from one on, at which another can wait.
+    /// Return the first time, from one on, at which another can wait.
     #[inline(always)]
     pub fn room_from(&mut self, time: u64) -> u64 {
         let cycle = time / CYCLE;
@@ -39,7 +39,7 @@ impl Waiting {
         time.max(self.clock * CYCLE)
     }
 
-    /// One waits until then.
+    /// Let one wait until a time.
     #[inline(always)]
     pub fn until(&mut self, time: u64) {
         let cycle = (time / CYCLE).min(self.clock + HORIZON as u64 - 1);

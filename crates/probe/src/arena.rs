@@ -9,12 +9,12 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Zeroed, every page there.
+    /// Return zeroed memory with every page present.
     pub fn new(bytes: usize) -> Self {
         Self::with(bytes, libc::PROT_READ | libc::PROT_WRITE)
     }
 
-    /// As `new`, for instructions.
+    /// Return memory as `new` does, for instructions.
     pub fn executable(bytes: usize) -> Self {
         Self::with(bytes, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC)
     }

@@ -30,7 +30,7 @@ pub enum Verb {
 
 pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, String> {
     let mut arguments = Arguments::new(words);
-    let first = arguments.next_argument()?.ok_or("say what to do: 'list', 'run' or '--help'")?;
+    let first = arguments.next_argument()?.ok_or("name what to do: 'list', 'run' or '--help'")?;
     if first.asks_for_help() {
         return Ok(Verb::Help);
     }
@@ -41,7 +41,7 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, String> {
         "help" => Ok(Verb::Help),
         "list" => Ok(list_as_json(arguments)?.map_or(Verb::Help, |json| Verb::List { json })),
         "run" => parse_run(arguments),
-        other => Err(format!("there is no '{other}': say 'list', 'run' or '--help'")),
+        other => Err(format!("there is no '{other}': use 'list', 'run' or '--help'")),
     }
 }
 
@@ -66,7 +66,7 @@ fn parse_run(mut arguments: Arguments) -> Result<Verb, String> {
         }
     }
     if programs.is_empty() {
-        return Err("say which programs to run, or 'all'".into());
+        return Err("name the programs to run, or 'all'".into());
     }
     Ok(Verb::Run { programs, times: times.unwrap_or(if marked { 1 } else { 50 }), marked })
 }
@@ -103,7 +103,8 @@ fn measure(program: &Program, benchmark: u16, times: u32, marked: bool) -> Strin
     }
 }
 
-/// Names have nothing in them that JSON would need escaped; a test sees to that.
+/// Return the description of a program as JSON. Names have nothing in them that JSON would need escaped; a test sees to
+/// that.
 fn description(kind: &str, program: &Program) -> String {
     format!("\"program\":\"{}\",\"kind\":\"{kind}\",\"role\":\"{}\"", program.name, program.role.name())
 }
@@ -123,7 +124,7 @@ fn list(json: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// A reader that has gone is no failure.
+/// Print a text. A reader that has gone is not a failure.
 fn say(text: &str) -> Result<(), String> {
     let mut out = stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -78,7 +78,7 @@ impl Code {
         self.end += bytes.len();
     }
 
-    /// Simple instructions up to an offset.
+    /// Fill with simple instructions up to an offset.
     pub fn fill(&mut self, to: usize) {
         while self.end + LONGEST <= to {
             let instruction = self.rng.below(SIMPLE.len() as u64) as usize;
@@ -97,7 +97,7 @@ impl Code {
         self.relative(&[0xe9], to);
     }
 
-    /// Back to an offset until r10d, which this counts down, is zero.
+    /// Jump back to an offset until r10d, which this counts down, is zero.
     pub fn repeat(&mut self, from: usize) {
         self.put(&[0x41, 0xff, 0xca]); // dec %r10d
         self.relative(&[0x0f, 0x85], from);
@@ -108,7 +108,7 @@ impl Code {
         self.put(&times.to_le_bytes());
     }
 
-    /// A jump that is never taken.
+    /// Write a jump that is never taken.
     pub fn check(&mut self, to: usize) {
         self.put(&[0x48, 0x39, 0xe4]); // cmp %rsp,%rsp
         self.relative(&[0x0f, 0x85], to);
@@ -118,7 +118,7 @@ impl Code {
         self.put(&[RET]);
     }
 
-    /// Writes on from here.
+    /// Write on from here.
     pub fn go_on_at(&mut self, offset: usize) {
         self.end = offset;
     }

@@ -2,7 +2,7 @@
 
 use std::arch::asm;
 
-/// The same value. A loop that has it is neither removed, nor vectorised, nor made a `memcpy`.
+/// Return the same value. A loop that has it is neither removed, nor vectorised, nor made a `memcpy`.
 #[inline(always)]
 pub fn opaque(mut value: u64) -> u64 {
     // SAFETY: no instruction.
@@ -10,7 +10,7 @@ pub fn opaque(mut value: u64) -> u64 {
     value
 }
 
-/// As `opaque`, for an index or an address.
+/// Return the same value as `opaque` does, for an index or an address.
 #[inline(always)]
 pub fn opaque_size(value: usize) -> usize {
     opaque(value as u64) as usize

@@ -17,7 +17,7 @@ pub fn pin() -> Result<(), String> {
     if refused == 0 { Ok(()) } else { Err(format!("can't stay on one CPU: {}", std::io::Error::last_os_error())) }
 }
 
-/// The counter, after everything before it is done and before anything after it begins.
+/// Return the counter, after everything before it is done and before anything after it begins.
 #[inline(always)]
 pub fn start() -> u64 {
     // SAFETY: every x86-64 processor has these.
@@ -29,7 +29,7 @@ pub fn start() -> u64 {
     }
 }
 
-/// The counter, after everything before it is done.
+/// Return the counter, after everything before it is done.
 #[inline(always)]
 pub fn stop() -> u64 {
     let mut processor = 0;
@@ -45,8 +45,8 @@ pub fn stop() -> u64 {
 const TURNS: u64 = 300;
 const ATTEMPTS: u32 = 4;
 
-/// Ticks per cycle, now: a chain of additions takes a cycle for each, whatever else shares the core. The counter's
-/// frequency is fixed, the processor's is not. The shortest of some attempts: one in a few is interrupted.
+/// Return the ticks per cycle, now: a chain of additions takes a cycle for each, whatever else shares the core. The
+/// counter's frequency is fixed, the processor's is not. The shortest of some attempts: one in a few is interrupted.
 pub fn beat() -> f64 {
     (0..ATTEMPTS).map(|_| one_beat()).fold(f64::MAX, f64::min)
 }

@@ -31,7 +31,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// For one that touches another part of its data in each run, or whose branches repeat only from run to run.
+    /// Mark a program that touches another part of its data in each run, or whose branches repeat only from run to run.
     pub const fn slow_to_warm(self) -> Program {
         Program { turns: 20, ..self }
     }

@@ -7,7 +7,8 @@ impl Rng {
         Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// Marsaglia's xorshift64: six simple instructions, so that the random part doesn't outweigh the program.
+    /// Return the next number of Marsaglia's xorshift64: six simple instructions, so that the random part doesn't
+    /// outweigh the program.
     #[inline(always)]
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
@@ -16,7 +17,7 @@ impl Rng {
         self.0
     }
 
-    /// From 0 to `limit` - 1; `limit` is at most 2^32.
+    /// Return a number from 0 to `limit` - 1; `limit` is at most 2^32.
     #[inline(always)]
     pub fn below(&mut self, limit: u64) -> u64 {
         ((self.next() >> 32) * limit) >> 32
@@ -29,7 +30,7 @@ impl Rng {
     }
 }
 
-/// 0 to `count` - 1 in random order.
+/// Return 0 to `count` - 1 in random order.
 pub fn permutation(count: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     Rng::new(seed).shuffle(&mut order);

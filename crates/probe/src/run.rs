@@ -5,13 +5,13 @@ use crate::program::Body;
 use std::hint::black_box;
 
 pub struct Timing {
-    /// Of the processor.
+    /// The cycles of the processor.
     pub cycles: f64,
     /// Ticks of the time-stamp counter per cycle in that run.
     pub beat: f64,
 }
 
-/// Times a body `times` times, after some runs that warm everything up, and takes the one that a tenth of all undercut:
+/// Time a body `times` times, after some runs that warm everything up, and take the one that a tenth of all undercut:
 /// noise nearly always lengthens a run, but where it lengthens the beats instead, the run seems too short.
 pub fn timed(body: &mut Body, times: u32) -> Timing {
     for _ in 0..WARM_UPS {
@@ -35,7 +35,8 @@ pub fn timed(body: &mut Body, times: u32) -> Timing {
 
 const WARM_UPS: u32 = 2;
 
-/// The body between markers: iterations 0, 1, ... `turns` - 1. The earlier ones warm up the last, which is the one to use.
+/// Run the body between markers: iterations 0, 1, ... `turns` - 1. The earlier ones warm up the last, which is the one
+/// to use.
 pub fn marked(body: &mut Body, benchmark: u16, turns: u16) {
     for iteration in 0..turns {
         kdyno_marker::announce(benchmark, iteration);

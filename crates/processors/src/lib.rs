@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Processors {
     pub user: Duration,
-    /// In the kernel, interrupts included.
+    /// The time in the kernel, interrupts included.
     pub system: Duration,
     /// Without work, whether or not something waits for a disk. A tickless kernel measures that.
     pub idle: Duration,
@@ -18,14 +18,14 @@ pub struct Processors {
 }
 
 impl Processors {
-    /// None where /proc isn't mounted.
+    /// Return the current times; None where /proc isn't mounted.
     pub fn now() -> Option<Processors> {
         // SAFETY: no pointers.
         let ticks = u32::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|ticks| *ticks > 0)?;
         Processors::read(&fs::read_to_string("/proc/stat").ok()?, Duration::from_secs(1) / ticks)
     }
 
-    /// `cpu USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL ...` in ticks, then a line for each processor.
+    /// Read `cpu USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL ...` in ticks, then a line for each processor.
     fn read(stat: &str, tick: Duration) -> Option<Processors> {
         let mut lines = stat.lines();
         let mut words = lines.next()?.strip_prefix("cpu ")?.split_whitespace();
@@ -40,7 +40,7 @@ impl Processors {
         })
     }
 
-    /// What was done since an earlier look; nothing goes backwards.
+    /// Return what was done since an earlier look; nothing goes backwards.
     pub fn since(self, earlier: Processors) -> Processors {
         Processors {
             user: self.user.saturating_sub(earlier.user),
@@ -51,13 +51,13 @@ impl Processors {
         }
     }
 
-    /// How long a processor worked, user code included, where these are the figures of so long a time.
+    /// Return how long a processor worked, user code included, where these are the figures of so long a time.
     pub fn busy(&self, elapsed: Duration) -> Duration {
         elapsed.saturating_mul(self.count).saturating_sub(self.idle.saturating_add(self.stolen))
     }
 }
 
-/// So many ticks; the longest time of all where that is more than a Duration holds.
+/// Return the time of so many ticks; the longest time of all where that is more than a Duration holds.
 fn ticks(number: u64, tick: Duration) -> Duration {
     let nanoseconds = u128::from(number) * tick.as_nanos();
     let seconds = u64::try_from(nanoseconds / 1_000_000_000).unwrap_or(u64::MAX);

@@ -25,7 +25,7 @@ fn the_formats_are_those_that_are_kept() {
     compare(env!("CARGO_MANIFEST_DIR"), &formats);
 }
 
-/// Of all records, as serde lists them where it is given another.
+/// Return the types of all records, as serde lists them in its error.
 fn types() -> Vec<String> {
     let error = Record::from_line(r#"{"v":1,"type":"none"}"#).unwrap_err().to_string();
     error.split('`').skip(3).step_by(2).map(String::from).collect()

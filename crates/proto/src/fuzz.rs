@@ -40,7 +40,7 @@ const WORDS: &[&str] = &[
     "kb",
 ];
 
-/// JSON, or nearly, with the keys and values that mean something.
+/// Return JSON, or nearly, with the keys and values that mean something.
 fn json() -> impl Strategy<Value = String> {
     let word = prop::sample::select(WORDS).prop_map(|word| format!("\"{word}\""));
     let leaf = prop_oneof![
@@ -58,7 +58,7 @@ fn json() -> impl Strategy<Value = String> {
     prop_oneof![3 => nested, 1 => any::<String>(), 1 => (0..10_000usize).prop_map(|depth| "[".repeat(depth))]
 }
 
-/// A sound one with a byte or two changed.
+/// Return a valid text with a byte or two changed.
 fn damaged(sound: &'static str) -> impl Strategy<Value = String> {
     vec((0..sound.len(), any::<u8>()), 0..3).prop_map(|changes| {
         let mut bytes = sound.as_bytes().to_vec();

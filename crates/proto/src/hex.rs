@@ -13,7 +13,7 @@ pub fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// None for an odd length or anything that [`encode`] would not have written.
+/// Decode hexadecimal digits; None for an odd length or anything that [`encode`] would not have written.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| DIGITS.iter().position(|&d| d == byte);
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();

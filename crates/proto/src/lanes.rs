@@ -52,12 +52,12 @@ impl Lane {
         LANES.iter().find(|row| row.name == self).expect("every lane has a row")
     }
 
-    /// Whether the clock counts the instructions of one emulated CPU; else time passes.
+    /// Return whether the clock counts the instructions of one emulated CPU; else time passes.
     pub fn is_icount(self) -> bool {
         self.row().icount
     }
 
-    /// The lane that is meant where nobody names one: it is known whether QEMU runs with `-icount`.
+    /// Return the lane that applies where nobody names one: it is known whether QEMU runs with `-icount`.
     pub fn usual(is_icount: bool) -> Lane {
         LANES.iter().find(|row| row.icount == is_icount).expect("there are lanes of both kinds").name
     }
@@ -96,7 +96,8 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The value of a sample in this unit: `elapsed` in instructions or nanoseconds, `work` in operations or bytes.
+    /// Return the value of a sample in this unit: `elapsed` in instructions or nanoseconds, `work` in operations or
+    /// bytes.
     pub fn value(self, elapsed: u64, work: u64) -> f64 {
         let (elapsed, work) = (elapsed as f64, work as f64);
         match self {

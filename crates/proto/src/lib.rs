@@ -37,8 +37,8 @@ pub const VERSION: u64 = 1;
 /// The virtio-serial port on which records leave a guest.
 pub const PORT: &str = "org.kdyno.agent";
 
-/// Where the job lies in a guest.
+/// Where the job is in a guest.
 pub const JOB_PATH: &str = "/kdyno/job.json";
 
-/// Where the guest's root file system lies, if it has one: a squashfs.
+/// Where the guest's root file system is, if it has one: a squashfs.
 pub const ROOT_PATH: &str = "/kdyno/root.squashfs";

@@ -40,7 +40,7 @@ struct Versioned<'a> {
 }
 
 impl Record {
-    /// The record as a line, with its newline.
+    /// Return the record as a line, with its newline.
     pub fn to_line(&self) -> String {
         let versioned = Versioned { v: VERSION, record: self };
         let mut line = to_ascii(&serde_json::to_string(&versioned).expect("a record holds nothing JSON can't say"));
@@ -48,7 +48,7 @@ impl Record {
         line
     }
 
-    /// The record in a line, with or without its newline.
+    /// Return the record in a line, with or without its newline.
     pub fn from_line(line: &str) -> Result<Record, LineError> {
         if !line.is_ascii() {
             return Err(LineError::NotAscii);
@@ -62,7 +62,7 @@ impl Record {
     }
 }
 
-/// In JSON a character outside ASCII can only be inside a string, so escaping it anywhere is right.
+/// Escape what is not ASCII: in JSON such a character can only be inside a string, so escaping it anywhere is right.
 pub(crate) fn to_ascii(json: &str) -> String {
     let mut ascii = String::with_capacity(json.len() + 1);
     for character in json.chars() {

@@ -61,7 +61,7 @@ pub enum Record {
     Step {
         program: String,
         phase: Phase,
-        /// Of the command, or of the run that is reported on, from 0; 0 for the other phases.
+        /// The number of the run of the command, or of the run that is reported on, from 0; 0 for the other phases.
         run: u32,
     },
     /// A piece of what a step writes.
@@ -97,7 +97,7 @@ pub enum Record {
         phase: Phase,
         /// Rounds that the program had begun before this one.
         round: u64,
-        /// As in `exited`.
+        /// The status as in `exited`.
         status: u8,
         /// Nanoseconds from its start to its end.
         elapsed: u64,
@@ -126,13 +126,13 @@ pub enum Record {
         at_rest: bool,
         /// Fields of /proc/meminfo.
         kb: BTreeMap<String, u64>,
-        /// Of /proc/loadavg: processes and threads, those of the kernel among them.
+        /// The tasks of /proc/loadavg: processes and threads, those of the kernel among them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tasks: Option<u64>,
-        /// Of /proc/sys/fs/file-nr: open files.
+        /// The open files of /proc/sys/fs/file-nr.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         files: Option<u64>,
-        /// Of /proc/sys/kernel/tainted: bits for what has happened to the kernel.
+        /// The taint of /proc/sys/kernel/tainted: bits for what has happened to the kernel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tainted: Option<u64>,
     },

@@ -21,13 +21,13 @@ pub enum Direction {
     Higher,
 }
 
-/// Tests that one name stands for.
+/// Tests that one name represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Suite {
     /// The kernel tests of LMBench.
     Lmbench,
-    /// Loads to train with, which are no benchmarks.
+    /// Loads to train with, which are not benchmarks.
     General,
 }
 

@@ -28,7 +28,7 @@ impl Argument {
         matches!(self, Argument::Option(option) if option == "--version" || option == "-V")
     }
 
-    /// As it was written.
+    /// Return the argument as it was written.
     pub fn text(&self) -> &str {
         match self {
             Argument::Option(text) | Argument::Word(text) => text,
@@ -37,12 +37,12 @@ impl Argument {
 }
 
 impl Arguments {
-    /// Of the words after the program's name.
+    /// Return the arguments in the words after the program's name.
     pub fn new(words: impl Iterator<Item = OsString>) -> Arguments {
         Arguments(Parser::from_args(words))
     }
 
-    /// None: there are no more.
+    /// Return the next argument; None if there are no more.
     pub fn next_argument(&mut self) -> Result<Option<Argument>, String> {
         Ok(match self.0.next().map_err(said)? {
             None => None,
@@ -52,14 +52,14 @@ impl Arguments {
         })
     }
 
-    /// What the option that came last is given.
+    /// Return the value of the last option.
     pub fn value(&mut self) -> Result<String, String> {
         text(self.0.value().map_err(said)?)
     }
 }
 
 fn text(word: OsString) -> Result<String, String> {
-    word.into_string().map_err(|word| format!("{} is no UTF-8", word.display()))
+    word.into_string().map_err(|word| format!("{} is not UTF-8", word.display()))
 }
 
 fn said(error: Error) -> String {
@@ -70,7 +70,8 @@ fn said(error: Error) -> String {
     }
 }
 
-/// What follows `list`: whether JSON is asked for, or None where help is. Fails with a message for anything else.
+/// Parse what follows `list`: return whether JSON is requested, or None where help is. Fails with a message for
+/// anything else.
 pub fn list_as_json(mut arguments: Arguments) -> Result<Option<bool>, String> {
     let mut json = false;
     while let Some(argument) = arguments.next_argument()? {
@@ -83,7 +84,7 @@ pub fn list_as_json(mut arguments: Arguments) -> Result<Option<bool>, String> {
     Ok(Some(json))
 }
 
-/// The value of an option that takes a whole number.
+/// Return the value of an option that takes a whole number.
 pub fn whole_number(option: &str, text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     text.parse()
         .ok()
@@ -91,7 +92,7 @@ pub fn whole_number(option: &str, text: &str, range: RangeInclusive<u64>) -> Res
         .ok_or_else(|| format!("{option} takes a whole number from {} to {}, not '{text}'", range.start(), range.end()))
 }
 
-/// `4096`, `500K`: a whole number with at most one unit behind it.
+/// Parse `4096`, `500K`: a whole number with at most one unit behind it.
 pub fn scaled(text: &str, units: Units) -> Option<u64> {
     let unit = units.iter().find_map(|(letter, scale)| Some((text.strip_suffix(*letter)?, *scale)));
     let (number, scale) = unit.unwrap_or((text, 1));
@@ -137,7 +138,7 @@ mod tests {
         assert_eq!(without.value().unwrap_err(), "--every needs a value");
         assert_eq!(all(arguments("--json=yes")).unwrap_err(), "--json takes no value, not 'yes'");
         let bytes = Arguments::new([OsString::from_vec(vec![b'a', 0xff])].into_iter());
-        assert_eq!(all(bytes).unwrap_err(), "a\u{fffd} is no UTF-8");
+        assert_eq!(all(bytes).unwrap_err(), "a\u{fffd} is not UTF-8");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Random numbers that a seed decides: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
 //! OOPSLA 2014). The same sequence for ever: loads, layouts and the results of both depend on it.
 
-/// By how much the state grows from one number to the next.
+/// The increment of the state from one number to the next.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 pub struct SplitMix64(u64);
@@ -19,7 +19,7 @@ impl SplitMix64 {
     }
 }
 
-/// The number at a place, from 0, of the sequence of seed 0.
+/// Return the number at a place, from 0, of the sequence of seed 0.
 #[inline]
 pub fn nth(place: u64) -> u64 {
     mixed(place.wrapping_add(1).wrapping_mul(STEP))

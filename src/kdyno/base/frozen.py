@@ -7,7 +7,9 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Union
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, GetJsonSchemaHandler, Tag
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 
 class Frozen(BaseModel):
@@ -16,6 +18,15 @@ class Frozen(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, serialize_by_alias=True)
+
+
+class TypeRequired:
+    """Marks a kind in a union whose values must name their `type`: the JSON schema then fits no value of the default
+    kind.
+    """
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(core), "required": ["type"]}
 
 
 def one_of(kinds: Mapping[str, type[BaseModel]]) -> Any:
@@ -27,8 +38,9 @@ def one_of(kinds: Mapping[str, type[BaseModel]]) -> Any:
     def kind_of(value: Any) -> str:
         return str(value.get("type", first) if isinstance(value, dict) else getattr(value, "type", first))
 
+    marks = {name: (Tag(name),) if name == first else (Tag(name), TypeRequired()) for name in kinds}
     return Annotated[
-        Union[tuple(Annotated[model, Tag(name)] for name, model in kinds.items())],  # noqa: UP007
+        Union[tuple(Annotated[model, *marks[name]] for name, model in kinds.items())],  # noqa: UP007
         Discriminator(kind_of),
     ]
 

@@ -92,6 +92,10 @@ class MachineSettings(Frozen):
         """Return the machine in the model lane, counting with this emulated PMU. Raises NotEmulated."""
         raise NotEmulated(type=self.type)
 
+    def pmu_settings(self) -> PmuConfig:
+        """Return the settings of the emulated PMU; the default ones if the machine names none, or has none."""
+        return PmuConfig()
+
     def in_timed_lane(self) -> Self:
         """Return the machine in the wall lane, only under KVM, with one CPU. Raises NotTimed."""
         raise NotTimed(type=self.type)
@@ -197,6 +201,10 @@ class Description:
     """Model lane: the speed of the guest's clock, for the agent."""
     shared: tuple[Path, ...] = ()
     """The directories of the host that every guest can read."""
+    pmu: PmuConfig | None = None
+    """The emulated PMU that counts every boot; None: there is none."""
+    is_emulated: bool = False
+    """The CPU is emulated: to a kernel that watches itself it looks slow, or as if it hung."""
     needs_images: bool = True
     """False: the machine boots no built kernels."""
     notices: tuple[str, ...] = ()
@@ -246,8 +254,8 @@ class MachineBackend(Protocol):
         ...
 
     def provide(self, needs: Needs, state: State, talk: Talk) -> None:
-        """Provide every boot with the programs of the needed Debian packages, and with the members of archives in
-        them. Raises KdynoError if that is impossible.
+        """Provide every boot with the programs of the needed Debian packages, with the members of archives in them,
+        and with the files that guests share. Raises KdynoError if that is impossible.
         """
         ...
 

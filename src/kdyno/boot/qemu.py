@@ -33,10 +33,11 @@ from kdyno.boot.pmu import Pmu, family_of
 from kdyno.boot.qemu_config import QemuConfig, require_one_lane
 from kdyno.boot.qemu_options import PORT, Guest, qemu_options
 from kdyno.boot.sandbox import SANDBOX, why_no_sandbox
+from kdyno.boot.share import Share, read_share, require_share
 from kdyno.boot.watch import POLL_SECONDS, Watch
 from kdyno.measure.guest.agent import expected_records, find_agent
 from kdyno.measure.guest.counters import COUNTERS
-from kdyno.measure.guest.pmu import RECORD, PmuConfig
+from kdyno.measure.guest.pmu import RECORD
 from kdyno.measure.guest.stream import read_stream
 from kdyno.measure.workload.needs import Needs
 
@@ -55,11 +56,6 @@ FREE_SPACE_NEEDED = 1_000_000
 """The free bytes after a boot below which its files may be incomplete."""
 HUGE_PAGES_FROM_MB = 640
 """The memory for huge pages: Linux requires 512 MB besides its own memory (hugepage_init() of mm/huge_memory.c)."""
-
-
-class ShareMissing(UserError):
-    message = "the directory {share}, which [machine] or --share shares with guests, does not exist"
-    hint = "name an existing directory; a relative path starts from that of the experiment file"
 
 
 class KvmUnusable(InfrastructureError):
@@ -81,6 +77,7 @@ class QemuMachine:
         self.config = config
         self.pmu = Pmu(config.pmu) if config.pmu else None
         self._root: GuestRoot | None = None
+        self._share: Share | None = None
         self._asked, self._lacking = set[str](), set[str]()
         """The missing flags by the flags that QEMU was asked about."""
 
@@ -119,7 +116,7 @@ class QemuMachine:
         """Return the CPU of a family, if the guest has one: in the model lane, unless the user names another."""
         if self.config.cpu or not self.lane.is_icount:
             return None
-        return family_of(self.config.pmu or PmuConfig()).cpu
+        return family_of(self.config.pmu_settings()).cpu
 
     @cached_property
     def _tools(self) -> list[InitramfsEntry]:
@@ -127,8 +124,8 @@ class QemuMachine:
 
     def describe(self) -> Description:
         config = self.config
-        if config.share and not config.share.is_dir():
-            raise ShareMissing(share=config.share)
+        if config.share:
+            require_share(config.share)
         facts = {
             "type": "qemu",
             "qemu": self.version,
@@ -148,6 +145,8 @@ class QemuMachine:
             facts |= {"disk_mb": config.disk_mb, "disk_cache": CACHE}
         if config.share:
             facts["share"] = str(config.share)
+        if self._share:
+            facts["share_digest"] = self._share.digest
         if self.pmu:
             self.pmu.require(QEMU)
             facts |= self.pmu.facts()
@@ -159,6 +158,8 @@ class QemuMachine:
             limits=config.limits,
             icount_shift=config.icount_shift if self.lane.is_icount else None,
             shared=(config.share,) if config.share else (),
+            pmu=config.pmu,
+            is_emulated=self.accel == "tcg",
             notices=self._notices(),
         )
 
@@ -204,14 +205,18 @@ class QemuMachine:
     def provide(self, needs: Needs, state: State, talk: Talk) -> None:
         if needs.packages:
             self._root = guest_root(needs.packages, needs.unpack, state, talk)
+        if self.config.share:
+            self._share = read_share(self.config.share, state)
 
     def stand_in(self, variant: str, block: int) -> str:
         raise AssertionError(f"{variant}, block {block}: this machine boots images")
 
     def boot(self, order: BootOrder) -> BootEnd:
-        """Start QEMU, watch it, and read its files."""
+        """Start QEMU, watch it, and read its files. Raises ShareChanged."""
         with new_disk(order.directory, self.config.disk_mb, FREE_SPACE_NEEDED), watched() as conditions:
             end = self._boot(order)
+        if self._share:
+            self._share.require_unchanged()
         return replace(end, conditions=conditions)
 
     def _boot(self, order: BootOrder) -> BootEnd:

@@ -62,6 +62,9 @@ class QemuConfig(MachineSettings):
     def with_pmu(self, pmu: PmuConfig) -> Self:
         return self.model_copy(update={"lane": COUNTED_LANE.name, "accel": "auto", "cpus": 1, "pmu": pmu})
 
+    def pmu_settings(self) -> PmuConfig:
+        return self.pmu or PmuConfig()
+
     def in_timed_lane(self) -> Self:
         return self.model_copy(update={"lane": TIMED_LANE.name, "accel": "kvm", "cpus": 1, "pmu": None})
 

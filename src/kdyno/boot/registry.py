@@ -6,8 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pydantic import TypeAdapter, ValidationError
+
+from kdyno.base.errors import UserError
 from kdyno.base.frozen import one_of
 from kdyno.base.lanes import PMU_CLOCKS, Clock
+from kdyno.base.mistakes import problems
 from kdyno.boot.base import MachineBackend, MachineSettings
 from kdyno.boot.fake import FakeConfig, FakeMachine
 from kdyno.boot.local import LocalConfig, LocalMachine
@@ -33,6 +37,32 @@ MACHINES = {
 """By `type` in [machine]; the first is meant where none is named."""
 
 
+class BadMachine(UserError):
+    message = "{where}: {problems}"
+    hint = "choose a type of {types}; docs/formats.md lists the keys of [machine]"
+
+
+def settings_type(name: str) -> type[MachineSettings]:
+    """Return the class of a kind's settings; for an unknown kind the class of the settings that all kinds have."""
+    return MACHINES[name].settings if name in MACHINES else MachineSettings
+
+
+def kind_named(written: Mapping[str, Any]) -> str:
+    """Return the kind of machine that a table like [machine] names, or the first kind. It may be unknown."""
+    return str(written.get("type", next(iter(MACHINES))))
+
+
+def read_machine(written: Mapping[str, Any], where: str) -> MachineSettings:
+    """Return the settings of a table like [machine]; `where` names the table in messages. Raises BadMachine."""
+    try:
+        return TypeAdapter[MachineSettings](MachineConfig).validate_python(written)
+    except ValidationError as error:
+        kind = kind_named(written)
+        unknown = [] if kind in MACHINES else [f"there is no type `{kind}`"]
+        faults = unknown or problems(error, settings_type(kind), written)
+        raise BadMachine(where=where, problems="; ".join(faults), types=", ".join(MACHINES)) from None
+
+
 def open_machine(settings: MachineSettings) -> MachineBackend:
     """Return the machine of these settings. Raises KdynoError if they contradict each other."""
     return MACHINES[settings.type].machine(settings)
@@ -50,8 +80,7 @@ def host_machine() -> MachineSettings:
 
 def kind_on_record(facts: Mapping[str, Any]) -> type[MachineSettings]:
     """What holds for the kind of machine that a run had, by its facts; of a kind that isn't known, what is usual."""
-    kind = MACHINES.get(str(facts.get("type")))
-    return kind.settings if kind else MachineSettings
+    return settings_type(str(facts.get("type")))
 
 
 def clock_on_record(facts: Mapping[str, Any]) -> Clock | None:

@@ -1,1 +1,1 @@
-"""The command line: one file per verb, imported when that verb is used."""
+"""The command line: one file per verb, imported when that verb is used; and the same for Python programs, in api.py."""

@@ -56,29 +56,23 @@ def act(args: argparse.Namespace) -> int:
 
 def carry_out(experiment: Experiment, args: argparse.Namespace) -> int:
     """Run an experiment with the options, print its report, and return the exit code."""
-    from kdyno.judge.verdicts.assemble import assemble
     from kdyno.judge.verdicts.regression import find_regression, require_known
     from kdyno.report.output import print_report
-    from kdyno.runs.run import run_experiment
-    from kdyno.store.artefacts import Artefacts
-    from kdyno.understand.explain.budgets import with_budgets
+    from kdyno.understand.judged_run import run_and_judge
 
     benchmarks: list[str] | None = args.fail_on_regression
     if benchmarks:
         require_known(benchmarks, experiment.workload.benchmark_names())
-    state, talk = state_of(args), talk_of(args)
+    talk = talk_of(args)
     with store_of(args) as store:
-        done = run_experiment(experiment, Session(state, store, talk), again=args.again)
-        artefacts = Artefacts(state.artefacts)
-        report = assemble(store, done.run_id, artefacts, analysed=bool(args.json or args.html))
-    if args.json or args.html:
-        report = with_budgets(report, artefacts)
+        session = Session(state_of(args), store, talk)
+        done = run_and_judge(experiment, session, again=args.again, analysed=bool(args.json or args.html))
     with reader_may_leave():  # the exit code stays the same
-        print_report(report, as_json=args.json, html=args.html, talk=talk, artefacts=artefacts)
+        print_report(done.report, as_json=args.json, html=args.html, talk=talk, artefacts=done.artefacts)
     for variant, reason in done.outcome.given_up.items():
         talk.warn(f"{variant} was abandoned: all of its boots failed: {reason}")
     for boot, reason in done.outcome.lost.items():
         talk.warn(f"lost: {boot}: {reason}; run the same command to try it again")
     if done.outcome.lost:
         return exit_codes.LOST
-    return exit_codes.DONE if benchmarks is None else OF_FINDING[find_regression(report, benchmarks)]
+    return exit_codes.DONE if benchmarks is None else OF_FINDING[find_regression(done.report, benchmarks)]

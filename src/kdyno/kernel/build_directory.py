@@ -35,7 +35,7 @@ OWN = frozenset(
         "ccache-probe.o",
     }
 )
-"""Everything that kdyno makes in a build directory. A link of such a name in a stranger's tree would be written
+"""Everything that kdyno makes in a build directory. A link of such a name in an untrusted tree would be written
 through.
 """
 UNFIT = re.compile(r"""[\s:,;=$%&|<>()'"`\\]""")

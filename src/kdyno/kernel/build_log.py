@@ -34,11 +34,11 @@ LAST_RESORT = re.compile(r"^(?:\S+:\d+: )?\*\*\* |^make(?:\[\d+\])?: \*\*\* ")
 
 
 def first_error(lines: Iterable[str]) -> str:
-    """Return the first line that says what failed; without one, the last line. Sources lose their `../`."""
+    """Return the first line that reports a failure; without one, the last line. Sources lose their `../`."""
     kept = [line[:LONGEST_LINE] for line in lines if line.strip()]
     error_line = next((line for line in kept if any(pattern.search(line) for pattern in ERRORS)), None)
     error_line = error_line or next((line for line in kept if LAST_RESORT.search(line)), None)
-    return re.sub(r"^(?:\.\./)+", "", (error_line or (kept[-1] if kept else "it said nothing")).strip())
+    return re.sub(r"^(?:\.\./)+", "", (error_line or (kept[-1] if kept else "it printed nothing")).strip())
 
 
 def is_step(line: str) -> bool:

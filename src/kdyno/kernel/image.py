@@ -122,15 +122,17 @@ class Image(Frozen):
 
     @property
     def modules(self) -> Path | None:
-        """A tar archive of the modules that may have to be loaded before the agent starts."""
+        """Return the tar archive of the modules that may have to be loaded before the agent starts; None if there is
+        none.
+        """
         return self.directory / "modules.tar" if self.record.modules else None
 
     @property
     def given_symbols(self) -> Path | None:
-        """System.map, if vmlinux has no symbols of its own."""
+        """Return System.map, if vmlinux has no symbols of its own; None otherwise."""
         return self.symbols if self.is_given and "System.map" in self.record.files else None
 
     @property
     def is_given(self) -> bool:
-        """Whether somebody else built it."""
+        """Return whether the kernel was built elsewhere and given to kdyno."""
         return self.record.recipe.image is not None

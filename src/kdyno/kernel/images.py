@@ -148,18 +148,18 @@ def find_image(named: str, state: State) -> Image:
 
 
 def is_of_image(folder: Path, state: State) -> bool:
-    """Whether this is the directory of an image."""
+    """Return whether this is the directory of an image."""
     return folder.is_dir() and folder.resolve().parent == state.images.resolve()
 
 
 def keys_from(start: str, state: State) -> list[str]:
-    """The keys of images that start so; none where these are too few digits to tell."""
+    """Return the keys of images that start with `start`; an empty list if `start` has too few digits."""
     is_enough = len(start) >= KEY_DIGITS_NEEDED and start.isalnum()
     return [key for key in all_keys(state) if is_enough and key.startswith(start)]
 
 
 def all_keys(state: State) -> list[str]:
-    """The keys of all images, in order."""
+    """Return the keys of all images, in order."""
     return sorted(place.name for place in state.images.glob("[!.]*"))
 
 
@@ -199,7 +199,7 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State, del
 
 
 def store_files(record: ImageRecord, files: Mapping[ImageFile, bytes], state: State) -> Image:
-    """The same of an image whose files are given."""
+    """Store an image whose files are given, and return it."""
     require_space(state.images, sum(map(len, files.values())))
     with _new_directory(record.key, state) as partial:
         for name, content in files.items():
@@ -210,7 +210,7 @@ def store_files(record: ImageRecord, files: Mapping[ImageFile, bytes], state: St
 
 @contextmanager
 def _new_directory(key: str, state: State) -> Iterator[Path]:
-    """A directory that takes the place of the image when the body is done, complete and on disk."""
+    """Yield a directory that takes the place of the image when the body is done, complete and on disk."""
     place = directory(key, state)
     partial = place.with_name(f".{key}.partial")
     remove_tree(partial)
@@ -236,7 +236,7 @@ def _recorded(record: ImageRecord, partial: Path) -> ImageRecord:
 
 
 def _pack_notes(objects: Path, archive: Path) -> None:
-    """The .gcno files below the object directory, by their names there; no archive if there are none."""
+    """Pack the .gcno files below the object directory, by their names there; make no archive if there are none."""
     files = sorted(objects.rglob("*.gcno"))
     if not files:
         return
@@ -256,7 +256,7 @@ def sizes(objects: Path) -> ImageSizes:
 
 
 def text_size(symbols: str) -> int:
-    """Bytes of machine code in what `nm -S` lists: functions from _text to _etext, each address once. Pure.
+    """Return the bytes of machine code in what `nm -S` lists: functions from _text to _etext, each address once. Pure.
 
     The section .text tells nothing: x86 aligns the entry code in it to 2 MB, before and after (ALIGN_ENTRY_TEXT_BEGIN
     in arch/x86/kernel/vmlinux.lds.S), so that it grows in steps. Symbols

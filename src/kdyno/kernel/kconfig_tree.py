@@ -58,12 +58,12 @@ class KconfigTree:
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything was read."""
+        """Return whether everything was read."""
         return self.left > 0
 
 
 def read_tree(tree: Path, srcarch: str = "x86") -> KconfigTree:
-    """Read Kconfig and all that it sources. The tree may be a stranger's: its files may source each other for ever."""
+    """Read Kconfig and all that it sources. The tree may be untrusted: its files may source each other for ever."""
     kconfig = KconfigTree()
     _read_file(tree, "Kconfig", srcarch, [], kconfig)
     return kconfig

@@ -61,7 +61,7 @@ class BuildWork:
     say: Say
     """How people are told what it goes on without."""
     heard: Say
-    """Gets each line that a command says."""
+    """Called with each line that a command prints."""
 
     @property
     def answers(self) -> Path:
@@ -73,7 +73,7 @@ class BuildWork:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of every make."""
+        """Return the words of every make."""
         named = [inputs.with_paths(word, self.plan.inputs) for word in self.plan.make]
         words = ccd.make_words(lkd.make_words(named, self.objects.parent), self.objects.parent)
         return ccache.make_words(words, self.plan.toolchain) if self.cache and not self.plan.delegation else words
@@ -90,7 +90,7 @@ class BuildWork:
 
     @property
     def make(self) -> list[str]:
-        """The command that every make starts with."""
+        """Return the command that every make starts with."""
         return ["make", "-C", str(self.objects.parent), f"O={self.objects}", *self.words]
 
     def make_plain(self, objects: Path) -> list[str]:
@@ -122,7 +122,9 @@ class BuildWork:
             self._explain(status, lines)
 
     def _attempt(self, command: Sequence[str], on_line: Callable[[str], None]) -> tuple[int, list[str]]:
-        """Status and lines of a command. The user's own part of the environment is neither logged nor in its words."""
+        """Return the status and the lines of a command. The user's own part of the environment is neither logged nor in
+        its words.
+        """
         ours = [f"{name}={value}" for name, value in self.environment.items()]
         self.written.write(f"+ {process.quote(['env', '-i', 'PATH=...', *ours, *command])}\n")
         # All of it: a KCFLAGS, an ARCH or a MAKEFLAGS that the user happens to have set must not get into an image.
@@ -154,7 +156,7 @@ class BuildWork:
 def build_workspace(
     plan: BuildPlan, state: State, say: Say = lambda _: None, heard: Say = lambda _: None
 ) -> Iterator[BuildWork]:
-    """A fresh object directory, gone at the end; the log stays if the build failed, and only then."""
+    """Yield a fresh object directory, which is removed at the end; the log is kept only if the build failed."""
     log = build_directory.log_file(plan.objects_key, state)
     try:
         log.unlink(missing_ok=True)  # whatever it is, even a link

@@ -58,7 +58,7 @@ class OwnPatch(Frozen):
 
 @cache
 def series() -> dict[str, OwnPatch]:
-    """All patches by name."""
+    """Return all patches by name."""
     text = (files("kdyno") / "data" / "patches" / "series.toml").read_text(encoding="utf-8")
     return {name: OwnPatch.model_validate(row) for name, row in tomllib.loads(text).items()}
 

@@ -52,6 +52,6 @@ def _digest(name: str, state: State) -> str | None:
 
 @cache
 def _of_program(path: Path, signature: str, state: State) -> str:  # noqa: ARG001
-    """It is looked at once, as long as it doesn't change."""
+    """Return the digest of a program with its libraries; it is computed once, as long as the program doesn't change."""
     libraries = {Path(library).resolve() for library in LIBRARY.findall(process.attempt(["ldd", path]).stdout)}
     return digest([file_digest(file, state) for file in (path, *sorted(libraries))])

@@ -1,6 +1,6 @@
 """The files of a patch before it is applied: their names, and the size of its binary parts. Pure.
 
-Whatever git could take for a header is looked at, wherever it stands: to leave out what is no header here, but is one
+Whatever git could take for a header is looked at, wherever it is: to leave out what is not a header here, but is one
 to git, would be a hole.
 """
 

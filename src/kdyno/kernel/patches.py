@@ -1,6 +1,6 @@
 """Patches: applied in order to a private copy of the source, which is kept by what went into it.
 
-A patch may be a stranger's. git apply itself refuses to write outside of the tree, but it takes `copy from` any file,
+A patch may be untrusted. git apply itself refuses to write outside of the tree, but it takes `copy from` any file,
 and makes links that lead anywhere: what patches name is looked at before it runs, and links when they are there.
 """
 
@@ -129,7 +129,7 @@ def apply(patch: Patch, tree: Path, source: str) -> list[str]:
 
 
 def _git_apply(patch: Patch, tree: Path, *options: str) -> str | None:
-    """None if it went in, else what git said."""
+    """Apply a patch; return None on success, else git's message."""
     done = git.apply(tree, "-p1", "--whitespace=nowarn", *options, patch.path.absolute())
     return None if done.returncode == 0 else done.stderr.strip() or f"git apply ended with status {done.returncode}"
 
@@ -144,7 +144,7 @@ def _refuse_links_out(patch: Patch, tree: Path) -> None:
 
 
 def explain(output: str, patch: str) -> str:
-    """Git's complaint as `file:line`, and the hunk that failed. Pure."""
+    """Return git's complaint as `file:line`, and the hunk that failed. Pure."""
     lines = [line.removeprefix("error: ") for line in output.splitlines()]
     place = next((match for line in lines if (match := re.fullmatch(r"patch failed: (.+):(\d+)", line))), None)
     if place is None:

@@ -78,12 +78,14 @@ class BuildPlan(Frozen):
 
     @property
     def asks_for_kunit(self) -> bool:
-        """Whether the kernel is to have KUnit in it, which runs its suites in every boot unless told otherwise."""
+        """Return whether the kernel is to contain KUnit, which runs its suites in every boot unless a parameter turns
+        it off.
+        """
         return self.asked.get("KUNIT") == "y"
 
     @property
     def asked(self) -> dict[str, str]:
-        """Symbols and values, as far as they are known before the configuration is made: those of the base
+        """Return symbols and values, as far as they are known before the configuration is made: those of the base
         configuration's text, with the recipe's in their place. Kconfig may decide otherwise.
         """
         return {**read_config(self.base.text), **{request.symbol: request.value for request in self.asks}}

@@ -58,7 +58,7 @@ def _bytes(size: str) -> int:
 
 
 def _listed(value: Any) -> Any:
-    """One name is a list of one."""
+    """Return a list of one for a single name."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -78,11 +78,16 @@ class ProfileSettings(Frozen):
 class ProfileSpec(ProfileSettings):
     """Profile feedback: what a kernel is tuned by, and what is made of that."""
 
-    use: Annotated[tuple[ProfileUse, ...], BeforeValidator(_listed)]
+    use: Annotated[
+        tuple[ProfileUse, ...],
+        BeforeValidator(_listed, json_schema_input_type=ProfileUse | tuple[ProfileUse, ...]),
+    ]
     """`order`: functions are linked in the order that suits the caches; `autofdo`: clang compiles by a sample profile;
     `propeller`: clang lays out the blocks of hot functions; `pgo`: gcc or clang compiles by what a kernel counted that
     it had instrumented."""
-    train: Annotated[tuple[str, ...] | None, BeforeValidator(_listed)] = None
+    train: Annotated[
+        tuple[str, ...] | None, BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...] | None)
+    ] = None
     """What is trained on: tests, suites (`general`, `lmbench`), workloads by name or file, or experiment files whose
     workload it is. None: `general`."""
     seeds: Annotated[int, Field(ge=1, le=100)] = 3
@@ -127,8 +132,12 @@ class ProfileSpec(ProfileSettings):
 
 
 class Profile(ProfileSpec):
-    """Profile feedback with the kernel that is trained on: what a kernel is built by."""
+    """Profile feedback with the kernel that is trained on: what a kernel is built by. It is recorded without short
+    forms.
+    """
 
+    use: tuple[ProfileUse, ...]
+    train: tuple[str, ...] | None = None
     trainee: Trainee | None = None
     """The recipe that is booted for training; None for a profile that exists."""
     trained_for: ProfileUse | None = None
@@ -251,7 +260,9 @@ class Recipe(RecipeSpec):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All words that it adds to the kernel command line; only the machine `local` understands those of `block`."""
+        """Return all words that the recipe adds to the kernel command line; only the machine `local` understands those
+        of `block`.
+        """
         return tuple(word for name, mark in RUNTIME.items() for word in mark.words(getattr(self, name), self))
 
 

@@ -42,7 +42,7 @@ class GroupedSection(Frozen):
 
     @property
     def function(self) -> str:
-        """The function that the section is named for."""
+        """Return the function that the section is named for."""
         return self.section.split(".", 3)[3]
 
 

@@ -1,6 +1,6 @@
 """Kernel trees in the state directory: made whole or not at all, and never written to afterwards.
 
-A tree may be a stranger's. It holds files, directories, and links that stay inside of it: nothing that is done in a
+A tree may be untrusted. It holds files, directories, and links that stay inside of it: nothing that is done in a
 tree reaches what is outside, and nobody but its owner reaches a tree before that is known.
 """
 

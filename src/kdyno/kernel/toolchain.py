@@ -32,7 +32,7 @@ class LlvmToolsMissing(UserError):
 
 
 class CompilerUnclear(InfrastructureError):
-    message = "can't tell the version of {name}: it says `{banner}`"
+    message = "the version of {name} cannot be determined: it prints `{banner}`"
     hint = "name another compiler; gcc and clang are known"
 
 
@@ -66,7 +66,7 @@ class Toolchain(Frozen):
 
     @property
     def linker(self) -> str:
-        """The linker that Kbuild calls for these words."""
+        """Return the linker that Kbuild calls for these words."""
         return f"ld.lld{_parts(self.identity.name)[1]}" if self.is_clang else "ld"
 
 

@@ -53,7 +53,7 @@ class Trials:
 
 @contextmanager
 def open_trials(state: State, say: Say = lambda _: None) -> Iterator[Trials]:
-    """Trials as long as this is open; the object directory is gone at the end, and the images stay.
+    """Yield trials; the object directory is removed at the end, and the images stay.
 
     Until then another kdyno that wants images of these objects waits.
     """

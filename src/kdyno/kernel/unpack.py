@@ -68,7 +68,7 @@ class ArchiveFailed(InfrastructureError):
 
 
 class TreeNotClean(UserError):
-    message = "{path} was built in, and is not a git work tree: it holds {what}, so its sources can't be told apart"
+    message = "{path} was built in, and is not a git work tree: it holds {what}, so sources and output are mixed"
     hint = "run `make mrproper` there, or name a git work tree (only what git tracks or would add is copied)"
 
 
@@ -103,7 +103,7 @@ def _unpacked(
     on_progress: Callable[[str], None],
     stdin: int | IO[bytes] = subprocess.DEVNULL,
 ) -> tuple[int, str]:
-    """Have tar unpack an archive, as long as it isn't too large; its status, and the last lines of what it said."""
+    """Have tar unpack an archive, as long as it isn't too large; return its status, and its last lines."""
     lines: deque[str] = deque(maxlen=5)
     entries = 0
 
@@ -140,8 +140,8 @@ def _files_below(tree: Path) -> Iterator[Path]:
 
 
 def _require_moderate(files: Iterable[Path], source: str) -> int:
-    """How many bytes files have together. What counts is the size, not the disk: whoever reads a file with a hole gets
-    it whole. Raises SourceTooLarge where all, or one of them, are larger than those of a kernel.
+    """Return how many bytes files have together: their sizes, not the space on disk, as a file with a hole is read
+    whole. Raise SourceTooLarge if all, or one of them, are larger than those of a kernel.
     """
     total = 0
     for number, file in enumerate(files, 1):

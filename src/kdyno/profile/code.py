@@ -17,15 +17,14 @@ from pathlib import Path
 
 from kdyno.base import elf_listing
 from kdyno.measure.guest.symbols import Symbol, functions
-from kdyno.profile.vmlinux import NotAVmlinux, vmlinux_bytes
+from kdyno.profile.vmlinux import section_addresses, segments, vmlinux_bytes
 
-PT_LOAD = 1
 FIELD = 4
 """Bytes of a distance, and of an address in the kernel's code model."""
 IMMEDIATES = (0, 1, 2, 4)
 """Bytes of an instruction that may follow a distance: instructions count distances from their end."""
 LONGEST_TEXT = 256
-TESTS = b".altinstr_aux"
+TESTS = ".altinstr_aux"
 """Section of the tests of CPU features that run until alternatives are patched (arch/x86/include/asm/cpufeature.h)."""
 WORD = 1 << 64
 LISTED = re.compile(r"^([0-9a-f]{16}) (?:([0-9a-f]{16}) )?[B-Zb-z] (\S+)$", re.MULTILINE)
@@ -39,8 +38,8 @@ class Code:
 
     def __init__(self, vmlinux: Path) -> None:
         self._data = vmlinux_bytes(vmlinux)
-        self._segments = _segments(self._data, vmlinux)
-        self._tests = _section(self._data, TESTS, vmlinux)
+        self._segments = segments(self._data, vmlinux)
+        self._tests = section_addresses(self._data, TESTS, vmlinux) or range(0)
         listing = elf_listing.symbols(vmlinux)
         self.functions: dict[str, list[Symbol]] = defaultdict(list)
         for symbol in functions(listing, vmlinux):
@@ -56,7 +55,7 @@ class Code:
 
     def at(self, address: int, size: int) -> bytes:
         """The bytes at an address; empty if the file hasn't all of them."""
-        for start, offset, length in self._segments:
+        for _, offset, start, length in self._segments:
             if start <= address and address + size <= start + length:
                 return self._data[offset + address - start : offset + address - start + size]
         return b""
@@ -76,7 +75,7 @@ class Code:
 
     def text(self, address: int) -> bytes:
         """The string at an address, as C has them; empty if there is none."""
-        for start, offset, length in self._segments:
+        for _, offset, start, length in self._segments:
             if start <= address < start + length:
                 first = offset + address - start
                 end = self._data.find(b"\0", first, min(first + LONGEST_TEXT, offset + length))
@@ -126,31 +125,3 @@ def _alike(old: Code, one: int, new: Code, another: int) -> bool:
         return offset == other_offset and not names.isdisjoint(other_names)
     text = old.text(one)
     return text != b"" and text == new.text(another)
-
-
-def _section(data: bytes, name: bytes, vmlinux: Path) -> range:
-    """The addresses of a section; none if there is no such section."""
-    offset, size, number, names = struct.unpack_from("<40xQ10xHHH", data)
-    try:
-        (strings,) = struct.unpack_from("<24xQ", data, offset + size * names)
-        for header in range(offset, offset + size * number, size or 1):
-            label, start, length = struct.unpack_from("<I12xQ8xQ", data, header)
-            if data.startswith(name + b"\0", strings + label):
-                return range(start, start + length)
-    except (struct.error, OverflowError):
-        raise NotAVmlinux(vmlinux=vmlinux, why="its headers point outside of it") from None
-    return range(0)
-
-
-def _segments(data: bytes, vmlinux: Path) -> list[tuple[int, int, int]]:
-    """Address, offset in the file and size in the file of what is loaded."""
-    offset, size, number = struct.unpack_from("<32xQ14xHH", data)[:3]
-    segments = []
-    for header in range(offset, offset + size * number, size or 1):
-        try:
-            kind, start, address, length = struct.unpack_from("<I4xQQ8xQ", data, header)
-        except (struct.error, OverflowError):
-            raise NotAVmlinux(vmlinux=vmlinux, why="its headers point outside of it") from None
-        if kind == PT_LOAD:
-            segments.append((address, start, length))
-    return segments

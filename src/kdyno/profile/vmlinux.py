@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import NamedTuple
 
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
@@ -14,6 +15,18 @@ from kdyno.profile.elf_sections import MOST_BYTES
 
 PT_LOAD = 1
 PF_X = 1
+
+
+class Segment(NamedTuple):
+    """A loaded segment, as its Elf64_Phdr has it."""
+
+    flags: int
+    """PF_X and so on."""
+    start: int
+    """The place of its first byte in the file."""
+    address: int
+    size: int
+    """Bytes in the file."""
 
 
 class OtherVmlinux(UserError):
@@ -67,41 +80,45 @@ def find_recorded_vmlinux(record: PmuRecord, path: Path, named: Path | None, sta
 
 def load_address(vmlinux: Path) -> int:
     """Return the address of the first loaded segment. Raises NotAVmlinux."""
-    data = vmlinux_bytes(vmlinux)
-    offset, size, number = struct.unpack_from("<32xQ14xHH", data)[:3]
-    for header in range(offset, offset + size * number, size or 1):
-        kind, address = _unpack("<I12xQ", data, header, vmlinux)
-        if kind == PT_LOAD:
-            return address
+    for segment in segments(vmlinux_bytes(vmlinux), vmlinux):
+        return segment.address
     raise NotAVmlinux(vmlinux=vmlinux, why="it has no loaded segment")
 
 
 def occurrences(vmlinux: Path, code: bytes) -> list[int]:
     """Return the ascending addresses of these bytes in executable segments. Raises NotAVmlinux."""
     data = vmlinux_bytes(vmlinux)
-    offset, size, number = struct.unpack_from("<32xQ14xHH", data)[:3]
     addresses = []
-    for header in range(offset, offset + size * number, size or 1):
-        kind, flags, start, address, length = _unpack("<IIQQ8xQ", data, header, vmlinux)
-        if kind != PT_LOAD or not flags & PF_X:
-            continue
-        place = data.find(code, start, start + length)
+    for flags, start, address, size in segments(data, vmlinux):
+        place = data.find(code, start, start + size) if flags & PF_X else -1
         while place >= 0:
             addresses.append(address + place - start)
-            place = data.find(code, place + 1, start + length)
+            place = data.find(code, place + 1, start + size)
     return sorted(addresses)
 
 
 def require_line_tables(vmlinux: Path) -> None:
     """Raise NoLineTables unless there is a section .debug_line."""
-    data = vmlinux_bytes(vmlinux)
+    if section_addresses(vmlinux_bytes(vmlinux), ".debug_line", vmlinux) is None:
+        raise NoLineTables(vmlinux=vmlinux)
+
+
+def segments(data: bytes, vmlinux: Path) -> list[Segment]:
+    """Return the loaded segments, in the order of their headers. Raises NotAVmlinux."""
+    offset, size, number = struct.unpack_from("<32xQ14xHH", data)
+    headers = (_unpack("<IIQQ8xQ", data, at, vmlinux) for at in range(offset, offset + size * number, size or 1))
+    return [Segment(*segment) for kind, *segment in headers if kind == PT_LOAD]
+
+
+def section_addresses(data: bytes, name: str, vmlinux: Path) -> range | None:
+    """Return the addresses of the first section of this name; None if there is none. Raises NotAVmlinux."""
     offset, size, number, names = struct.unpack_from("<40xQ10xHHH", data)
-    (text,) = _unpack("<24xQ", data, offset + size * names, vmlinux)
+    (labels,) = _unpack("<24xQ", data, offset + size * names, vmlinux)
     for header in range(offset, offset + size * number, size or 1):
-        (name,) = _unpack("<I", data, header, vmlinux)
-        if data.startswith(b".debug_line\0", text + name):
-            return
-    raise NoLineTables(vmlinux=vmlinux)
+        label, start, length = _unpack("<I12xQ8xQ", data, header, vmlinux)
+        if data.startswith(name.encode() + b"\0", labels + label):
+            return range(start, start + length)
+    return None
 
 
 def vmlinux_bytes(vmlinux: Path) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from kdyno.base.text import clean, clean_lines, confidence, limit, percent
-from kdyno.kernel.recipe import Recipe
+from kdyno.store.records import VariantRecord
 
 
 def cleaned(value: Any) -> Any:
@@ -19,8 +19,9 @@ def cleaned(value: Any) -> Any:
     return value
 
 
-def changed(recipe: Recipe) -> dict[str, str]:
-    """Return the knobs of a recipe that were turned, as text."""
+def changed(variant: VariantRecord) -> dict[str, str]:
+    """Return the knobs of a variant that were turned, as text."""
+    recipe = variant.recipe
     knobs = recipe.model_dump(mode="json", exclude_defaults=True)
     return {"toolchain": recipe.toolchain} | {name: _knob(value) for name, value in knobs.items()}
 

@@ -19,7 +19,7 @@ from kdyno.kernel.build import BuildPlan
 from kdyno.kernel.built_kernels.plan import GivenPlan
 from kdyno.kernel.images import records
 from kdyno.measure.workload.base import WorkloadSettings
-from kdyno.measure.workload.lmbench import LmbenchWorkload
+from kdyno.measure.workload.registry import default_workload
 from kdyno.runs.checks import checks_left
 from kdyno.runs.derive import PlannedTraining, boots_left, boots_to_do
 from kdyno.runs.experiment.plan import PlannedBoot
@@ -130,9 +130,10 @@ def forecast(prepared: Prepared, plan: RunPlan, state: State, store: Store) -> F
     boots = tuple(plan.boots_of(progress.left))
     boots_by_events = boots_left(prepared.trainings, store)
     workload = prepared.experiment.workload
-    boot_seconds, boot_basis, boot_guess = _boot_time(about.lane, about.facts.get("pmu_events"), workload, store)
+    counted_events = about.pmu.events if about.pmu else None
+    boot_seconds, boot_basis, boot_guess = _boot_time(about.lane, counted_events, workload, store)
     training = [
-        (boots, *_boot_time(COUNTED_LANE.name, events, LmbenchWorkload(), store))
+        (boots, *_boot_time(COUNTED_LANE.name, events, default_workload(), store))
         for events, boots in boots_by_events.items()
     ]
     return Forecast(

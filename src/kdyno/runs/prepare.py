@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from kdyno.base.cpu import Cpu
 from kdyno.base.errors import UserError
@@ -21,6 +20,7 @@ from kdyno.kernel.source import fetch
 from kdyno.kernel.source import require as require_source
 from kdyno.measure.cycles.events import counted_events
 from kdyno.measure.guest.job import Job
+from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.runs.derive import PlannedTraining, TrainingPlanner
 from kdyno.runs.experiment.models import Experiment
@@ -107,7 +107,7 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     about = machine.describe()
     for notice in about.notices:
         talk.say(f"note: {notice}")  # not a warning: the report has it in its first line
-    _require_counted(experiment.workload, about.facts)
+    _require_counted(experiment.workload, about.pmu)
     for variant, recipe in variants.items():
         if not settings.starts_kernels:
             _require_runtime(variant, recipe, settings.type)
@@ -125,16 +125,16 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     return Prepared(experiment, settings, machine, about, job, builds.plans, builds.trainings)
 
 
-def _require_counted(workload: WorkloadSettings, facts: Mapping[str, Any]) -> None:
+def _require_counted(workload: WorkloadSettings, pmu: PmuConfig | None) -> None:
     """Raise NothingToCount, NothingCounts or EventNotCounted if workload and emulated PMU don't match."""
     events = workload.events()
-    if "pmu_clock" not in facts:
+    if pmu is None:
         if events:
             raise NothingCounts(events=", ".join(events))
         return
     if not events and not workload.load().names:
         raise NothingToCount(type=workload.type)
-    if unknown := set(events) - set(counted_events(facts["pmu_events"], facts.get("pmu_scope", "kernel"))):
+    if unknown := set(events) - set(counted_events(pmu.events, pmu.scope)):
         raise EventNotCounted(events=", ".join(sorted(unknown)))
 
 

@@ -14,7 +14,7 @@ from kdyno.boot.base import BootOrder, MachineSettings
 from kdyno.boot.registry import open_machine
 from kdyno.measure.guest.steps import StepReport
 from kdyno.measure.workload.definition import Definition, Value
-from kdyno.measure.workload.programs import ProgramsWorkload
+from kdyno.measure.workload.named import workload_of
 from kdyno.runs.one_boot import attach_samples
 
 
@@ -68,7 +68,7 @@ def try_workload(
     talk: Talk,
 ) -> WorkloadTrial:
     """Carry out the workload once: in a guest of this kernel, or on this host. Raises what machines raise."""
-    config = ProgramsWorkload(use=(workload.name,), parameters={workload.name: dict(values)}, definitions=(workload,))
+    config = workload_of(workload, values)
     needs = config.needs()
     machine = open_machine(settings.at_least(needs, config.cpus()))
     if kernel:

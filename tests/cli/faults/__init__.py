@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-KINDS = ("write", "sync", "name", "remove")
+KINDS = ("write", "sync", "name", "remove", "memory")
 """As in faults.c."""
 NO_FAULT = (0, 0, 0, 0)
 Fault = tuple[int, int, int, int]
@@ -36,9 +36,10 @@ class Faulty:
     def __init__(self, server: subprocess.Popen[str]) -> None:
         self._server = server
 
-    def __call__(self, *words: str, fault: Fault = NO_FAULT) -> Ended:
+    def __call__(self, *words: str, fault: Fault = NO_FAULT, memory: int | None = None) -> Ended:
+        """Run a command with a fault, or with so many bytes of memory beside those that its process has."""
         assert self._server.stdin and self._server.stdout
-        self._server.stdin.write(json.dumps({"words": words, "fault": fault}) + "\n")
+        self._server.stdin.write(json.dumps({"words": words, "fault": fault, "memory": memory}) + "\n")
         self._server.stdin.flush()
         return Ended(**json.loads(self._server.stdout.readline()))
 

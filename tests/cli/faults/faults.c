@@ -1,13 +1,15 @@
-/* Lets the n-th call of one kind fail, on regular files alone, and none of the standard ones; preloaded by server.py, which arms it. */
+/* Lets the n-th call of one kind fail; of files only regular ones, and none of the standard ones. server.py arms it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { WRITE, SYNC, NAME, REMOVE, KINDS };
+enum { WRITE, SYNC, NAME, REMOVE, MEMORY, KINDS };
 
 static long calls[KINDS], failing[KINDS];
 static int error_of[KINDS], is_for_good;
@@ -102,4 +104,31 @@ int unlink(const char *path)
 {
 	REAL(unlink);
 	return fails(REMOVE) ? -1 : real(path);
+}
+
+/* dlsym() itself allocates, so these three are called by glibc's other names for them. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t number, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+
+void *malloc(size_t size)
+{
+	return fails(MEMORY) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t number, size_t size)
+{
+	return fails(MEMORY) ? NULL : __libc_calloc(number, size);
+}
+
+void *realloc(void *memory, size_t size)
+{
+	return fails(MEMORY) ? NULL : __libc_realloc(memory, size);
+}
+
+void *mmap(void *where, size_t size, int protection, int flags, int fd, off_t at)
+{
+	if (fails(MEMORY))
+		return MAP_FAILED;
+	return (void *)syscall(SYS_mmap, where, size, protection, flags, fd, at);
 }

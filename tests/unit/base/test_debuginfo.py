@@ -161,4 +161,4 @@ def test_the_verbs_are_told_and_others_are_refused(tmp_path: Path) -> None:
         assert done.returncode == 64, words
         assert done.stderr.startswith("kdyno-debuginfo: error: ") and done.stderr.count("\n") == 1
     done = process.attempt([program, "frames", program], stdin="ffff\nnonsense\n")
-    assert (done.returncode, done.stderr) == (1, "kdyno-debuginfo: error: line 2 of stdin is no address\n")
+    assert (done.returncode, done.stderr) == (1, "kdyno-debuginfo: error: line 2 of stdin is not an address\n")

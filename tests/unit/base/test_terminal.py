@@ -6,6 +6,8 @@ import io
 import json
 import sys
 import unicodedata
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 from rich.table import Table
@@ -14,7 +16,7 @@ from rich.text import Text
 from kdyno.base import terminal
 from kdyno.base.talk import Talk
 from kdyno.base.text import clean, clean_line, clean_lines, cut, harmless_json
-from tests.unit.growth import repeated, too_steep
+from tests.unit.growth import FACTOR, characters, repeated, too_steep
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31mred\x9b2J\u202egnp.exe\n\u2028next"
 SHOWN = "red\\u202egnp.exe \\u2028next"
@@ -142,3 +144,10 @@ def test_text_is_cut_in_its_middle() -> None:
 )
 def test_cleaning_takes_time_in_proportion(part: str) -> None:
     assert not too_steep(clean_lines, repeated("", part, ""), most=48_000)
+
+
+@pytest.mark.parametrize("shown", [clean, clean_line, clean_lines, harmless_json])
+@pytest.mark.parametrize("part", ["\x07", "\u202e", "\udce9", "é\x7f", "\t\x07\n"])
+def test_no_text_is_built_anew_for_each_of_its_characters(shown: Callable[[str], str], part: str) -> None:
+    few, many = (characters(partial(shown, part * times)) for times in (100, 100 * FACTOR))
+    assert many <= 2 * FACTOR * few

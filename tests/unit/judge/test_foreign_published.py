@@ -366,3 +366,47 @@ def test_a_table_that_can_t_be_read_beside_one_that_can_is_said() -> None:
 
 def test_files_of_the_tests_are_as_their_tests_say() -> None:
     assert recognise(read(str(DATA / "hyperfine.md")), JudgeRequest()).name == "table"
+
+
+@pytest.mark.parametrize("delimiter", ["\t", ";"])
+def test_a_dot_before_three_digits_is_a_decimal_point_and_that_is_said(delimiter: str) -> None:
+    text = "run,base,patched\n1,10.119,10.489\n2,10.121,10.502\n".replace(",", delimiter)
+    gathered = judged(text, wide=True, name="x.csv")
+    assert figures(gathered) == {"value": {"base": [10.119, 10.121], "patched": [10.489, 10.502]}}
+    assert "10.119 was read as 10.119; --decimal , reads it the other way" in gathered.notes
+    other = judged(text, wide=True, name="x.csv", decimal=",")
+    assert figures(other) == {"value": {"base": [10119, 10121], "patched": [10489, 10502]}}
+
+
+def test_dots_that_may_be_between_thousands_are_said_where_whole_numbers_are_beside_them() -> None:
+    rows = "".join(f"{kernel};{value}\n" for kernel in "ab" for value in ("998", "1.002", "1.005"))
+    note = "1.002 was read as 1.002; --decimal , reads it the other way"
+    gathered = judged(f"kernel;throughput\n{rows}", name="x.csv")
+    assert note in gathered.notes
+    assert note not in judged(f"kernel;throughput\n{rows}".replace("998", "0.998"), name="x.csv").notes
+    assert figures(judged(f"kernel;throughput\n{rows}", name="x.csv", decimal=",")) == {
+        "throughput": {"a": [998, 1002, 1005], "b": [998, 1002, 1005]}
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("patched/base", ("1.020", "1.039")),
+        ("base / patched", ("0.98", "0.96")),
+        ("patched/base", ("1.0196", "1.0392156862745099")),
+        ("patched:base", ("102.0", "103.9")),
+        ("patched-base", ("0.2", "0.2")),
+        ("base−patched", ("-0.2", "-0.2")),
+    ],
+)
+def test_a_column_made_of_two_others_that_it_names_is_no_variant(name: str, cells: tuple[str, str]) -> None:
+    text = f"| test | base | patched | {name} |\n|-|-|-|-|\n| x | 10.2 | 10.4 | {{}} |\n| y | 5.1 | 5.3 | {{}} |\n"
+    gathered = judged(text.format(*cells))
+    assert gathered.variants == ("base", "patched")
+    assert f"not read, since they are made from other numbers, or count: {name}" in gathered.notes
+
+
+def test_a_kernel_with_the_names_of_two_others_is_a_variant_by_its_numbers() -> None:
+    text = "| test | O3 | lto | O3-lto |\n|-|-|-|-|\n| x | 10.2 | 10.4 | 10.1 |\n| y | 5.1 | 5.3 | 5.0 |\n"
+    assert judged(text).variants == ("O3", "lto", "O3-lto")

@@ -49,7 +49,7 @@ def test_the_linkers_line_that_only_says_where_is_passed_over() -> None:
 
 def test_without_a_known_error_the_last_words_are_shown() -> None:
     assert first_error([*NOISE[:1], "something odd", ""]) == "something odd"
-    assert first_error([]) == "it said nothing"
+    assert first_error([]) == "it printed nothing"
 
 
 def test_a_full_disk_is_recognised_whoever_says_it() -> None:

@@ -19,7 +19,7 @@ from kdyno.kernel.knobs.profile import ClangTooOld, NeedsClang
 from kdyno.kernel.knobs.profile_given import ProfileOfOtherGcc, ProfileUnfit
 from kdyno.kernel.knobs.profile_pgo import NotCounting
 from kdyno.kernel.lkd import ORDER
-from kdyno.kernel.recipe import USES, Profile, Recipe, Trainee, Training
+from kdyno.kernel.recipe import USES, Profile, ProfileSpec, Recipe, Trainee, Training
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.workload.needs import Load
 from kdyno.profile.clang import is_record, samples
@@ -159,7 +159,7 @@ def test_what_a_compiler_cannot_do_is_refused_with_the_reason() -> None:
         ({"use": ("order", "order")}, "`use` has a name twice"),
         ({"use": ("order",), "train": ()}, "`train` is empty"),
         ({"use": ("order", "autofdo"), "from": "x"}, "`from` is one file for one use"),
-        ({"use": ("order",), "from": "x", "train": "general"}, "`from` is one file for one use"),
+        ({"use": ("order",), "from": "x", "train": ("general",)}, "`from` is one file for one use"),
         ({"use": ("pgo", "autofdo")}, "`pgo` and `autofdo` can't be combined"),
         ({"use": ("propeller",), "on": "other"}, "`on` can name no other"),
         ({"use": ("order",), "rounds": 2}, "`rounds` is for `autofdo`"),
@@ -172,7 +172,7 @@ def test_settings_that_contradict_each_other_are_refused(settings: dict[str, Any
 
 
 def test_one_name_is_a_list_of_one() -> None:
-    profile = Profile.model_validate({"use": "order", "train": "general"})
+    profile = ProfileSpec.model_validate({"use": "order", "train": "general"})
     assert (profile.use, profile.train) == (("order",), ("general",))
 
 
@@ -197,7 +197,7 @@ def test_a_file_that_is_no_profile_is_refused_by_name(
 ) -> None:
     path = tmp_path / "profile"
     path.write_bytes(content)
-    profile = Profile.model_validate({"use": use, "from": str(path)})
+    profile = Profile.model_validate({"use": (use,), "from": str(path)})
     with pytest.raises(Exception, match=f"{path}.*{why}"):
         contribute("profile", profile, replace(context(compiler, "19.1.7"), state=State(tmp_path / "state")))
 
@@ -222,7 +222,7 @@ def test_files_of_other_tools_are_called_what_they_are_wherever_a_profile_is_rea
     where = replace(context("clang-19", "19.1.7"), state=State(tmp_path / "state"))
     for use in USES:
         with pytest.raises(ProfileOfAnotherTool, match=what):
-            contribute("profile", Profile.model_validate({"use": use, "from": str(path)}), where)
+            contribute("profile", Profile.model_validate({"use": (use,), "from": str(path)}), where)
     for read in (read_pmu_record, samples, is_record):
         with pytest.raises(ProfileOfAnotherTool, match=what) as refused:
             read(path)
@@ -249,7 +249,7 @@ def test_counters_of_clang_from_elsewhere_are_taken_as_text_and_as_llvm_writes_t
     subprocess.run(["llvm-profdata-19", "merge", path, "-o", tmp_path / "indexed"], check=True)
     where = replace(context("clang-19", "19.1.7"), state=State(tmp_path / "state"))
     for given in (path, tmp_path / "indexed"):
-        profile = Profile.model_validate({"use": "pgo", "from": str(given)})
+        profile = Profile.model_validate({"use": ("pgo",), "from": str(given)})
         assert [use.cut for use in contribute("profile", profile, where).profiles] == ["whole"]
 
 
@@ -258,7 +258,7 @@ def test_a_profile_that_was_cut_short_is_refused_with_what_may_have_happened_to_
     path.write_text("do_open:12:3\n 1: 4\n 2: ", encoding="utf-8")
     where = replace(context("clang-19", "19.1.7"), state=State(tmp_path / "state"))
     with pytest.raises(ProfileUnfit) as refused:
-        contribute("profile", Profile.model_validate({"use": "autofdo", "from": str(path)}), where)
+        contribute("profile", Profile.model_validate({"use": ("autofdo",), "from": str(path)}), where)
     assert "cut short or edited" in refused.value.advice
 
 
@@ -279,7 +279,7 @@ def test_counters_from_elsewhere_are_those_of_the_same_gcc(tmp_path: Path, conte
     path = tmp_path / "gcc.profile"
     path.write_bytes(content)
     where = replace(context("gcc", "12.2.0"), state=State(tmp_path / "state"))
-    profile = Profile.model_validate({"use": "pgo", "from": str(path)})
+    profile = Profile.model_validate({"use": ("pgo",), "from": str(path)})
     if not why:
         assert [use.cut for use in contribute("profile", profile, where).profiles] == ["objects"]
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from kdyno.base.errors import UserError
 from kdyno.judge.stats.observations import Summary
 from kdyno.judge.verdicts.of_files import gather, judge_files
-from kdyno.measure.readers.errors import BadValue, Broken, NoSize, NothingThere, TwoMarks, UnknownText
+from kdyno.measure.readers.errors import BadValue, Broken, ForPeople, NoSize, NothingThere, TwoMarks, UnknownText
 from kdyno.measure.readers.formats.registry import BY_NAME, READERS, recognise
 from kdyno.measure.readers.readings import FileSeries, ProgramOutput
 from kdyno.measure.readers.request import JudgeRequest
@@ -202,6 +203,29 @@ def test_redis_benchmark_is_read_in_its_four_forms() -> None:
 def test_requests_per_second_of_web_servers_are_read(form: str, value: float) -> None:
     series = only(output(DATA / f"{form}-before.txt", form))
     assert (series.values, series.direction) == ((value,), "higher")
+
+
+def test_wrk2_is_its_latency_since_its_rate_was_asked_for() -> None:
+    series = only(output(DATA / "wrk2-before.txt"))
+    assert (series.values, series.unit, series.direction) == ((6.46,), "ms", "lower")
+    assert series.benchmark == "wrk2 mean latency, http://127.0.0.1:8080/index.html, 2 threads, 100 connections"
+
+
+def test_a_comma_in_what_a_program_printed_is_said_if_it_may_be_a_decimal_one() -> None:
+    text = (DATA / "hackbench-before.txt").read_text()
+    printed = re.sub(r"Time: [\d.]+", "Time: 1,412", text)
+    source = FileSource("hackbench.txt", "hackbench", printed.encode())
+    result = BY_NAME["hackbench"].read(source, JudgeRequest())
+    assert isinstance(result, ProgramOutput)
+    assert result.notes == ("1,412 was read with a comma between thousands",)
+
+
+def test_perf_stat_for_people_is_refused_with_the_way_to_measure() -> None:
+    text = "\n Performance counter stats for './a' (10 runs):\n\n   1,234.56 msec task-clock  # 0.981 CPUs utilized\n"
+    source = FileSource("a.txt", "a", text.encode())
+    with pytest.raises(ForPeople) as caught:
+        recognise(source, JudgeRequest())
+    assert "perf stat -x" in caught.value.advice
 
 
 def test_unixbench_is_its_results_and_neither_its_indices_nor_its_baselines() -> None:

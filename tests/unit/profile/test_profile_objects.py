@@ -108,7 +108,7 @@ def test_a_provenance_that_is_damaged_is_named(state: State) -> None:
     tuned = keep_all(state)
     [path] = state.inputs.glob("*.json")
     path.write_text('{"exporter": "pgo-gcc"}')
-    with pytest.raises(ProvenanceUnreadable, match=f"{path}: .*: it is missing"):
+    with pytest.raises(ProvenanceUnreadable, match=f"{path}, cannot be read: .*: it is missing"):
         shown(tuned, state)
 
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from kdyno.base.errors import KdynoError
 from kdyno.base.names import NameUnfit
+from kdyno.boot.registry import BadMachine
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.version import NotAKernelTree
 from kdyno.measure.guest.agent import UnknownTest
 from kdyno.runs.experiment.ab import (
     MOST_NAME,
-    BadMachine,
     BadRecipe,
     NoRecipe,
     Options,

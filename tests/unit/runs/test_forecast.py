@@ -17,6 +17,7 @@ from kdyno.kernel.knobs import KconfigRequest
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.toolchain import Toolchain
 from kdyno.measure.guest.job import Job
+from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.plan import plan_boots
 from kdyno.runs.forecast import BuildForecast, Forecast, forecast
@@ -210,7 +211,7 @@ def test_boots_without_the_emulated_pmu_dont_tell_how_long_those_with_it_take(st
     store.begin(run, specimen.cells(run))
     for boot in specimen.boot_records(run, iterations=1, failed=None):
         store.add_boot(boot, specimen.benchmarks())
-    about = Description(lane="model", parallel=2, facts={"pmu_events": "all"}, host={})
+    about = Description(lane="model", parallel=2, facts={}, host={}, pmu=PmuConfig())
     ahead = ahead_of(replace(prepared(cached=True), about=about), state, store)
     assert ahead.boot_seconds_from.startswith("a guess")
 

@@ -48,7 +48,7 @@ pub static TEST: Test = Test {
 
 const SHELL: &CStr = c"/bin/sh";
 
-/// What a child ends with that has not become another program.
+/// The exit status of a child that could not become another program.
 const NOT_EXECUTED: i32 = 1;
 
 /// The child that is waited for; in memory, as LMBench keeps it, so that the parent writes to a page that both share.
@@ -72,7 +72,7 @@ fn shell(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
     measure_children(recorder, 0, || execute(SHELL, &arguments))
 }
 
-/// Becomes another program, without standard output and environment; returns if that fails.
+/// Become another program, without standard output and environment; return if that fails.
 fn execute(program: &CStr, arguments: &[*const c_char]) {
     let environment = [null()];
     // SAFETY: C strings and null-ended arrays that outlive the call.
@@ -82,7 +82,7 @@ fn execute(program: &CStr, arguments: &[*const c_char]) {
     }
 }
 
-/// Measures making processes that run `child`, then end with NOT_EXECUTED; their status must be `expected`.
+/// Measure making processes that run `child`, then end with NOT_EXECUTED; their status must be `expected`.
 fn measure_children(recorder: &Recorder, expected: i32, child: impl Fn()) -> Result<(), Stop> {
     recorder.measure(|processes| {
         for _ in 0..processes {
@@ -108,7 +108,7 @@ fn measure_children(recorder: &Recorder, expected: i32, child: impl Fn()) -> Res
     })
 }
 
-/// Where this program is; without /proc it can only be the guest's init.
+/// Return the path of this program; without /proc it can only be the guest's init.
 fn own_path() -> CString {
     file::c_path(&std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/init")))
 }

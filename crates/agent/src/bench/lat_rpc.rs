@@ -37,7 +37,7 @@ pub static TEST: Test = Test {
     ],
 };
 
-/// A server's sockets, and the address of the one for datagrams.
+/// Return a server's sockets, and the address of the one for datagrams.
 fn sockets() -> Result<(Sockets, libc::sockaddr_in), Stop> {
     let (listener, _) = inet::listener()?;
     let (udp, address) = inet::udp_server()?;

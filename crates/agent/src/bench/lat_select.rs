@@ -45,7 +45,7 @@ fn tcp(recorder: &Recorder, params: &Params) -> Result<(), Stop> {
     measure(recorder, near, params.get("fds"))
 }
 
-/// Measures select on `count` duplicates of a descriptor, as LMBench does: the path to each file is what costs.
+/// Measure select on `count` duplicates of a descriptor, as LMBench does: the path to each file is what costs.
 fn measure(recorder: &Recorder, original: OwnedFd, count: usize) -> Result<(), Stop> {
     let copies = (0..count)
         // SAFETY: no pointers.

@@ -45,7 +45,7 @@ fn handler() -> libc::sigaction {
     action
 }
 
-/// Installs an action for SIGUSR1, and tells what was there.
+/// Install an action for SIGUSR1, and store the previous one in `before`.
 #[inline]
 fn install_once(action: &libc::sigaction, before: &mut libc::sigaction) -> Result<(), Stop> {
     // SAFETY: the handler only adds to an atomic.

@@ -65,13 +65,13 @@ pub static TESTS: &[&Test] = &[
 /// Stands for every test.
 const ALL: &str = "all";
 
-/// The test of that name, or a message with the nearest one.
+/// Return the test of that name, or a message with the nearest one.
 pub fn find(name: &str) -> Result<&'static Test, String> {
     let names = TESTS.iter().map(|test| test.name);
     TESTS.iter().find(|test| test.name == name).copied().ok_or_else(|| no_test(name, names))
 }
 
-/// The tests that a word stands for: all, those of a suite, or the one of that name.
+/// Return the tests that a word represents: all, those of a suite, or the one of that name.
 pub fn named(word: &str) -> Result<Vec<&'static Test>, String> {
     let suite = |test: &Test| test.suite.map(|suite| suite.to_string()).unwrap_or_default();
     let is_meant = |test: &&Test| word == ALL || word == test.name || word == suite(test);

@@ -5,12 +5,13 @@ use crate::sys::peer::Peer;
 use crate::sys::{Stop, exactly, fd};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Bytes that tell apart what was sent from what was there, what is out of place, and one block of 256 from the next.
+/// Return bytes that distinguish what was sent from what was there, what is misplaced, and one block of 256 from the
+/// next.
 pub fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| (i as u8).wrapping_mul(7) ^ (i >> 8) as u8 ^ 0x5a).collect()
 }
 
-/// Refuses what arrived if it isn't the pattern. Done once, before anything is measured.
+/// Refuse what arrived if it isn't the pattern. Done once, before anything is measured.
 pub fn verify(call: &'static str, arrived: &[u8]) -> Result<(), Stop> {
     let sent = pattern(arrived.len());
     match sent.iter().zip(arrived).position(|(sent, arrived)| sent != arrived) {
@@ -44,7 +45,7 @@ pub struct Calls {
     pub write: &'static str,
 }
 
-/// Measures round trips of a message of `bytes` over a byte stream, which may deliver it in pieces.
+/// Measure round trips of a message of `bytes` over a byte stream, which may deliver it in pieces.
 pub fn stream(recorder: &Recorder, near: End, far: End, bytes: usize, calls: &'static Calls) -> Result<(), Stop> {
     let mut echo = vec![0_u8; bytes];
     let mut arrived = echo.clone();
@@ -70,7 +71,7 @@ pub fn stream(recorder: &Recorder, near: End, far: End, bytes: usize, calls: &'s
     })
 }
 
-/// Measures round trips of datagrams of `bytes`, which arrive whole or not at all.
+/// Measure round trips of datagrams of `bytes`, which arrive whole or not at all.
 pub fn datagram(recorder: &Recorder, near: OwnedFd, far: OwnedFd, bytes: usize) -> Result<(), Stop> {
     const SEND: &str = "send(udp)";
     const RECEIVE: &str = "recv(udp)";

@@ -14,7 +14,7 @@ use std::os::fd::AsRawFd;
 pub const SIZE_KB: Param =
     Param { name: "size_kb", description: "kB per transfer", default: 64, in_real_time: None, min: 1, max: 16384 };
 
-/// Measures the bytes that a peer writes to `far` in transfers of `size` bytes and we read from `near`.
+/// Measure the bytes that a peer writes to `far` in transfers of `size` bytes and we read from `near`.
 pub fn transfer(recorder: &Recorder, near: End, far: End, size: usize, read: &'static str) -> Result<(), Stop> {
     let block = pattern(size);
     let _peer = Peer::spawn(move || {

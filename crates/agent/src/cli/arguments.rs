@@ -33,7 +33,7 @@ const LARGEST_SHIFT: u64 = 10;
 
 pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, String> {
     let mut arguments = Arguments::new(words);
-    let first = arguments.next_argument()?.ok_or("say what to do: 'list', 'run', or '--help'")?;
+    let first = arguments.next_argument()?.ok_or("name what to do: 'list', 'run', or '--help'")?;
     if first.asks_for_help() {
         return Ok(Verb::Help);
     }
@@ -87,7 +87,7 @@ fn parse_run(mut arguments: Arguments) -> Result<Verb, String> {
         }
     }
     if tests.is_empty() {
-        return Err("say which tests to run, or 'all': 'kdyno-agent list' shows them".into());
+        return Err("name the tests to run, or 'all': 'kdyno-agent list' shows them".into());
     }
     let lane = Lane::usual(shift.is_some());
     let iterations = iterations.unwrap_or(lane.row().iterations);
@@ -95,7 +95,7 @@ fn parse_run(mut arguments: Arguments) -> Result<Verb, String> {
     Ok(Verb::Run(Run { plan: plan(&tests, &given, lane)?, settings, json }))
 }
 
-/// The tests with their parameters; each of those must belong to a test.
+/// Return the tests with their parameters; each of those must belong to a test.
 fn plan(tests: &[&'static Test], given: &[String], lane: Lane) -> Result<Vec<Planned>, String> {
     let mut params = BTreeMap::new();
     for text in given {
@@ -161,12 +161,12 @@ mod tests {
     #[test]
     fn what_is_not_known_is_refused_with_one_message() {
         for (line, expected) in [
-            ("", "say what to do"),
+            ("", "name what to do"),
             ("lits", "did you mean 'list'?"),
             ("list --jsn", "list takes only --json"),
             ("do", "do takes the file"),
             ("do a b", "do takes the file"),
-            ("run", "say which tests"),
+            ("run", "name the tests"),
             ("run lat_pip", "did you mean 'lat_pipe'?"),
             ("run lat_pipe --itertions 3", "did you mean '--iterations'?"),
             ("run lat_pipe --iterations 0", "from 1 to"),

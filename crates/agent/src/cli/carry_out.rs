@@ -6,7 +6,7 @@ use crate::programs::{self, Surroundings, leftovers};
 use crate::session;
 use crate::sink::Sink;
 
-/// Its tests, then its programs. There is no shell and there are no counters: those need a guest.
+/// Run the tests, then the programs of a job. There is no shell and there are no counters: those need a guest.
 pub fn job(path: &str) -> Result<(), String> {
     let plan = Plan::read(path)?;
     leftovers::outlive().map_err(|failure| failure.to_string())?;

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::process::ExitCode;
 
-/// Runs the plan. Exits with 3 when a benchmark broke; one that this kernel doesn't support is no error.
+/// Run the plan. Exit with 3 when a benchmark broke; one that this kernel doesn't support is not an error.
 pub fn run(run: &Run) -> Result<ExitCode, String> {
     run.settings.clock.prove()?;
     let sink = if run.json { stream(run) } else { print_table(run) };
@@ -22,7 +22,7 @@ pub fn run(run: &Run) -> Result<ExitCode, String> {
     }
 }
 
-/// Records as they are made, on standard output.
+/// Run the tests, and write records on standard output as they are made.
 fn stream(run: &Run) -> Result<Sink, Box<dyn Error>> {
     let sink = Sink::new(std::io::stdout().as_fd().try_clone_to_owned()?)?;
     session::hello(&run.settings, &sink);
@@ -31,7 +31,7 @@ fn stream(run: &Run) -> Result<Sink, Box<dyn Error>> {
     Ok(sink)
 }
 
-/// A table, each test's part of it when the test has ended.
+/// Run the tests, and print a table, each test's part of it when the test has ended.
 fn print_table(run: &Run) -> Result<Sink, Box<dyn Error>> {
     // Records gather in memory, so that nothing but the benchmark runs while it is measured.
     let memory = memory()?;

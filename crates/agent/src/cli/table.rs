@@ -7,7 +7,7 @@ pub fn heading() -> String {
     format!("{:<26} {:>12} {:<5} {:>12} .. {:<12}\n", "benchmark", "median", "unit", "min", "max")
 }
 
-/// One row for each benchmark in `records`.
+/// Return one row for each benchmark in `records`.
 pub fn rows(records: &[Record]) -> String {
     let mut text = String::new();
     let starts = records.iter().enumerate().filter_map(|(i, record)| match record {
@@ -41,7 +41,7 @@ fn outcome<'a>(records: impl Iterator<Item = &'a Record>, unit: Unit) -> String 
     }
 }
 
-/// Of sorted values; the mean of the middle two when there is no middle one.
+/// Return the median of sorted values: the mean of the middle two when there is no middle one.
 fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }

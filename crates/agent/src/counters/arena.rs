@@ -35,7 +35,7 @@ impl Arena {
         Ok(Arena { memory, ends: Vec::with_capacity(1 << 18) })
     }
 
-    /// Adds an item: `fill` writes to the start of the free memory, and says how much.
+    /// Add an item: `fill` writes to the start of the free memory, and returns how much.
     pub fn add(&mut self, fill: impl FnOnce(&mut [u8]) -> Result<usize, String>) -> Result<(), String> {
         let start = self.ends.last().copied().unwrap_or(0);
         let length = fill(&mut self.memory[start..])?;
@@ -43,14 +43,14 @@ impl Arena {
         Ok(())
     }
 
-    /// An item by its place.
+    /// Return an item by its index.
     pub fn item(&self, index: usize) -> &[u8] {
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.memory[start..self.ends[index]]
     }
 }
 
-/// Reads a whole file into free memory; returns its length.
+/// Read a whole file into free memory; return its length.
 pub fn read_whole(file: &mut impl std::io::Read, free: &mut [u8], name: &str) -> Result<usize, String> {
     let mut length = 0;
     loop {

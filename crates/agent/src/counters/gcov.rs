@@ -16,7 +16,7 @@ pub struct Gcov {
 }
 
 impl Gcov {
-    /// Finds all files. Mounts debugfs, if it isn't mounted.
+    /// Find all files. Mounts debugfs, if it isn't mounted.
     pub fn open(debugfs: &Path) -> Result<Gcov, String> {
         let root = debugfs.join("gcov");
         if !root.exists() {
@@ -36,7 +36,7 @@ impl Gcov {
     }
 }
 
-/// Adds the `.gcda` files below a directory; what is a link isn't one.
+/// Add the `.gcda` files below a directory; what is a link isn't one.
 fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;

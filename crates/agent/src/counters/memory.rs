@@ -1,4 +1,4 @@
-//! Counters that lie in the kernel's memory, read by way of /proc/kcore: an ELF core file of all of it.
+//! Counters that are in the kernel's memory, read by way of /proc/kcore: an ELF core file of all of it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -8,14 +8,14 @@ use super::arena::Arena;
 
 pub const KCORE: &str = "/proc/kcore";
 
-/// Of an ELF file: its header, and one program header (elf(5)).
+/// The bytes of an ELF file's header and of one program header (elf(5)).
 const HEADER: usize = 64;
 const PROGRAM_HEADER: usize = 56;
 const PT_LOAD: u32 = 1;
 
 pub struct Memory {
     core: File,
-    /// Of the first byte, in the file.
+    /// The offset of the first byte in the file.
     offset: u64,
     bytes: usize,
     names: [String; 1],
@@ -43,7 +43,7 @@ impl Memory {
     }
 }
 
-/// 8 bytes of an ELF header.
+/// Return 8 bytes of an ELF header as a number.
 fn number(header: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(header[at..at + 8].try_into().expect("8 bytes"))
 }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// An ELF core of two parts: 16 bytes at 0x1000, and 16 at 2^63.
+    /// Return an ELF core of two parts: 16 bytes at 0x1000, and 16 at 2^63.
     fn core() -> Vec<u8> {
         let mut file = vec![0; HEADER];
         file[32..40].copy_from_slice(&(HEADER as u64).to_le_bytes());

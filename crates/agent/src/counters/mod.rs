@@ -15,9 +15,9 @@ use arena::Arena;
 
 /// Something that is read the same way each time.
 trait Source {
-    /// What its items are called, in the order in which they are read.
+    /// Return the names of the items, in the order in which they are read.
     fn names(&self) -> &[String];
-    /// Reads all items into the memory; their lengths are added to it.
+    /// Read all items into the memory; their lengths are added to it.
     fn read(&mut self, arena: &mut Arena) -> Result<(), String>;
 }
 
@@ -32,7 +32,7 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
-    /// Takes the two before the first test. `tests` is how many more there will be.
+    /// Take the two before the first test. `tests` is how many more there will be.
     pub fn begin(counters: &Counters, tests: usize, port: File) -> Result<Snapshots, String> {
         let source: Box<dyn Source> = match counters {
             Counters::Gcov => Box::new(gcov::Gcov::open(gcov::DEBUGFS.as_ref())?),
@@ -45,7 +45,7 @@ impl Snapshots {
         Ok(snapshots)
     }
 
-    /// Takes one after the test of this name. What fails is said when all is sent.
+    /// Take one after the test of this name. Failures are reported when all is sent.
     pub fn take(&mut self, after: &str) {
         if self.failed.is_none() {
             self.failed = self.source.read(&mut self.arena).err();
@@ -53,7 +53,7 @@ impl Snapshots {
         }
     }
 
-    /// Sends what differs from the snapshot before, and the end.
+    /// Send what differs from the snapshot before, and the end.
     pub fn send(mut self) -> Result<(), String> {
         if let Some(message) = self.failed {
             return Err(message);

@@ -6,7 +6,7 @@ use kdyno_proto::{CountersEnd, CountersItem};
 
 use super::arena::Arena;
 
-/// Writes the items of each snapshot that differ from those of the one before, then the end.
+/// Write the items of each snapshot that differ from those of the one before, then the end.
 pub fn send(arena: &Arena, names: &[String], after: &[String], port: &mut impl Write) -> Result<(), String> {
     let mut out = BufWriter::new(port);
     let mut write = |bytes: &[u8]| out.write_all(bytes).map_err(|error| format!("write(counters): {error}"));

@@ -80,7 +80,7 @@ impl Tree {
         self.root.join(format!("obj/s{source}.o"))
     }
 
-    /// Sources whose object is missing or older, as make finds them.
+    /// Return the sources whose object is missing or older, as make finds them.
     fn stale(&self) -> Result<Vec<usize>, Failure> {
         let listed = fs::read_dir(self.root.join("src")).named("readdir(scratch directory)")?.count();
         let is_stale = |source: &usize| {
@@ -92,7 +92,7 @@ impl Tree {
         Ok((0..listed).filter(is_stale).collect())
     }
 
-    /// Compiles what is out of date, a few at a time: a pipe holds a token for each that may run.
+    /// Compile what is out of date, a few at a time: a pipe holds a token for each that may run.
     fn compile(&self, mix: &mut Mix) -> Result<(), Stop> {
         let (tokens, returned) = fd::pipe()?;
         fd::write_all("write(tokens)", returned.as_raw_fd(), &[b'+'; AT_ONCE])?;
@@ -127,7 +127,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Puts all objects behind each other into a program, header last.
+    /// Put all objects behind each other into a program, header last.
     fn link(&self) -> Result<(), Failure> {
         let new = self.root.join("program.new");
         let mut program = File::create(&new).named("open(scratch file)")?;
@@ -152,7 +152,7 @@ impl Tree {
     }
 }
 
-/// A text that includes a few headers with a number below `headers`, so that none includes itself.
+/// Return a text that includes a few headers with a number below `headers`, so that none includes itself.
 fn text_of(mix: &mut Mix, headers: usize) -> String {
     let includes = if headers == 0 { 0 } else { mix.below(4) };
     let mut text: String = (0..includes).map(|_| format!("#include \"h{}.h\"\n", mix.below(headers))).collect();
@@ -162,7 +162,7 @@ fn text_of(mix: &mut Mix, headers: usize) -> String {
     text
 }
 
-/// Waits for one of the compilers, which gives its token back.
+/// Wait for one of the compilers, which gives its token back.
 fn reap_one(returned: &OwnedFd) -> Result<(), Stop> {
     match processes::reap(0) {
         Some((_, Death::Exit(0))) => Ok(fd::write_all("write(tokens)", returned.as_raw_fd(), b"+")?),

@@ -9,7 +9,7 @@ use std::ptr::null_mut;
 pub struct Child(libc::pid_t);
 
 impl Child {
-    /// Forks a process that does `work` and ends; what failed in it is told by [`Child::wait`].
+    /// Fork a process that does `work` and ends; [`Child::wait`] returns its failure.
     pub fn spawn(work: impl FnOnce() -> Result<(), Failure>) -> Result<Child, Stop> {
         // SAFETY: the benchmark's process has one thread, so the child may go on as if nothing happened.
         let (parent, pid) = unsafe { (libc::getpid(), libc::fork()) };
@@ -32,7 +32,7 @@ impl Child {
         self.0
     }
 
-    /// Waits for its end, which must be a success.
+    /// Wait for its end, which must be a success.
     pub fn wait(self) -> Result<(), Stop> {
         match self.death()? {
             Death::Exit(0) => Ok(()),
@@ -40,7 +40,7 @@ impl Child {
         }
     }
 
-    /// Waits for its end, whatever that is.
+    /// Wait for its end, whatever that is.
     pub fn death(self) -> Result<Death, Stop> {
         let mut status = 0;
         // SAFETY: `status` is writable.

@@ -22,12 +22,12 @@ pub const HEADERS: usize = 24;
 /// Larger files are mapped instead of read.
 const MAPPED: u64 = 4096;
 
-/// Where this program is; without /proc it can only be the guest's init.
+/// Return the path of this program; without /proc it can only be the guest's init.
 pub fn own_path() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/init"))
 }
 
-/// The exit status: 0, or 1 with a message.
+/// Return the exit status: 0, or 1 with a message.
 pub fn main(mut arguments: impl Iterator<Item = String>) -> u8 {
     let (Some(source), Some(object)) = (arguments.next(), arguments.next()) else {
         eprintln!("kdyno-agent: {ARGUMENT} needs a source and an object");
@@ -61,7 +61,7 @@ fn compile(source: &Path, object: &Path) -> Result<(), Failure> {
     fs::write(object.with_extension("d"), format!("{}:{needed}", object.display())).named("write(dependencies)")
 }
 
-/// Tries one place after the other, as compilers do.
+/// Try one place after the other, as compilers do.
 fn find(name: &str) -> Result<PathBuf, Failure> {
     for place in PLACES {
         let path = Path::new(place).join(name);
@@ -86,7 +86,7 @@ fn read(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Writes a file beside the object, in pieces, and renames it.
+/// Write a file beside the object, in pieces, and rename it.
 fn write(object: &Path, code: &[u8]) -> Result<(), Failure> {
     let unfinished = object.with_extension("tmp");
     let mut file = BufWriter::with_capacity(2048, File::create(&unfinished).named("open(object)")?);

@@ -14,12 +14,12 @@ impl Epoll {
         Ok(Epoll(fd::owned("epoll_create1()", unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?))
     }
 
-    /// Watches for data to read; `key` comes back with the event.
+    /// Watch for data to read; `key` comes back with the event.
     pub fn watch(&self, watched: RawFd, key: u64) -> Result<(), Failure> {
         self.control(libc::EPOLL_CTL_ADD, watched, libc::EPOLLIN as u32, key)
     }
 
-    /// Watches for room to write as well.
+    /// Watch for room to write as well.
     pub fn watch_both(&self, watched: RawFd, key: u64) -> Result<(), Failure> {
         self.control(libc::EPOLL_CTL_MOD, watched, (libc::EPOLLIN | libc::EPOLLOUT) as u32, key)
     }
@@ -35,7 +35,7 @@ impl Epoll {
         Ok(())
     }
 
-    /// Keys of what is ready, at most a few; waits for `milliseconds`, or for ever if that is -1.
+    /// Return the keys of what is ready, at most a few; wait for `milliseconds`, or for ever if that is -1.
     pub fn wait(&self, milliseconds: libc::c_int) -> Result<Vec<u64>, Failure> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; MOST];
         // SAFETY: there is room for as many events as said.

@@ -25,7 +25,7 @@ const SIZE: usize = 80_000;
 type Calls = fn(&Things, &mut Mix) -> Result<(), Failure>;
 
 impl Things {
-    /// A file and a link to it in a directory.
+    /// Make a file and a link to it in a directory.
     pub fn new(directory: &Path) -> Result<Things, Failure> {
         let path = file::c_path(&directory.join("file"));
         let link = file::c_path(&directory.join("link"));
@@ -41,13 +41,13 @@ impl Things {
         })
     }
 
-    /// Calls some of those that ask for names and attributes.
+    /// Call some of those that ask for names and attributes.
     pub fn name_some(&self, mix: &mut Mix) -> Result<(), Failure> {
         const ALL: [Calls; 4] = [status, paths, opens, descriptors];
         ALL[mix.below(ALL.len())](self, mix)
     }
 
-    /// Calls some of those that move bytes.
+    /// Call some of those that move bytes.
     pub fn move_some(&self, mix: &mut Mix) -> Result<(), Failure> {
         const ALL: [Calls; 2] = [reads, writes];
         ALL[mix.below(ALL.len())](self, mix)
@@ -115,7 +115,7 @@ fn descriptors(things: &Things, _: &mut Mix) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Most are small, as those of programs are; some take all there is.
+/// Read as programs do: most reads are small, and some take all there is.
 fn reads(things: &Things, mix: &mut Mix) -> Result<(), Failure> {
     let mut buffer = [0_u8; 1 << 16];
     let size = mix.size(buffer.len());

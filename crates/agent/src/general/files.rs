@@ -111,7 +111,7 @@ fn names(root: &Path, mix: &mut Mix) -> Result<(), Stop> {
     Ok(fs::remove_dir_all(root).named("unlink(scratch directory)")?)
 }
 
-/// Who watches a directory is told of what happens there: inotify, where the kernel has it.
+/// Watch a directory with inotify, where the kernel has it.
 fn watched(root: &Path) -> Result<(), Failure> {
     let place = file::c_path(root);
     let path = root.join("watched");
@@ -129,7 +129,7 @@ fn watched(root: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How many files there are, each looked at.
+/// Return how many files there are, after looking at each.
 fn walk(directory: &Path) -> Result<usize, Failure> {
     let mut count = 0;
     for entry in fs::read_dir(directory).named("readdir(scratch directory)")? {
@@ -182,7 +182,7 @@ fn contents(scratch: &Path, mix: &mut Mix) -> Result<(), Stop> {
     Ok(fs::remove_file(&path).named("unlink(file)")?)
 }
 
-/// As a log is written: opened for each line.
+/// Append as to a log: the file is opened for each line.
 fn append(path: &Path, mix: &mut Mix) -> Result<(), Failure> {
     for _ in 0..8 {
         let mut log = OpenOptions::new().append(true).open(path).named("open(log)")?;
@@ -191,7 +191,7 @@ fn append(path: &Path, mix: &mut Mix) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Room ahead, and a hole.
+/// Allocate room ahead, and make a hole.
 fn allocate(file: &File) -> Result<(), Failure> {
     let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     // SAFETY: no pointers.
@@ -202,7 +202,7 @@ fn allocate(file: &File) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Both kinds of locks.
+/// Take both kinds of locks.
 fn lock(file: &File) -> Result<(), Failure> {
     // SAFETY: all bits 0 is a flock from the start to the end; it is one for each fcntl below.
     unsafe {
@@ -220,7 +220,7 @@ fn lock(file: &File) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The file's beginning goes through a pipe, and by itself, into others.
+/// Copy the file's beginning into others, through a pipe and directly.
 fn pass_on(scratch: &Path, file: &File) -> Result<(), Failure> {
     const PIECE: usize = 16 << 10;
     let path = scratch.join("passed");

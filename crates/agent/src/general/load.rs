@@ -5,10 +5,10 @@ use crate::measure::Recorder;
 use crate::sys::{Failure, Stop, errno};
 use std::io;
 
-/// Of all loads; each has a sequence of its own.
+/// The seed of all loads; each has a sequence of its own.
 const SEED: u64 = 17;
 
-/// Runs rounds of a load as ordinary processes do, which wake each other and are preempted: not as SCHED_BATCH.
+/// Run rounds of a load as ordinary processes do, which wake each other and are preempted: not as SCHED_BATCH.
 pub fn measure(recorder: &Recorder, mut round: impl FnMut(&mut Mix) -> Result<(), Stop>) -> Result<(), Stop> {
     schedule(libc::SCHED_OTHER);
     let mut mix = Mix::new(SEED);
@@ -20,14 +20,14 @@ pub fn measure(recorder: &Recorder, mut round: impl FnMut(&mut Mix) -> Result<()
     })
 }
 
-/// The scheduling policy of this process and its future children, of those that need no privilege.
+/// Set the scheduling policy of this process and its future children, one of those that need no privilege.
 pub fn schedule(policy: libc::c_int) {
     let no_priority = libc::sched_param { sched_priority: 0 };
     // SAFETY: `no_priority` is a sched_param. Failure costs only variety.
     unsafe { libc::sched_setscheduler(0, policy, &no_priority) };
 }
 
-/// Leaves out what this kernel lacks.
+/// Leave out what this kernel lacks.
 pub fn optional<E: Into<Stop>>(part: Result<(), E>) -> Result<(), Stop> {
     match part.map_err(Into::into) {
         Err(Stop::Unsupported(_)) => Ok(()),
@@ -50,7 +50,7 @@ impl<T> Named<T> for io::Result<T> {
     }
 }
 
-/// Demands that a call fails, and with this error.
+/// Demand that a call fails, and with this error.
 pub fn fails_with(call: &'static str, expected: i32, result: i64) -> Result<(), Failure> {
     match errno::last() {
         errno if result < 0 && errno == expected => Ok(()),

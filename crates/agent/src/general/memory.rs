@@ -56,13 +56,13 @@ impl Memory {
         if start == libc::MAP_FAILED { Err(Failure::last("mmap()")) } else { Ok(Memory { start: start.cast(), pages }) }
     }
 
-    /// Where something is read and written in a page: not in the same cache line of each.
+    /// Return where a page is read and written: not in the same cache line of each.
     fn place(&self, page: usize) -> *mut u8 {
         assert!(page < self.pages);
         self.start.wrapping_add(page * PAGE + page % 64 * 64)
     }
 
-    /// Writes the page's number.
+    /// Write the page's number.
     fn write(&self, page: usize) {
         // SAFETY: within the mapping; nobody writes to pages that are protected.
         unsafe { self.place(page).write_volatile(page as u8) };
@@ -161,7 +161,7 @@ fn private(mix: &mut Mix) -> Result<(), Stop> {
     Ok(())
 }
 
-/// What malloc makes of sizes small and large, kept for a while: brk(2), and mappings.
+/// Allocate small and large sizes by malloc, and keep them for a while: brk(2), and mappings.
 fn heap(mix: &mut Mix) {
     let mut kept: Vec<Vec<u8>> = Vec::new();
     for _ in 0..64 {
@@ -209,7 +209,7 @@ fn files(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
     })
 }
 
-/// Maps all pages at once, and asks which are there.
+/// Map all pages at once, and ask which are present.
 fn populated(file: libc::c_int, pages: usize) -> Result<(), Failure> {
     let memory = Memory::map(pages, libc::MAP_SHARED | libc::MAP_POPULATE, file)?;
     let mut there = vec![0_u8; pages];

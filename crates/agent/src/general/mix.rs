@@ -13,18 +13,19 @@ impl Mix {
         self.0.next_u64()
     }
 
-    /// 0 to `end` - 1; `end` is not 0.
+    /// Return a number from 0 to `end` - 1; `end` is not 0.
     pub fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
 
-    /// 1 to `most`, with as many of a few as of many digits: `most` is a power of two.
+    /// Return a number from 1 to `most`, which is a power of two: numbers of few digits are as frequent as those of
+    /// many.
     pub fn size(&mut self, most: usize) -> usize {
         let bits = self.below(most.ilog2() as usize + 1);
         1 + self.below(1 << bits)
     }
 
-    /// The items in another order.
+    /// Put the items in another order.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

@@ -24,7 +24,7 @@ const HEAD: usize = 8;
 const LARGEST: usize = 8192;
 
 pub fn round(mix: &mut Mix) -> Result<(), Stop> {
-    // Made by hand, so that a kernel without it is told from one where it fails.
+    // Made by hand, so that a kernel without it is distinguished from one where it fails.
     drop(inet::tcp()?);
     optional(serve_clients(mix))?;
     Ok(refused()?)
@@ -70,7 +70,7 @@ fn connect(address: SocketAddr) -> Result<TcpStream, Failure> {
     TcpStream::connect(address).named("connect(127.0.0.1)")
 }
 
-/// Serves until so many connections have ended.
+/// Serve until so many connections have ended.
 fn serve(listener: &TcpListener, epoll: &Epoll, connections: usize) -> Result<(), Failure> {
     let mut clients: Vec<Option<TcpStream>> = Vec::new();
     let mut buffer = vec![0x5a; LARGE];
@@ -109,7 +109,7 @@ fn accept_all(listener: &TcpListener, epoll: &Epoll, clients: &mut Vec<Option<Tc
     }
 }
 
-/// Answers one request; false if the client has gone, or reset the connection.
+/// Answer one request; false if the client has gone, or reset the connection.
 fn answer(client: &mut TcpStream, buffer: &mut [u8]) -> Result<bool, Failure> {
     let mut head = [0; HEAD];
     match client.read_exact(&mut head) {
@@ -126,7 +126,7 @@ fn answer(client: &mut TcpStream, buffer: &mut [u8]) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Asks in one of several ways, and reads the whole answer.
+/// Ask in one of several ways, and read the whole answer.
 fn ask(client: &mut TcpStream, length: usize, wanted: usize, way: usize) -> Result<(), Failure> {
     let body = vec![1; length];
     let mut head = [0; HEAD];
@@ -156,7 +156,7 @@ fn ask(client: &mut TcpStream, length: usize, wanted: usize, way: usize) -> Resu
     Ok(())
 }
 
-/// Sets and reads what servers and clients do.
+/// Set and read what servers and clients do.
 fn options(client: &TcpStream) -> Result<(), Failure> {
     client.set_nodelay(true).named("setsockopt(TCP_NODELAY)")?;
     client.set_read_timeout(Some(Duration::from_secs(10))).named("setsockopt(SO_RCVTIMEO)")?;
@@ -187,7 +187,7 @@ fn options(client: &TcpStream) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A connection to a port where nobody listens.
+/// Try a connection to a port where nobody listens.
 fn refused() -> Result<(), Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").named("bind(127.0.0.1)")?;
     let address = listener.local_addr().named("getsockname()")?;

@@ -14,14 +14,14 @@ use std::time::Duration;
 const DATAGRAMS: usize = 60;
 const LARGEST: usize = 8192;
 
-/// Of those to a server of names.
+/// The number of questions to a name server.
 const QUESTIONS: usize = 40;
 
 /// Of several at a time.
 const AT_ONCE: usize = 4;
 
 pub fn round(mix: &mut Mix) -> Result<(), Stop> {
-    // Made by hand, so that a kernel without it is told from one where it fails.
+    // Made by hand, so that a kernel without it is distinguished from one where it fails.
     drop(inet::udp()?);
     let loopback = loopback(mix);
     let socket = || UdpSocket::bind(loopback).named("bind(127.0.0.1)");
@@ -71,7 +71,8 @@ fn serve(server: &UdpSocket) -> Result<(), Failure> {
     }
 }
 
-/// A server that answers from the address that it was asked at, as those of names do, and a client that sends with sendto.
+/// Run a server that answers from the address that it was asked at, as name servers do, and a client that sends with
+/// sendto.
 fn ask_names(mix: &mut Mix) -> Result<(), Stop> {
     let (server, address) = inet::udp_server()?;
     let serving = Child::spawn(move || {
@@ -92,7 +93,7 @@ fn ask_names(mix: &mut Mix) -> Result<(), Stop> {
     serving.wait()
 }
 
-/// Several datagrams in one call, out and back.
+/// Send several datagrams in one call, out and back.
 fn several(client: &UdpSocket) -> Result<(), Failure> {
     let mut buffers = [[7_u8; 64]; AT_ONCE];
     let mut parts = buffers.each_mut().map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: 64 });
@@ -116,7 +117,7 @@ fn several(client: &UdpSocket) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The server has gone: the kernel says so with the next call.
+/// Send to a server that has gone: the kernel reports so with the next call.
 fn unreachable(loopback: &str, address: SocketAddr) -> Result<(), Failure> {
     let client = UdpSocket::bind(loopback).named("bind(127.0.0.1)")?;
     client.connect(address).named("connect(127.0.0.1)")?;

@@ -29,7 +29,7 @@ pub fn round(path: &Path, mix: &mut Mix) -> Result<(), Stop> {
     optional(passed())
 }
 
-/// A server with a name, as those of desktops and databases: short and long conversations.
+/// Run a named server, as those of desktops and databases: short and long conversations.
 fn named_stream(path: &Path, mix: &mut Mix) -> Result<(), Stop> {
     let listener = UnixListener::bind(path).named("bind(AF_UNIX)")?;
     let server = Child::spawn(move || {
@@ -62,7 +62,7 @@ fn named_stream(path: &Path, mix: &mut Mix) -> Result<(), Stop> {
     Ok(std::fs::remove_file(path).named("unlink(socket)")?)
 }
 
-/// Much in one direction, as a window's content goes to a display.
+/// Send much in one direction, as a window's content goes to a display.
 fn bulk() -> Result<(), Stop> {
     let (near, far) = fd::unix_pair()?;
     let source = Child::spawn(move || {
@@ -76,7 +76,7 @@ fn bulk() -> Result<(), Stop> {
     source.wait()
 }
 
-/// Datagrams of a pair, to another process and back.
+/// Send datagrams of a pair to another process and back.
 fn datagrams(mix: &mut Mix) -> Result<(), Stop> {
     let (near, far) = UnixDatagram::pair().named("socketpair(AF_UNIX, SOCK_DGRAM)")?;
     let server = Child::spawn(move || {
@@ -95,7 +95,7 @@ fn datagrams(mix: &mut Mix) -> Result<(), Stop> {
     server.wait()
 }
 
-/// Packets in order, several on their way at a time.
+/// Send packets in order, several on their way at a time.
 fn packets(mix: &mut Mix) -> Result<(), Stop> {
     const CALL: &str = "socketpair(AF_UNIX, SOCK_SEQPACKET)";
     let mut ends = [-1; 2];
@@ -118,7 +118,7 @@ fn packets(mix: &mut Mix) -> Result<(), Stop> {
     Ok(())
 }
 
-/// A pipe's end goes to another process, which writes into it.
+/// Pass a pipe's end to another process, which writes into it.
 fn passed() -> Result<(), Stop> {
     let (near, far) = fd::unix_pair()?;
     let (read, write) = fd::pipe()?;
@@ -144,7 +144,7 @@ fn passed() -> Result<(), Stop> {
 #[repr(align(8))]
 struct Control([u8; 64]);
 
-/// Calls `use_it` with a header of one byte of text and room for one descriptor.
+/// Call `use_it` with a header of one byte of text and room for one descriptor.
 fn with_header<T>(use_it: impl FnOnce(&mut libc::msghdr) -> Result<T, Failure>) -> Result<T, Failure> {
     let mut text = [0_u8; 1];
     let mut control = Control([0; 64]);

@@ -27,7 +27,7 @@ pub fn round(mix: &mut Mix) -> Result<(), Stop> {
     optional(events())
 }
 
-/// We send to the first, the first to the second, the second to us.
+/// Send to the first, which sends to the second, which sends back.
 fn chain(mix: &mut Mix, messages: usize) -> Result<(), Stop> {
     let (first_out, first_in) = fd::pipe()?;
     let (second_out, second_in) = fd::pipe()?;
@@ -63,7 +63,7 @@ fn receive(from: RawFd, buffer: &mut [u8]) -> Result<&[u8], Failure> {
     Ok(message)
 }
 
-/// A pipeline: more than a pipe holds, in pieces of another size than those it is read in.
+/// Send more through a pipeline than a pipe holds, in pieces of another size than those it is read in.
 fn bulk() -> Result<(), Stop> {
     let (read, write) = fd::pipe()?;
     let source = Child::spawn(move || {
@@ -98,7 +98,7 @@ fn full_and_broken() -> Result<(), Failure> {
     }
 }
 
-/// A timer that is read: timerfd, where the kernel has it.
+/// Read a timer: timerfd, where the kernel has it.
 fn timer() -> Result<(), Failure> {
     const SOON: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000 };
     let often = libc::itimerspec { it_interval: SOON, it_value: SOON };
@@ -111,7 +111,7 @@ fn timer() -> Result<(), Failure> {
     (0..3).try_for_each(|_| fd::read_u64("read(timerfd)", timer.as_raw_fd()).map(drop))
 }
 
-/// Another process adds to a counter, and we wait for it with epoll.
+/// Wait with epoll for a counter that another process adds to.
 fn events() -> Result<(), Stop> {
     let counter = || {
         // SAFETY: no pointers.

@@ -9,7 +9,7 @@ use std::ptr::null_mut;
 /// A few calls that belong together.
 type Calls = fn(&mut Mix) -> Result<(), Failure>;
 
-/// Calls some of those that programs make.
+/// Call some of those that programs make.
 pub fn some(mix: &mut Mix) -> Result<(), Failure> {
     const ALL: [Calls; 8] = [identity, clocks, usage, names, limits, masks, waits, process];
     ALL[mix.below(ALL.len())](mix)

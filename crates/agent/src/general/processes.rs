@@ -40,7 +40,7 @@ pub fn round(mix: &mut Mix) -> Result<(), Stop> {
     children.into_iter().try_for_each(Child::wait)
 }
 
-/// What a program does when it starts.
+/// Do what a program does when it starts.
 fn settle() -> Result<(), Failure> {
     let null = file::open("open(/dev/null)", c"/dev/null", libc::O_RDWR)?;
     // SAFETY: no pointers but a limit that is read, then set as it was.

@@ -35,7 +35,7 @@ impl Descriptors {
         Ok(Descriptors((0..MOST).map(copy).collect::<Result<_, _>>()?))
     }
 
-    /// Asks once, in one of the ways, about a few or about many.
+    /// Ask once, in one of the ways, about a few or about many.
     pub fn ask(&self, mix: &mut Mix) -> Result<(), Stop> {
         let first = mix.below(MOST);
         let asked: Vec<RawFd> = self.0[first..].iter().take(mix.size(MOST)).map(AsRawFd::as_raw_fd).collect();
@@ -85,7 +85,7 @@ fn epoll(asked: &[RawFd], interest: libc::c_short) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Waits until a socket can be read from, by poll.
+/// Wait until a socket can be read from, by poll.
 pub fn readable_by_poll(socket: RawFd) -> Result<(), Failure> {
     let mut asked = libc::pollfd { fd: socket, events: libc::POLLIN, revents: 0 };
     // SAFETY: one pollfd, as said.
@@ -93,7 +93,7 @@ pub fn readable_by_poll(socket: RawFd) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The same, by select.
+/// Wait until the descriptor is readable, by select.
 pub fn readable_by_select(socket: RawFd) -> Result<(), Failure> {
     assert!((socket as usize) < libc::FD_SETSIZE);
     let mut patience = libc::timeval { tv_sec: 10, tv_usec: 0 };
@@ -106,7 +106,7 @@ pub fn readable_by_select(socket: RawFd) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An address of this host and any port: of IPv6 sometimes, where that is.
+/// Return an address of this host and any port: of IPv6 sometimes, where that exists.
 pub fn loopback(mix: &mut Mix) -> &'static str {
     const SIX: &str = "[::1]:0";
     let six = mix.below(3) == 0 && UdpSocket::bind(SIX).is_ok();

@@ -1,4 +1,4 @@
-//! general_shell: somebody at work in a shell, from a script.
+//! general_shell: a user at work in a shell, from a script.
 
 use super::load::{self, Named};
 use crate::measure::Recorder;
@@ -58,7 +58,7 @@ fn once(session: &Path, place: &Path, commands: &Path) -> Result<(), Stop> {
     succeeds(command.stdout(log))
 }
 
-/// Runs a command that must succeed.
+/// Run a command that must succeed.
 fn succeeds(command: &mut Command) -> Result<(), Stop> {
     let status = command.stdin(Stdio::null()).stderr(Stdio::null()).status();
     match status.named("execve(/bin/busybox)")? {

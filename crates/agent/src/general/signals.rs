@@ -28,7 +28,7 @@ pub fn round() -> Result<(), Stop> {
     deadly()
 }
 
-/// Makes a signal be counted, with these flags.
+/// Make a signal be counted, with these flags.
 fn catch(signal: libc::c_int, flags: libc::c_int) -> Result<(), Failure> {
     // SAFETY: all bits 0 is an action without flags; the handler only adds to an atomic.
     check("sigaction()", unsafe {
@@ -40,7 +40,7 @@ fn catch(signal: libc::c_int, flags: libc::c_int) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A set of one signal.
+/// Return a set of one signal.
 fn only(signal: libc::c_int) -> libc::sigset_t {
     // SAFETY: the set is made by the calls for it.
     unsafe {
@@ -57,7 +57,7 @@ fn mask(how: libc::c_int, signal: libc::c_int) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Caught at once; caught after being blocked; awaited; ignored; on a stack of its own.
+/// Send signals to this process: caught at once; caught after being blocked; awaited; ignored; on a stack of its own.
 fn to_oneself() -> Result<(), Failure> {
     let mut stack = vec![0_u8; 1 << 16];
     let own = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: stack.len() };
@@ -86,7 +86,7 @@ fn to_oneself() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Timers that end a wait: of setitimer(2), and POSIX's.
+/// Wait until a timer ends the wait: of setitimer(2), and POSIX's.
 fn timers() -> Result<(), Failure> {
     catch(libc::SIGALRM, 0)?;
     let soon = libc::itimerval {
@@ -121,7 +121,7 @@ fn timers() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A process that waits for signals, and answers.
+/// Signal a process that waits for signals, and answers.
 fn to_another() -> Result<(), Stop> {
     let (read, write) = fd::pipe()?;
     mask(libc::SIG_BLOCK, libc::SIGUSR1)?;
@@ -169,7 +169,7 @@ fn from_descriptor() -> Result<(), Failure> {
     fd::read_exact("read(signalfd)", source.as_raw_fd(), &mut [0; size_of::<libc::signalfd_siginfo>()])
 }
 
-/// Processes that a signal ends: of another, of themselves, of a fault.
+/// Run processes that a signal ends: of another, of themselves, of a fault.
 fn deadly() -> Result<(), Stop> {
     let killed = Child::spawn(pause)?;
     // SAFETY: no pointers; the process is ours.

@@ -73,7 +73,7 @@ fn process(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
     })
 }
 
-/// A file that isn't there is no failure: which there are is the configuration's business.
+/// Read files of /proc and devices. A missing file is not a failure: the configuration decides which there are.
 fn proc_and_devices(mix: &mut Mix) -> Result<(), Stop> {
     const TEXTS: [&str; 16] = [
         "/proc/self/stat",

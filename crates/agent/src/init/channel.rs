@@ -6,7 +6,7 @@ use std::fs::OpenOptions;
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 
-/// Opens the channel. Somebody at a shell needs no records, so without a port they go to /dev/null when `optional`.
+/// Open the channel. A user at a shell needs no records, so without a port they go to /dev/null when `optional`.
 pub fn open(channel: &Channel, optional: bool) -> Result<OwnedFd, String> {
     match channel {
         Channel::VirtioPort => port::open(PORT, optional),

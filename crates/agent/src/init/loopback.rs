@@ -2,7 +2,8 @@
 
 use crate::sys::fd;
 
-/// Without CONFIG_INET there is nothing to bring up; the benchmarks that need it say so.
+/// Bring the loopback interface up. Without CONFIG_INET there is nothing to bring up; the benchmarks that need it say
+/// so.
 pub fn up() {
     // SAFETY: no pointers.
     let socket =

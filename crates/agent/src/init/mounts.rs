@@ -40,13 +40,13 @@ pub fn mount_all() {
     }
 }
 
-/// Makes a character device; one that is already there is left alone.
+/// Make a character device; one that is already there is left alone.
 pub fn make_node(path: &CStr, major: u32, minor: u32) {
     // SAFETY: `path` is a C string.
     unsafe { libc::mknod(path.as_ptr(), libc::S_IFCHR | 0o666, libc::makedev(major, minor)) };
 }
 
-/// Makes a character device from what sysfs says of it: "MAJOR:MINOR".
+/// Make a character device from its number in sysfs: "MAJOR:MINOR".
 pub fn make_node_from_sysfs(path: &CString, numbers: &str) {
     let parse = |(major, minor): (&str, &str)| Some((major.parse().ok()?, minor.parse().ok()?));
     if let Some((major, minor)) = numbers.trim().split_once(':').and_then(parse) {

@@ -13,7 +13,7 @@ const PORTS: &str = "/sys/class/virtio-ports";
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Opens the port of this name. Somebody at a shell needs no records, so without a port they go to /dev/null when
+/// Open the port of this name. A user at a shell needs no records, so without a port they go to /dev/null when
 /// `optional`.
 pub fn open(name: &str, optional: bool) -> Result<OwnedFd, String> {
     let path = match find(name) {
@@ -26,12 +26,12 @@ pub fn open(name: &str, optional: bool) -> Result<OwnedFd, String> {
     Ok(port.into())
 }
 
-/// What a guest says that lacks it.
+/// Return the message of a guest that lacks the port.
 pub fn no_port(name: &str) -> String {
     format!("no virtio port {name}")
 }
 
-/// The device of the port. Doesn't wait when the driver is not there at all.
+/// Return the device of the port. Doesn't wait when the driver is not there at all.
 fn find(wanted: &str) -> Option<String> {
     for attempt in 0..TRIES {
         if attempt > 0 {

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::ptr::null;
 
-/// Runs /bin/sh on the console until it ends.
+/// Run /bin/sh on the console until it ends.
 pub fn run() -> Result<(), String> {
     // SAFETY: one thread, so the child may go on.
     let pid = check("fork()", unsafe { libc::fork() }).map_err(|failure| failure.to_string())?;
@@ -22,7 +22,7 @@ pub fn run() -> Result<(), String> {
     Ok(())
 }
 
-/// Only returns when something failed.
+/// Replace this process by a shell; only returns when something failed.
 fn become_shell() -> Failure {
     die_with(1);
     match take_console() {
@@ -41,7 +41,7 @@ fn become_shell() -> Failure {
     }
 }
 
-/// Starts a session whose controlling terminal is the console, for job control and Ctrl-C.
+/// Start a session whose controlling terminal is the console, for job control and Ctrl-C.
 fn take_console() -> Result<(), Failure> {
     // SAFETY: no pointers.
     check("setsid()", unsafe { libc::setsid() })?;
@@ -57,7 +57,7 @@ fn take_console() -> Result<(), Failure> {
     Ok(())
 }
 
-/// /dev/console itself can't be a controlling terminal; the terminal behind it can.
+/// Return the path of the terminal behind /dev/console, which itself can't be a controlling terminal.
 fn console_path() -> CString {
     let active = fs::read_to_string("/sys/class/tty/console/active").unwrap_or_default();
     let name = active.split_whitespace().last().unwrap_or("console");

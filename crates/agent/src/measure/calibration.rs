@@ -16,9 +16,9 @@ const MOST_OPERATIONS: u64 = 1 << 24;
 /// On a host that is too restless the last try has to do.
 const TRIES: u32 = 40;
 
-/// Finds the number of operations with which `once`, which returns the time that it took and the work, lasts 0.95 to
-/// 1.2 times the target, and warms up by doing so. Two tries in a row must agree: a single one may be an outlier. Where
-/// one operation is a large part of the target, it is the smallest number that lasts long enough.
+/// Find the number of operations with which `once`, which returns the time that it took and the work, lasts 0.95 to 1.2
+/// times the target, and warm up by doing so. Two tries in a row must agree: a single one may be an outlier. Where one
+/// operation is a large part of the target, it is the smallest number that lasts long enough.
 pub fn calibrate(once: &mut impl FnMut(u64) -> Result<(u64, u64), Stop>) -> Result<u64, Stop> {
     let mut operations = 1;
     let mut was_good = false;
@@ -38,8 +38,8 @@ pub fn calibrate(once: &mut impl FnMut(u64) -> Result<(u64, u64), Stop>) -> Resu
     Ok(operations)
 }
 
-/// The smallest number of operations that lasts long enough, if so many took that long. The first tries are cold and say
-/// little, so no step is larger than ten times.
+/// Return the smallest number of operations that lasts long enough, if so many took that long. The first tries are cold
+/// and say little, so no step is larger than ten times.
 fn better(operations: u64, elapsed: u64) -> u64 {
     let wanted = (u128::from(operations) * u128::from(TARGET)).div_ceil(u128::from(elapsed.max(1)));
     u64::try_from(wanted).unwrap_or(u64::MAX).clamp(1, operations * 10).min(MOST_OPERATIONS)
@@ -49,7 +49,7 @@ fn better(operations: u64, elapsed: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Calibrates against a clock that says `elapsed(try, operations)`; returns the operations, and the tries.
+    /// Calibrate against a clock that returns `elapsed(try, operations)`; return the operations, and the tries.
     fn calibrated(elapsed: impl Fn(u32, u64) -> u64) -> (u64, u32) {
         let mut tries = 0;
         let operations = calibrate(&mut |operations| {

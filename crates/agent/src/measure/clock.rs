@@ -10,7 +10,7 @@
 use std::arch::asm;
 use std::arch::x86_64::_rdtsc;
 
-/// How fast the time stamp counter runs, in kHz, by CLOCK_MONOTONIC_RAW over a tenth of a second.
+/// Return the frequency of the time stamp counter in kHz, by CLOCK_MONOTONIC_RAW over a tenth of a second.
 pub fn tsc_khz() -> u64 {
     let start = (Clock::Wall.now(), Clock::Model { shift: 0 }.now());
     std::thread::sleep(std::time::Duration::from_millis(100));
@@ -26,12 +26,12 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// That of a guest under QEMU's `-icount` with this shift; without one, of time.
+    /// Return the clock of a guest under QEMU's `-icount` with this shift; without one, a clock of time.
     pub fn with_shift(shift: Option<u8>) -> Clock {
         shift.map_or(Clock::Wall, |shift| Clock::Model { shift })
     }
 
-    /// A reading; only the difference of two means something, see [`Clock::elapsed`].
+    /// Return a reading; only the difference of two means something, see [`Clock::elapsed`].
     #[inline(always)]
     pub fn now(self) -> u64 {
         match self {
@@ -46,7 +46,7 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds or instructions between two readings.
+    /// Return the nanoseconds or instructions between two readings.
     #[inline(always)]
     pub fn elapsed(self, start: u64, end: u64) -> u64 {
         match self {
@@ -55,7 +55,7 @@ impl Clock {
         }
     }
 
-    /// Refuses a clock that can't be trusted, before anything is measured with it.
+    /// Refuse a clock that can't be trusted, before anything is measured with it.
     pub fn prove(self) -> Result<(), String> {
         match self {
             Clock::Wall => self.prove_fine(),
@@ -63,7 +63,7 @@ impl Clock {
         }
     }
 
-    /// Refuses a wall clock that moves in large steps, as in a guest that has no better clocksource than jiffies.
+    /// Refuse a wall clock that moves in large steps, as in a guest that has no better clocksource than jiffies.
     fn prove_fine(self) -> Result<(), String> {
         // Jiffies move by 1 ms or more. Where the processor is itself emulated, as for KVM on TCG's SVM, only reading a
         // fine clock takes tens of microseconds.
@@ -77,14 +77,14 @@ impl Clock {
         ))
     }
 
-    /// Nanoseconds from one value of the clock to the next; 0 when it stands still.
+    /// Return the nanoseconds from one value of the clock to the next; 0 when it stands still.
     fn step(self) -> u64 {
         const PATIENCE: u32 = 10_000_000;
         let start = self.now();
         (0..PATIENCE).map(|_| self.elapsed(start, self.now())).find(|&step| step > 0).unwrap_or(0)
     }
 
-    /// Refuses a model lane whose clock doesn't count instructions.
+    /// Refuse a model lane whose clock doesn't count instructions.
     ///
     /// A loop of two instructions is run N and 2N times; on an exact clock the difference is 2N, to the instruction. An
     /// interrupt can only add, so the smallest of several tries is taken.

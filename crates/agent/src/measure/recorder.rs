@@ -44,13 +44,13 @@ impl Stopwatch {
 }
 
 impl Recorder<'_> {
-    /// Measures `body(operations)`, which returns the work done: operations for a latency, bytes for a bandwidth.
+    /// Measure `body(operations)`, which returns the work done: operations for a latency, bytes for a bandwidth.
     pub fn measure(&self, mut body: impl FnMut(u64) -> Result<u64, Stop>) -> Result<(), Stop> {
         self.measure_parts(|operations, watch| watch.time(|| body(operations)))
     }
 
-    /// Like [`Recorder::measure`], for a body that has to set things up again between measured parts: only what is
-    /// inside [`Stopwatch::time`] counts.
+    /// Measure like [`Recorder::measure`], for a body that has to set things up again between measured parts: only what
+    /// is inside [`Stopwatch::time`] counts.
     pub fn measure_parts(&self, mut body: impl FnMut(u64, &mut Stopwatch) -> Result<u64, Stop>) -> Result<(), Stop> {
         let mut ticks = match self.settings.clock {
             Clock::Model { shift } => Ticks::find().map(|ticks| (ticks, shift)),

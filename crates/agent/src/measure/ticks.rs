@@ -25,7 +25,7 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// Waits, busily, for the next tick; once in a process and those that it forks. None on a kernel where no tick is
+    /// Wait, busily, for the next tick; once in a process and those that it forks. None on a kernel where no tick is
     /// seen.
     pub fn find() -> Option<Ticks> {
         static FOUND: OnceLock<Option<Ticks>> = OnceLock::new();
@@ -40,8 +40,8 @@ impl Ticks {
         })
     }
 
-    /// Returns if there is time for an iteration of `needed` nanoseconds before the next tick; else sleeps until shortly
-    /// before a tick, waits for it, and returns. Looks for each tick that it waits for: a kernel that begins to use
+    /// Return if there is time for an iteration of `needed` nanoseconds before the next tick; else sleep until shortly
+    /// before a tick, wait for it, and return. Looks for each tick that it waits for: a kernel that begins to use
     /// high-resolution timers, a second after it started, moves them.
     pub fn make_room(&mut self, needed: u64) {
         if needed + EARLY < (self.last + self.period).saturating_sub(now(libc::CLOCK_MONOTONIC)) {
@@ -62,7 +62,7 @@ impl Ticks {
         while now(libc::CLOCK_MONOTONIC) < start {}
     }
 
-    /// When to wake up, if it is `now`: before the next tick that is not too near.
+    /// Return when to wake up, if it is `now`: before the next tick that is not too near.
     fn wake(&self, now: u64) -> u64 {
         let early = EARLY.min(self.period / 2);
         let passed = (now + early).saturating_sub(self.last) / self.period;
@@ -70,7 +70,7 @@ impl Ticks {
     }
 }
 
-/// Waits for a tick: CLOCK_MONOTONIC_COARSE only moves then. False if none comes.
+/// Wait for a tick: CLOCK_MONOTONIC_COARSE only moves then. False if none comes.
 fn see_one() -> bool {
     let before = now(libc::CLOCK_MONOTONIC_COARSE);
     (0..PATIENCE).any(|_| now(libc::CLOCK_MONOTONIC_COARSE) != before)
@@ -87,7 +87,7 @@ fn nanoseconds(time: &libc::timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// 0 from a kernel that has no random numbers to give yet.
+/// Return a random number, or 0 from a kernel that has no random numbers to give yet.
 fn random() -> u64 {
     let mut bytes = [0; 8];
     // SAFETY: `bytes` is writable for its length.

@@ -12,7 +12,7 @@ const MOST: usize = 12;
 const MOST_SPENT: u64 = 2_500_000;
 const LEAST: usize = 3;
 
-/// Calls `once`, which returns elapsed instructions and work, until it is stationary or the bound is reached.
+/// Call `once`, which returns elapsed instructions and work, until it is stationary or the bound is reached.
 pub fn warm_up(once: &mut impl FnMut() -> Result<(u64, u64), Stop>) -> Result<(), Stop> {
     let mut costs = Vec::with_capacity(MOST);
     let mut spent = 0_u64;
@@ -38,7 +38,7 @@ fn is_stationary(costs: &[f64]) -> bool {
 mod tests {
     use super::*;
 
-    /// How many of these iterations are spent on warming up; the last cost repeats.
+    /// Return how many of these iterations are spent on warming up; the last cost repeats.
     fn warm_ups(costs: &[u64]) -> usize {
         let mut calls = 0;
         warm_up(&mut || {

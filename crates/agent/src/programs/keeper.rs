@@ -50,7 +50,7 @@ pub struct Keeper<'a> {
 }
 
 impl Keeper<'_> {
-    /// Returns when the program is torn down and nothing of it is left; says so in the tally.
+    /// Return when the program is torn down and nothing of it is left; record that in the tally.
     pub fn keep(&self) {
         leftovers::adopt();
         while self.left() > Duration::ZERO {
@@ -67,7 +67,7 @@ impl Keeper<'_> {
         self.tally.end(Progress::Over);
     }
 
-    /// A set-up, and rounds until one fails or the time is over. Never `Good`.
+    /// Run a set-up, and rounds until one fails or the time is over. Never `Good`.
     fn session(&self) -> End {
         let set_up = self.optional(Phase::SetUp, &self.program.set_up);
         if !matches!(set_up, End::Good(_)) {
@@ -81,7 +81,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// The command, and the report on it. The time of a round is the command's.
+    /// Run the command, and the report on it. The time of a round is the command's.
     fn round(&self) -> End {
         let command = self.step(Phase::Command, &self.program.command);
         let End::Good(elapsed) = command else { return command };
@@ -129,7 +129,7 @@ impl Keeper<'_> {
         self.tally.add_failure();
     }
 
-    /// How that ends is not judged: what it would take down may have failed, or been interrupted.
+    /// Take the set-up down. How that ends is not judged: what it would take down may have failed, or been interrupted.
     fn tear_down(&self) {
         if let Some(words) = &self.program.tear_down {
             let until = Some(self.until.max(Instant::now()) + TEAR_DOWN);

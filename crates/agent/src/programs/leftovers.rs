@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// From here on orphans become children of the agent, as those of a guest are already.
+/// Make orphans children of the agent from here on, as those of a guest are already.
 pub fn adopt() {
     // SAFETY: no pointers.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
 }
 
-/// The caller goes on in a child, in the same process group. This process leaves the group, so that it outlives whoever
-/// kills that; when the child has ended, however it ended, it kills all that is left and ends as the child did.
+/// Let the caller go on in a child, in the same process group. This process leaves the group, so that it outlives
+/// whoever kills that; when the child has ended, however it ended, it kills all that is left and ends as the child did.
 pub fn outlive() -> Result<(), Failure> {
     adopt();
     // SAFETY: no pointers. Before there is a child: nothing may be left when the group is killed just now.
@@ -41,7 +41,7 @@ pub fn outlive() -> Result<(), Failure> {
     unreachable!("it waited for a child that it has")
 }
 
-/// Returns when no child is left, with the number of those that were killed.
+/// Return when no child is left, with the number of those that were killed.
 pub fn end() -> u32 {
     let begin = Instant::now();
     while begin.elapsed() < GRACE {
@@ -54,7 +54,8 @@ pub fn end() -> u32 {
     kill()
 }
 
-/// Kills the children, and those that become children by that, until none is left that may be killed; how many it was.
+/// Kill the children, and those that become children by that, until none is left that may be killed; return how many it
+/// was.
 fn kill() -> u32 {
     let mut killed = 0;
     loop {
@@ -76,7 +77,7 @@ fn reap_all() {
     while processes::reap(libc::WNOHANG).is_some() {}
 }
 
-/// The processes whose parent is this one; none where /proc isn't there.
+/// Return the processes whose parent is this one; none where /proc isn't there.
 fn children() -> Vec<libc::pid_t> {
     let own = std::process::id();
     let listing = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -84,7 +85,8 @@ fn children() -> Vec<libc::pid_t> {
     processes.filter(|pid| parent_of(*pid) == Some(own)).collect()
 }
 
-/// The fourth field of /proc/PID/stat; the second one is a name in parentheses, with any character in it.
+/// Return the parent, the fourth field of /proc/PID/stat; the second one is a name in parentheses,
+/// with any character in it.
 fn parent_of(pid: libc::pid_t) -> Option<u32> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let after_name = stat.iter().rposition(|byte| *byte == b')')?;

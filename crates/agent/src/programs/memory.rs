@@ -36,7 +36,7 @@ pub fn look(elapsed: Duration, at_rest: bool) -> Record {
     }
 }
 
-/// Asks a guest's kernel to give back the caches that it can do without.
+/// Ask a guest's kernel to give back the caches that it can do without.
 pub fn give_caches_back() {
     // SAFETY: no pointers.
     unsafe { libc::sync() };
@@ -53,7 +53,7 @@ fn fields(meminfo: &str) -> BTreeMap<String, u64> {
     meminfo.lines().filter_map(field).collect()
 }
 
-/// The fourth word of /proc/loadavg is `RUNNING/ALL`.
+/// Return ALL in the fourth word of /proc/loadavg, `RUNNING/ALL`.
 fn tasks(loadavg: &str) -> Option<u64> {
     loadavg.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
 }

@@ -30,26 +30,27 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Those of a guest. The root file system is only mounted if a program is to run in it.
+    /// Return the surroundings of a guest's programs. The root file system is only mounted if a program is to run in
+    /// it.
     pub fn of_guest(programs: &[Program]) -> Surroundings {
         let is_needed = programs.iter().any(|program| program.in_root);
         let root = if is_needed { root::mount_base().and_then(|()| root::mount_afresh()).map(Some) } else { Ok(None) };
         Surroundings { path: Some("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"), root }
     }
 
-    /// Those of a host: what the agent was called with.
+    /// Return the surroundings of a host's programs: what the agent was called with.
     pub fn of_host() -> Surroundings {
         Surroundings { path: None, root: Ok(None) }
     }
 
-    /// Empties what the last program may have written to.
+    /// Empty what the last program may have written to.
     fn renew(&mut self) {
         if let Ok(Some(_)) = self.root {
             self.root = root::mount_afresh().map(Some);
         }
     }
 
-    /// Runs one step of a program; `until` is as in [`Step`].
+    /// Run one step of a program; `until` is as in [`Step`].
     fn carry_out(
         &self,
         program: &Program,
@@ -66,7 +67,7 @@ impl Surroundings {
     }
 }
 
-/// Runs a job's programs: in order, or all at once for the time of a soak. One that fails doesn't keep the others from
+/// Run a job's programs: in order, or all at once for the time of a soak. One that fails doesn't keep the others from
 /// running.
 pub fn run_all(plan: &Plan, mut surroundings: Surroundings, sink: &Sink) -> Result<(), String> {
     let Plan { programs, settings, .. } = plan;
@@ -114,7 +115,7 @@ impl Meter<'_> {
         });
     }
 
-    /// What a run gives, and how long it took by the lane's clock. All that any process does meanwhile is in it.
+    /// Return what a run gives, and how long it took by the lane's clock. All that any process does meanwhile is in it.
     fn time(&self, run: u32, body: impl FnOnce() -> Outcome) -> (Outcome, u64) {
         kdyno_marker::announce(self.index, run as u16);
         let start = self.clock.now();

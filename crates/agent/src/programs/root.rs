@@ -40,7 +40,7 @@ const LOOP_SET_FD: libc::Ioctl = 0x4C00_u32 as libc::Ioctl;
 const LOOP_CONTROL: (u32, u32) = (10, 237);
 const LOOP_MAJOR: u32 = 7;
 
-/// Mounts what never changes.
+/// Mount what never changes.
 pub fn mount_base() -> Result<(), String> {
     for directory in [BASE, LAYER, ROOT] {
         make_directory(text(directory))?;
@@ -49,10 +49,10 @@ pub fn mount_base() -> Result<(), String> {
     put(&device, BASE, c"squashfs", libc::MS_RDONLY, None, "CONFIG_SQUASHFS with CONFIG_SQUASHFS_LZ4")
 }
 
-/// Mounts the base below an empty layer, in place of one that is there; returns where.
+/// Mount the base below an empty layer, in place of one that is there; return where.
 pub fn mount_afresh() -> Result<&'static str, String> {
     for mounted in [ROOT, LAYER] {
-        // SAFETY: a C string. With it goes what is mounted below; that nothing is mounted yet is no fault.
+        // SAFETY: a C string. With it goes what is mounted below; that nothing is mounted yet is not a failure.
         unsafe { libc::umount2(mounted.as_ptr(), libc::MNT_DETACH) };
     }
     put(c"layer", LAYER, c"tmpfs", 0, None, "CONFIG_TMPFS")?;
@@ -76,7 +76,7 @@ pub fn mount_afresh() -> Result<&'static str, String> {
     Ok(text(ROOT))
 }
 
-/// A directory of the agent's, at the same place below the root.
+/// Mount a directory of the agent's at the same place below the root.
 fn share(name: &CStr) -> Result<(), String> {
     let target = format!("{}/{}", text(ROOT), text(name));
     make_directory(&target)?;
@@ -85,14 +85,14 @@ fn share(name: &CStr) -> Result<(), String> {
     bind(&from, &to)
 }
 
-/// A link that is there already is left alone.
+/// Make links; one that is there already is left alone.
 fn make_links() {
     for (link, target) in LINKS {
         let _ = symlink(target, link);
     }
 }
 
-/// Mounted over an empty file, which costs no copy.
+/// Mount the loads over an empty file, which costs no copy.
 fn share_loads() -> Result<(), String> {
     let (from, to) = LOADS;
     if !Path::new(text(from)).exists() {
@@ -127,7 +127,7 @@ fn put(
         .map_err(|failure| format!("{} at {}: {failure} (kernel without {needs}?)", text(kind), text(target)))
 }
 
-/// A block device whose content is the file.
+/// Return a block device whose content is the file.
 fn loop_device() -> Result<CString, Failure> {
     make_node(c"/dev/loop-control", libc::S_IFCHR, LOOP_CONTROL);
     let control = file::open("open(/dev/loop-control)", c"/dev/loop-control", libc::O_RDWR)?;
@@ -143,7 +143,7 @@ fn loop_device() -> Result<CString, Failure> {
     Ok(path)
 }
 
-/// For a kernel without CONFIG_DEVTMPFS; one that is there already is left alone.
+/// Make a node for a kernel without CONFIG_DEVTMPFS; one that is there already is left alone.
 fn make_node(path: &CStr, kind: libc::mode_t, (major, minor): (u32, u32)) {
     // SAFETY: a C string.
     unsafe { libc::mknod(path.as_ptr(), kind | 0o600, libc::makedev(major, minor)) };

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Returns when the time is over and nothing of any program is left.
+/// Return when the time is over and nothing of any program is left.
 pub fn run(programs: &[Program], soak: Soak, surroundings: &Surroundings, sink: &Sink) -> Result<(), Failure> {
     let tallies = tallies::shared(programs.len())?;
     rest();
@@ -49,7 +49,7 @@ pub fn run(programs: &[Program], soak: Soak, surroundings: &Surroundings, sink: 
     Ok(())
 }
 
-/// A host's caches are its own.
+/// Drop the guest's caches; a host's are left alone.
 fn rest() {
     if std::process::id() == 1 {
         memory::give_caches_back();
@@ -62,7 +62,7 @@ fn tell(programs: &[Program], tallies: &[tallies::Tally], sink: &Sink) {
     }
 }
 
-/// Forks the process that looks after a program.
+/// Fork the process that looks after a program.
 fn start(keeper: &Keeper) -> Result<libc::pid_t, Failure> {
     // SAFETY: the agent has one thread, so the child may go on as if nothing happened.
     let (agent, pid) = unsafe { (libc::getpid(), libc::fork()) };

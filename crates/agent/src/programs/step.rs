@@ -51,7 +51,7 @@ pub struct Outcome {
 }
 
 impl Step<'_> {
-    /// Runs it until it ends, which is not when its output ends: a daemon that it leaves behind may keep that open.
+    /// Run it until it ends, which is not when its output ends: a daemon that it leaves behind may keep that open.
     pub fn run(&self, listener: &mut dyn Listener) -> Outcome {
         watch_children();
         let (user, system) = processor_times();
@@ -111,7 +111,7 @@ impl Step<'_> {
     }
 }
 
-/// Says why a step can't even be tried.
+/// Report why a step can't even be tried.
 pub fn impossible(why: &str, listener: &mut dyn Listener) -> Outcome {
     say(why, listener);
     Outcome { status: IMPOSSIBLE, ..Outcome::default() }
@@ -121,8 +121,8 @@ fn say(message: &str, listener: &mut dyn Listener) {
     listener.hear(Stream::Stderr, format!("kdyno-agent: {message}\n").as_bytes());
 }
 
-/// Passes on what the step says until it has ended; returns its status. What is `ended` at the limit is the step alone, or
-/// its group.
+/// Pass on what the step prints until it has ended; return its status. What is `ended` at the limit is the step alone,
+/// or its group.
 fn follow(
     step: libc::pid_t,
     ended: libc::pid_t,
@@ -151,7 +151,7 @@ fn follow(
     }
 }
 
-/// Nanoseconds in user and kernel code of all processes that were reaped.
+/// Return the nanoseconds in user and kernel code of all processes that were reaped.
 fn processor_times() -> (u64, u64) {
     // SAFETY: all bits 0 is a rusage, which the call fills.
     let usage = unsafe {
@@ -174,12 +174,12 @@ impl Output {
         Output { stream, pipe }
     }
 
-    /// -1 once closed, which poll(2) ignores.
+    /// Return the descriptor, or -1 once closed, which poll(2) ignores.
     fn fd(&self) -> RawFd {
         self.pipe.as_ref().map_or(-1, AsRawFd::as_raw_fd)
     }
 
-    /// Passes on what can be read now; false when there will be no more.
+    /// Pass on what can be read now; false when there will be no more.
     fn pass_on(&mut self, listener: &mut dyn Listener) -> bool {
         let mut piece = [0; PIECE];
         // SAFETY: `piece` is writable for its length.
@@ -195,7 +195,7 @@ impl Output {
 
 extern "C" fn wake_up(_: libc::c_int) {}
 
-/// Makes the end of a child interrupt [`wait`], and nothing else: SIGCHLD is blocked outside of it.
+/// Make the end of a child interrupt [`wait`], and nothing else: SIGCHLD is blocked outside of it.
 fn watch_children() {
     // SAFETY: all bits 0 is an action with no flags and an empty mask; the handler does nothing.
     unsafe {
@@ -206,7 +206,7 @@ fn watch_children() {
     let _ = mask_children(libc::SIG_BLOCK);
 }
 
-/// Blocks or unblocks SIGCHLD.
+/// Block or unblock SIGCHLD.
 fn mask_children(how: libc::c_int) -> std::io::Result<()> {
     // SAFETY: the set is made by the calls for it.
     unsafe {
@@ -218,7 +218,7 @@ fn mask_children(how: libc::c_int) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Waits until one of the descriptors is ready, a child has ended, or the time is over; None: for ever.
+/// Wait until one of the descriptors is ready, a child has ended, or the time is over; None: for ever.
 fn wait(fds: [RawFd; 2], limit: Option<Duration>) -> [bool; 2] {
     let mut polled = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
     let limit = limit.map(|left| libc::timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
@@ -232,14 +232,14 @@ fn wait(fds: [RawFd; 2], limit: Option<Duration>) -> [bool; 2] {
     polled.map(|one| one.revents != 0)
 }
 
-/// Whether the descriptor is ready now.
+/// Return whether the descriptor is ready now.
 fn wait_no_longer(fd: RawFd) -> bool {
     let mut polled = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // SAFETY: `polled` lives as long as the call.
     fd >= 0 && unsafe { libc::poll(&mut polled, 1, 0) } > 0
 }
 
-/// Reaps whoever has ended, ours and orphans; the step's death if it is among them.
+/// Reap whoever has ended, ours and orphans; the step's death if it is among them.
 fn reap_all(step: libc::pid_t) -> Option<Death> {
     let mut of_step = None;
     while let Some((pid, death)) = processes::reap(libc::WNOHANG) {

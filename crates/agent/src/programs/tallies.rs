@@ -17,7 +17,7 @@ pub struct Tally {
 
 const PROGRESS: [Progress; 4] = [Progress::Running, Progress::Over, Progress::LeftOut, Progress::Lost];
 
-/// One for each program, never unmapped.
+/// Return shared tallies, one for each program, never unmapped.
 pub fn shared(number: usize) -> Result<&'static [Tally], Failure> {
     let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
     let bytes = number.max(1) * size_of::<Tally>();
@@ -31,7 +31,7 @@ pub fn shared(number: usize) -> Result<&'static [Tally], Failure> {
 }
 
 impl Tally {
-    /// A round came to its end, with status 0; nanoseconds.
+    /// Add a round that came to its end, with status 0; nanoseconds.
     pub fn add_round(&self, elapsed: u64) {
         self.rounds.fetch_add(1, Ordering::Relaxed);
         self.elapsed.fetch_add(elapsed, Ordering::Relaxed);
@@ -54,7 +54,7 @@ impl Tally {
         PROGRESS[usize::from(self.progress.load(Ordering::Acquire))]
     }
 
-    /// Nothing is added afterwards.
+    /// End the tally: nothing is added afterwards.
     pub fn end(&self, progress: Progress) {
         self.progress.store(progress as u8, Ordering::Release);
     }

@@ -43,7 +43,7 @@ pub fn name(errno: i32) -> String {
     }
 }
 
-/// The calling thread's errno.
+/// Return the calling thread's errno.
 pub fn last() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }

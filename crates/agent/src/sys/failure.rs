@@ -18,13 +18,13 @@ pub enum Stop {
     Broken(String),
 }
 
-/// The result of a call that says -1 for failure.
+/// Return the result of a call that says -1 for failure.
 #[inline(always)]
 pub fn check<T: PartialOrd + Default>(call: &'static str, result: T) -> Result<T, Failure> {
     if result < T::default() { Err(Failure::last(call)) } else { Ok(result) }
 }
 
-/// The result of a read or write that must be whole.
+/// Return the result of a read or write that must be whole.
 #[inline(always)]
 pub fn exactly(call: &'static str, wanted: usize, result: isize) -> Result<(), Failure> {
     if result == wanted as isize { Ok(()) } else { Err(Failure::transfer(call, wanted, result)) }

@@ -3,7 +3,7 @@
 use super::{Failure, check};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
-/// Fills `buffer`, however many reads it takes.
+/// Fill `buffer`, however many reads it takes.
 #[inline]
 pub fn read_exact(call: &'static str, fd: RawFd, buffer: &mut [u8]) -> Result<(), Failure> {
     let mut done = 0;
@@ -19,7 +19,7 @@ pub fn read_exact(call: &'static str, fd: RawFd, buffer: &mut [u8]) -> Result<()
     Ok(())
 }
 
-/// Writes all of `buffer`, however many writes it takes.
+/// Write all of `buffer`, however many writes it takes.
 #[inline]
 pub fn write_all(call: &'static str, fd: RawFd, buffer: &[u8]) -> Result<(), Failure> {
     let mut done = 0;
@@ -35,7 +35,7 @@ pub fn write_all(call: &'static str, fd: RawFd, buffer: &[u8]) -> Result<(), Fai
     Ok(())
 }
 
-/// Waits until the other side closes, and refuses anything else that comes.
+/// Wait until the other side closes, and refuses anything else that comes.
 #[inline]
 pub fn read_end(call: &'static str, fd: RawFd) -> Result<(), Failure> {
     let mut byte = 0_u8;
@@ -56,14 +56,14 @@ pub fn write_u64(call: &'static str, fd: RawFd, value: u64) -> Result<(), Failur
     write_all(call, fd, &value.to_ne_bytes())
 }
 
-/// A descriptor that a call has just returned, or the call's failure.
+/// Return a descriptor that a call has just returned, or the call's failure.
 pub fn owned(call: &'static str, fd: RawFd) -> Result<OwnedFd, Failure> {
     let fd = check(call, fd)?;
     // SAFETY: the kernel has just given it to us; nobody else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A pipe: (read end, write end).
+/// Return a pipe: (read end, write end).
 pub fn pipe() -> Result<(OwnedFd, OwnedFd), Failure> {
     let mut ends = [-1; 2];
     // SAFETY: `ends` has room for two descriptors.
@@ -71,7 +71,7 @@ pub fn pipe() -> Result<(OwnedFd, OwnedFd), Failure> {
     Ok((owned("pipe()", ends[0])?, owned("pipe()", ends[1])?))
 }
 
-/// Two connected AF_UNIX stream sockets.
+/// Return two connected AF_UNIX stream sockets.
 pub fn unix_pair() -> Result<(OwnedFd, OwnedFd), Failure> {
     let call = "socketpair(AF_UNIX, SOCK_STREAM)";
     let mut ends = [-1; 2];

@@ -12,13 +12,13 @@ pub fn c_path(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).expect("we made this path, and it holds no NUL")
 }
 
-/// `open(2)`, named in the failure as `call`.
+/// Call `open(2)`, named in the failure as `call`.
 pub fn open(call: &'static str, path: &CStr, flags: libc::c_int) -> Result<OwnedFd, Failure> {
     // SAFETY: `path` is a C string.
     fd::owned(call, unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC, 0o600) })
 }
 
-/// A new file of `bytes` bytes, written so that all of it is in the page cache.
+/// Write a new file of `bytes` bytes, so that all of it is in the page cache.
 pub fn cached(path: &CStr, bytes: usize) -> Result<OwnedFd, Failure> {
     let file = open("open(scratch file)", path, libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC)?;
     let block = vec![0x5a_u8; bytes.min(64 << 10)];
@@ -34,7 +34,8 @@ pub fn cached(path: &CStr, bytes: usize) -> Result<OwnedFd, Failure> {
 /// What [`sum`] adds up in one go, in bytes.
 const BLOCK: usize = 1024;
 
-/// The sum of a buffer's 8-byte words: what LMBench does with every byte it moves, so that none is moved for nothing.
+/// Return the sum of a buffer's 8-byte words: what LMBench does with every byte it moves, so that none is moved for
+/// nothing.
 ///
 /// One instruction a word, as LMBench's unrolled loop is compiled, whatever this compiler makes of loops; and as there a
 /// block's sum doesn't wait for that of the block before.
@@ -74,7 +75,7 @@ pub struct Mapping {
 const TABLE: usize = 2 << 20;
 
 impl Mapping {
-    /// Fills the room below which the next mapping of `bytes` would be put, so that it will end where a page table ends.
+    /// Fill the room below which the next mapping of `bytes` would be put, so that it will end where a page table ends.
     ///
     /// Otherwise the random layout of the address space decides how many page tables each mapping makes and frees, and
     /// whether it finds one that is there already. Where that room is a small gap, it is filled, and the next one looked
@@ -87,7 +88,7 @@ impl Mapping {
             drop(trial);
             match end as usize % TABLE {
                 0 => return Ok(filling),
-                // No more than the trial took: what lies below may be another's.
+                // No more than the trial took: what is below may belong to another mapping.
                 rest => {
                     let part = rest.min(bytes);
                     filling.push(Mapping::reserve(end.wrapping_sub(part), part)?);
@@ -96,7 +97,7 @@ impl Mapping {
         }
     }
 
-    /// Addresses that nothing else will take, near `place` if it isn't null; none of them can be accessed.
+    /// Reserve addresses that nothing else will take, near `place` if it isn't null; none of them can be accessed.
     fn reserve(place: *mut u8, bytes: usize) -> Result<Mapping, Failure> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new mapping; `place` is a hint.
@@ -111,7 +112,7 @@ impl Mapping {
         }
     }
 
-    /// `access` as for mmap(2).
+    /// Map a file, shared; `access` is as for mmap(2).
     pub fn shared(file: RawFd, bytes: usize, access: libc::c_int) -> Result<Mapping, Failure> {
         // SAFETY: a new mapping where the kernel likes.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, file, 0) };
@@ -123,7 +124,7 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 
-    /// Reads the byte at `offset`, for real.
+    /// Read the byte at `offset`, for real.
     #[inline(always)]
     pub fn peek(&self, offset: usize) -> u8 {
         debug_assert!(offset < self.bytes);
@@ -131,7 +132,7 @@ impl Mapping {
         unsafe { self.start.add(offset).read_volatile() }
     }
 
-    /// Writes the byte at `offset`, for real, to a mapping that may be written to.
+    /// Write the byte at `offset`, for real, to a mapping that may be written to.
     #[inline(always)]
     pub fn poke(&self, offset: usize, value: u8) {
         debug_assert!(offset < self.bytes);
@@ -139,7 +140,7 @@ impl Mapping {
         unsafe { self.start.add(offset).write_volatile(value) }
     }
 
-    /// Forgets the page table entries; the pages stay in the page cache.
+    /// Forget the page table entries; the pages stay in the page cache.
     pub fn forget(&self) -> Result<(), Failure> {
         // SAFETY: a shared file mapping loses nothing.
         check("madvise(MADV_DONTNEED)", unsafe {

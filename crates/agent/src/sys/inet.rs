@@ -13,7 +13,7 @@ fn loopback(port: u16) -> libc::sockaddr_in {
     }
 }
 
-/// A TCP socket.
+/// Return a TCP socket.
 #[inline]
 pub fn tcp() -> Result<OwnedFd, Failure> {
     // SAFETY: no pointers.
@@ -22,7 +22,7 @@ pub fn tcp() -> Result<OwnedFd, Failure> {
     })
 }
 
-/// A UDP socket.
+/// Return a UDP socket.
 pub fn udp() -> Result<OwnedFd, Failure> {
     // SAFETY: no pointers.
     fd::owned("socket(AF_INET, SOCK_DGRAM)", unsafe {
@@ -30,7 +30,7 @@ pub fn udp() -> Result<OwnedFd, Failure> {
     })
 }
 
-/// Binds to 127.0.0.1 and a port of the kernel's choice.
+/// Bind to 127.0.0.1 and a port of the kernel's choice.
 fn bind(socket: RawFd) -> Result<libc::sockaddr_in, Failure> {
     let mut address = loopback(0);
     let mut length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
@@ -58,19 +58,19 @@ fn set<T>(socket: RawFd, level: libc::c_int, name: libc::c_int, value: T) -> Res
     Ok(())
 }
 
-/// Every send goes out at once: a benchmark must not wait for Nagle's timer.
+/// Send everything at once: a benchmark must not wait for Nagle's timer.
 fn no_delay(socket: RawFd) -> Result<(), Failure> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1 as libc::c_int)
 }
 
-/// Buffers of `bytes` in both directions, or as large as the kernel allows: with sizes of its own choice, they and the
-/// window would grow while it is measured.
+/// Set buffers of `bytes` in both directions, or as large as the kernel allows: with sizes of its own choice, they and
+/// the window would grow while it is measured.
 pub fn fix_buffers(socket: RawFd, bytes: libc::c_int) -> Result<(), Failure> {
     set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)?;
     set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)
 }
 
-/// An address may be bound although a connection of it is in TIME_WAIT.
+/// Allow an address to be bound although a connection of it is in TIME_WAIT.
 #[inline]
 pub fn reuse_address(socket: RawFd) -> Result<(), Failure> {
     set(socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1 as libc::c_int)
@@ -82,7 +82,7 @@ pub fn reset_on_close(socket: RawFd) -> Result<(), Failure> {
     set(socket, libc::SOL_SOCKET, libc::SO_LINGER, libc::linger { l_onoff: 1, l_linger: 0 })
 }
 
-/// A listening TCP socket and its address.
+/// Return a listening TCP socket and its address.
 pub fn listener() -> Result<(OwnedFd, libc::sockaddr_in), Failure> {
     let socket = tcp()?;
     let address = bind(socket.as_raw_fd())?;
@@ -99,7 +99,7 @@ pub fn accept(listener: RawFd) -> Result<OwnedFd, Failure> {
     })
 }
 
-/// Two ends of one TCP connection over loopback.
+/// Return two ends of one TCP connection over loopback.
 pub fn tcp_pair() -> Result<(OwnedFd, OwnedFd), Failure> {
     let (listener, address) = listener()?;
     let near = tcp()?;
@@ -111,7 +111,8 @@ pub fn tcp_pair() -> Result<(OwnedFd, OwnedFd), Failure> {
     Ok((near, far))
 }
 
-/// A UDP socket that tells of each datagram where it came in, as servers with several addresses need it, and its address.
+/// Return a UDP socket that tells of each datagram where it came in, as servers with several addresses need it, and its
+/// address.
 pub fn udp_server() -> Result<(OwnedFd, libc::sockaddr_in), Failure> {
     let socket = udp()?;
     let address = bind(socket.as_raw_fd())?;
@@ -119,7 +120,7 @@ pub fn udp_server() -> Result<(OwnedFd, libc::sockaddr_in), Failure> {
     Ok((socket, address))
 }
 
-/// Sends a datagram to an address.
+/// Send a datagram to an address.
 #[inline]
 pub fn send_to(call: &'static str, socket: RawFd, bytes: &[u8], to: &libc::sockaddr_in) -> Result<(), Failure> {
     let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
@@ -144,7 +145,7 @@ impl<const N: usize> Datagram<N> {
         Datagram { bytes: [0; N], from: loopback(0), control: [0; CONTROL / 8] }
     }
 
-    /// The next one; one that doesn't fit fails.
+    /// Receive the next datagram; one that doesn't fit fails.
     #[inline]
     pub fn receive(&mut self, call: &'static str, socket: RawFd) -> Result<&[u8], Failure> {
         let mut part = libc::iovec { iov_base: self.bytes.as_mut_ptr().cast(), iov_len: N };
@@ -154,7 +155,7 @@ impl<const N: usize> Datagram<N> {
         if got > N { Err(Failure::Short { call, wanted: got, got: N }) } else { Ok(&self.bytes[..got]) }
     }
 
-    /// Sends bytes to whom it is from.
+    /// Send bytes to whom it is from.
     #[inline]
     pub fn answer(&mut self, call: &'static str, socket: RawFd, bytes: &[u8]) -> Result<(), Failure> {
         let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
@@ -176,7 +177,7 @@ impl<const N: usize> Datagram<N> {
     }
 }
 
-/// Two UDP sockets connected to each other over loopback.
+/// Return two UDP sockets connected to each other over loopback.
 pub fn udp_pair() -> Result<(OwnedFd, OwnedFd), Failure> {
     let (near, far) = (udp()?, udp()?);
     let near_address = bind(near.as_raw_fd())?;

@@ -20,7 +20,7 @@ pub struct Peer {
     pid: libc::pid_t,
 }
 
-/// Makes the calling process die with its parent, which had the id `parent` when it forked.
+/// Make the calling process die with its parent, which had the id `parent` when it forked.
 pub fn die_with(parent: libc::pid_t) {
     // SAFETY: no pointers. Whoever lost its parent before prctl would wait for ever, so look again afterwards.
     unsafe {
@@ -32,7 +32,7 @@ pub fn die_with(parent: libc::pid_t) {
 }
 
 impl Peer {
-    /// Forks and runs `serve`, which normally loops until it is killed; when it fails, so does the benchmark. `serve`
+    /// Fork and runs `serve`, which normally loops until it is killed; when it fails, so does the benchmark. `serve`
     /// must own its descriptors: the parent's copies are closed on return.
     pub fn spawn<F: FnOnce() -> Result<(), Failure>>(serve: F) -> Result<Peer, Stop> {
         on_death(end_with_peer as *const () as libc::sighandler_t);
@@ -65,7 +65,7 @@ impl Drop for Peer {
     }
 }
 
-/// Sets what the end of a child does to this process.
+/// Set what the end of a child does to this process.
 fn on_death(handler: libc::sighandler_t) {
     // SAFETY: all bits 0 is a sigaction without flags or blocked signals; a null for "the old one is not asked for".
     unsafe {
@@ -76,7 +76,8 @@ fn on_death(handler: libc::sighandler_t) {
     }
 }
 
-/// Handler of SIGCHLD: a peer lives as long as its benchmark. Only what a handler may do: atomics, waitpid, _exit.
+/// End the benchmark when a peer died. Handler of SIGCHLD: a peer lives as long as its benchmark. Only what a handler
+/// may do: atomics, waitpid, _exit.
 extern "C" fn end_with_peer(_: libc::c_int) {
     let mut status = 0;
     // SAFETY: `status` is writable; _exit has no pointers.
@@ -108,7 +109,7 @@ unsafe impl Sync for Fate {}
 unsafe impl Send for Fate {}
 
 impl Fate {
-    /// The one that this process shares with its children: with those that it forks after it first asked.
+    /// Return the state that this process shares with its children: with those that it forks after it first asked.
     pub fn shared() -> &'static Fate {
         static SHARED: OnceLock<&'static Fate> = OnceLock::new();
         SHARED.get_or_init(|| {
@@ -121,13 +122,13 @@ impl Fate {
         })
     }
 
-    /// Forgets: another benchmark begins, and no process of the last one is left.
+    /// Forget the failure: another benchmark begins, and no process of the last one is left.
     pub fn clear(&self) {
         self.state.store(NONE, Ordering::Release);
         self.status.store(0, Ordering::Release);
     }
 
-    /// The first peer that fails tells; what the others then meet is a consequence.
+    /// Report a failure, if this is the first peer that fails; what the others then meet is a consequence.
     pub fn tell(&self, failure: Failure) {
         if self.state.compare_exchange(NONE, WRITING, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             // SAFETY: nobody else writes, and nobody reads before TOLD. Its text is in the program, which all share.
@@ -136,7 +137,7 @@ impl Fate {
         }
     }
 
-    /// Why a peer failed, if one did.
+    /// Return why a peer failed, if one did.
     pub fn failure(&self) -> Option<Stop> {
         if self.state.load(Ordering::Acquire) != TOLD {
             return None;
@@ -149,7 +150,7 @@ impl Fate {
         })
     }
 
-    /// Why the benchmark's process ended with [`PEER_DIED`].
+    /// Return why the benchmark's process ended with [`PEER_DIED`].
     pub fn end(&self) -> Stop {
         let death = Death::from_status(self.status.load(Ordering::Acquire));
         self.failure().unwrap_or_else(|| Stop::Broken(format!("the other process: {death}")))

@@ -24,7 +24,7 @@ pub const GNU_AS: &str = "-fno-integrated-as";
 /// Leaves out comments, which are most of clang's text.
 const NO_COMMENTS: &str = "-fno-verbose-asm";
 
-/// Why a call doesn't go by way of assembler: an option, or the compiler.
+/// Return why a call is not compiled by way of assembler: an option, or the compiler.
 pub fn direct_because(items: &[Item], compiler: &Compiler) -> Option<&'static str> {
     if is_zig(&compiler.command) {
         // zig 0.17.1 gives no text, no error and no message if it is asked for text and a dependency file.
@@ -33,7 +33,7 @@ pub fn direct_because(items: &[Item], compiler: &Compiler) -> Option<&'static st
     DIRECT.into_iter().find(|option| items.iter().any(|item| item.is(option)))
 }
 
-/// The words of a compiler that writes text in place of an object.
+/// Return the words of a compiler that writes text in place of an object.
 pub fn text_words(items: &[Item], compile: &Compile, family: Family, text: &Path) -> Vec<Item> {
     let mut changed: Vec<Item> = Vec::with_capacity(items.len() + 8);
     for item in items {
@@ -52,8 +52,8 @@ pub fn text_words(items: &[Item], compile: &Compile, family: Family, text: &Path
     changed
 }
 
-/// Compilers name the dependency file, and the target in it, by the output, which isn't the object now. GCC's
-/// preprocessor, which `-Wp,` speaks to, names it by the source.
+/// Return the words for the dependency file. Compilers name the dependency file, and the target in it, by the output,
+/// which isn't the object now. GCC's preprocessor, which `-Wp,` speaks to, names it by the source.
 fn dependency_words(items: &[Item], object: &Path, family: Family) -> Vec<Item> {
     let has = |option: &str| items.iter().any(|item| item.is(option));
     let by_driver = has("-MD") || has("-MMD");
@@ -73,7 +73,7 @@ fn is_for_assembler(item: &Item) -> bool {
     item.starts_with("-Wa,") || matches!(item, Item::Valued(word, _) if word == "-Xassembler")
 }
 
-/// The words for GNU as, as GCC's driver gives them (`gcc -###`).
+/// Return the words for GNU as, as GCC's driver gives them (`gcc -###`).
 fn assembler_words(items: &[Item]) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut level = true;
@@ -106,7 +106,7 @@ fn assembler_words(items: &[Item]) -> Vec<OsString> {
     words
 }
 
-/// The file that keeps the text: `foo.c.S` beside the object.
+/// Return the file that keeps the text: `foo.c.S` beside the object.
 fn kept(compile: &Compile) -> PathBuf {
     let mut name = compile.source.file_name().unwrap_or_default().to_owned();
     name.push(".S");

@@ -74,7 +74,7 @@ pub enum Item {
 }
 
 impl Item {
-    /// An option and its value as one text, `--param x=1`; other items have none.
+    /// Return an option and its value as one text, `--param x=1`; other items have none.
     pub fn option(&self) -> Option<OsString> {
         match self {
             Self::Option(word) => Some(word.clone()),
@@ -154,13 +154,13 @@ impl Call {
         self.items.iter().any(|item| item.is(option))
     }
 
-    /// Whether the call asks for something about the compiler, or for text.
+    /// Return whether the call asks for something about the compiler, or for text.
     pub fn is_question(&self) -> bool {
         QUESTIONS.iter().any(|option| self.has(option))
             || self.items.iter().any(|item| item.starts_with("-print-") || item.starts_with("--print-"))
     }
 
-    /// The call as a compile of one source into one object; `None` if it is anything else.
+    /// Return the call as a compile of one source into one object; `None` if it is anything else.
     pub fn compile(&self) -> Option<Compile> {
         let inputs = self.inputs();
         let [source] = inputs[..] else { return None };
@@ -177,7 +177,7 @@ impl Call {
         Some(Compile { source, object, language })
     }
 
-    /// The language of a source: the last `-x` before it, or the end of its name.
+    /// Return the language of a source: the last `-x` before it, or the end of its name.
     pub fn language(&self, source: &Path) -> Language {
         let given =
             self.items.iter().take_while(|item| !matches!(item, Item::Input(_))).filter_map(|item| match item {
@@ -192,31 +192,32 @@ impl Call {
         }
     }
 
-    /// Code of the running kernel or of a module on x86: the vDSO, the boot code, the real mode code and purgatory have
-    /// other models of code, or move.
+    /// Return whether it is code of the running kernel or of a module on x86: the vDSO, the boot code, the real mode
+    /// code and purgatory have other models of code, or move.
     pub fn is_kernel_code(&self) -> bool {
         let model = self.items.iter().rev().find(|item| item.starts_with("-mcmodel="));
         model.is_some_and(|item| item.is("-mcmodel=kernel")) && self.has("-D__KERNEL__") && !self.is_for_other_code()
     }
 
-    /// Whether the link compiles its object: the last word about that decides.
+    /// Return whether the link compiles its object: the last option about that decides.
     pub fn is_for_lto(&self) -> bool {
         let last = self.items.iter().rev().find(|item| item.starts_with("-flto") || item.is("-fno-lto"));
         last.is_some_and(|item| !item.is("-fno-lto"))
     }
 
-    /// Whether its words are those of code that isn't the running kernel's: of 16 or 32 bits, or that can be moved.
+    /// Return whether its words are those of code that doesn't belong to the running kernel: code of 16 or 32 bits, or
+    /// code that can be moved.
     pub fn is_for_other_code(&self) -> bool {
         ["-m16", "-m32", "-fPIC", "-fpic", "-fPIE", "-fpie"].iter().any(|option| self.has(option))
     }
 }
 
-/// The words of items, as they are given to a compiler.
+/// Return the words of items, as they are given to a compiler.
 pub fn words(items: &[Item]) -> Vec<OsString> {
     items.iter().flat_map(Item::words).collect()
 }
 
-/// Standard input or output, or a device: `-`, /dev/null.
+/// Return whether a path is standard input or output, or a device: `-`, /dev/null.
 pub fn is_nothing(path: &OsStr) -> bool {
     path == "-" || path.as_bytes().starts_with(b"/dev/")
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kdyno_lint::{Finding, Level, Settings, lint_object};
 
-/// What the lints find in an object, said and returned. An object that can't be read is an error.
+/// Print and return what the lints find in an object. An object that can't be read is an error.
 pub fn findings(path: &Path, source: &str) -> Result<Vec<Finding>, String> {
     let data = fs::read(path).map_err(|error| format!("can't read {}: {error}", path.display()))?;
     let mut findings = lint_object(&data, &path.to_string_lossy(), &Settings::default())?;

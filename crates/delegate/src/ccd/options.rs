@@ -26,7 +26,7 @@ pub enum Answer {
     Keep,
     Drop(&'static str),
     Replace(&'static [&'static str], &'static str),
-    /// The words stand for the beginning of the option; what follows it goes behind the last of them.
+    /// The words replace the beginning of the option; what follows it goes behind the last of them.
     Respell(&'static [&'static str], &'static str),
 }
 
@@ -65,7 +65,7 @@ impl Row {
         }
     }
 
-    /// The words in place of an option that the row is about; `None` if it stays.
+    /// Return the words in place of an option that the row is about; `None` if it stays.
     fn replacement(&self, option: &OsStr) -> Option<Vec<OsString>> {
         let (by, rest) = match self.answer {
             Answer::Keep => return None,
@@ -85,7 +85,7 @@ const fn keep(option: &'static str) -> Row {
     Row::new(option, Answer::Keep)
 }
 
-/// All options that start so; `example` is the rest of one of them.
+/// Return a row for all options that start so; `example` is the rest of one of them.
 const fn keep_all(option: &'static str, example: &'static str) -> Row {
     Row { example: Some(example), ..Row::new(option, Answer::Keep) }
 }
@@ -106,7 +106,7 @@ const fn respell(option: &'static str, example: &'static str, by: &'static [&'st
     Row { example: Some(example), ..Row::new(option, Answer::Respell(by, why)) }
 }
 
-/// The rows for a family, first those of its own.
+/// Return the rows for a family, first those of its own.
 fn rows(family: Family) -> impl Iterator<Item = &'static Row> {
     let own = match family {
         Family::Clang => to_clang::ROWS,
@@ -115,7 +115,8 @@ fn rows(family: Family) -> impl Iterator<Item = &'static Row> {
     own.iter().chain(to_both::ROWS)
 }
 
-/// What a family is given beyond the translated words: Kbuild would have given it these, had it been asked.
+/// Return the words for a family beyond the translated ones: Kbuild would pass them to a compiler of this family
+/// itself.
 fn additional(family: Family) -> &'static [&'static str] {
     match family {
         Family::Clang => to_clang::ADDITIONAL,
@@ -131,8 +132,8 @@ pub struct Translation {
     pub changes: Vec<(String, String)>,
 }
 
-/// A call in the words of a compiler; `from` is the family that it was made for. Returns the first option that has no
-/// row.
+/// Translate a call into the words of a compiler; `from` is the family that it was made for. Returns the first option
+/// that has no row.
 pub fn for_compiler(items: Vec<Item>, from: Family, compiler: &Compiler) -> Result<Translation, OsString> {
     let translation = if compiler.family == from {
         Translation { items, changes: Vec::new() }

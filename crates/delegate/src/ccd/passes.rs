@@ -36,7 +36,7 @@ struct Line<'a> {
     is_inline: bool,
 }
 
-/// The lines of a text.
+/// Return the lines of a text.
 fn lines(text: &[u8]) -> impl Iterator<Item = Line<'_>> {
     let mut is_inline = false;
     text.split_inclusive(|byte| *byte == b'\n').map(move |whole| {
@@ -51,7 +51,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// The operands of a directive, without a comment; commas in quotes part nothing.
+/// Return the operands of a directive, without a comment; commas in quotes separate nothing.
 fn operands(rest: &[u8]) -> Vec<&[u8]> {
     let mut is_quoted = false;
     let end = rest.iter().position(|byte| {
@@ -67,7 +67,7 @@ fn operands(rest: &[u8]) -> Vec<&[u8]> {
     parts.map(<[u8]>::trim_ascii).collect()
 }
 
-/// The section that a line switches to.
+/// Return the section that a line switches to.
 fn section<'a>(line: &Line<'a>) -> Option<&'a [u8]> {
     match line.word {
         b".text" | b".data" | b".bss" => Some(line.word),

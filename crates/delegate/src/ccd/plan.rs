@@ -114,31 +114,31 @@ impl Plan {
         &self.compilers[&rule.compiler]
     }
 
-    /// The compilers beside the reference, by name, whether or not a rule chooses them: plans with the same compilers
-    /// have the same configuration.
+    /// Return the compilers beside the reference, by name, whether or not a rule chooses them: plans with the same
+    /// compilers have the same configuration.
     pub fn others(&self) -> impl Iterator<Item = (&str, &Compiler)> {
         let others = self.compilers.iter().filter(|(name, _)| **name != self.reference);
         others.map(|(name, compiler)| (name.as_str(), compiler))
     }
 
-    /// Whether GNU as assembles everything that a compiler makes, if it makes anything.
+    /// Return whether GNU as assembles everything that a compiler makes, if it makes anything.
     pub fn is_by_assembler_only(&self, name: &str) -> bool {
         let mut theirs = self.rules.iter().filter(|rule| rule.compiler == name).peekable();
         theirs.peek().is_some() && theirs.all(|rule| rule.by_assembler)
     }
 
-    /// The first rule that is about a source, a path in the kernel's tree.
+    /// Return the first rule that is about a source, a path in the kernel's tree.
     pub fn rule_for(&self, source: &str) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.files.iter().any(|glob| is_match(glob, source)))
     }
 
-    /// Whether a rule leaves every call as it is.
+    /// Return whether a rule leaves every call as it is.
     pub fn is_idle(&self, rule: &Rule) -> bool {
         rule.compiler == self.reference && rule.add.is_empty() && rule.remove.is_empty() && !rule.by_assembler
     }
 }
 
-/// `*` and `?` stay within a directory; `**` is any number of directories.
+/// Return whether a glob matches a source: `*` and `?` stay within a directory; `**` is any number of directories.
 fn is_match(glob: &str, source: &str) -> bool {
     let within = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
     // A table may have a rule for each file.

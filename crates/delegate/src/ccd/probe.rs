@@ -25,8 +25,8 @@ const NOT_FOR: [(Family, &[u8], &str); 1] = [(
     operand of inline assembler",
 )];
 
-/// Whether the exit status is the call's answer, it isn't about a file of the kernel, and the answer is about code that
-/// any compiler of the plan may be given: not boot code, real mode or the vDSO.
+/// Return whether the exit status is the call's answer, it isn't about a file of the kernel, and the answer is about
+/// code that any compiler of the plan may be given: not boot code, real mode or the vDSO.
 pub fn is_probe(call: &Call) -> bool {
     let inputs = call.inputs();
     let [input] = inputs[..] else { return false };
@@ -37,7 +37,7 @@ pub fn is_probe(call: &Call) -> bool {
         && (is_nothing(input) || is_temporary(input))
 }
 
-/// Whether a file lies in the directory for temporary files, which itself may lie in the tree or hold it.
+/// Return whether a file is in the directory for temporary files, which itself may be in the tree or hold it.
 fn is_temporary(input: &OsStr) -> bool {
     let real = |path: PathBuf| path.canonicalize().ok();
     let Some(file) = real(PathBuf::from(input)) else { return false };
@@ -87,7 +87,7 @@ fn trouble(failure: Failure) -> String {
     }
 }
 
-/// Why a compiler doesn't pass a probe that the reference passes.
+/// Return why a compiler doesn't pass a probe that the reference passes.
 fn refusal(
     plan: &Plan,
     (name, compiler): (&str, &Compiler),
@@ -118,7 +118,7 @@ fn output(path: &Path) -> Item {
     Item::Output(path.into(), vec!["-o".into(), path.into()])
 }
 
-/// The first line that says what is wrong.
+/// Return the first line that reports an error.
 fn first_line(messages: &[u8]) -> String {
     let text = String::from_utf8_lossy(messages);
     let line = text.lines().find(|line| line.contains("error")).or(text.lines().next());

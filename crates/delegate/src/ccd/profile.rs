@@ -17,7 +17,7 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 use super::compile::{Call, Compile, Language};
 use super::family::Family;
 
-/// Where parts lie, in the object directory.
+/// Where parts are stored, in the object directory.
 const PARTS: &str = ".kdyno-profiles";
 /// Begins the line that says which sources the lines up to the next such line are about.
 const OF_FILES: &[u8] = b"# file ";
@@ -67,7 +67,8 @@ pub struct ProfileWords {
     pub names: Vec<String>,
 }
 
-/// What the profiles of a plan say of one source to a compiler; nothing of code that isn't the running kernel's.
+/// Return the words by which the profiles of a plan apply to one source; empty for code that doesn't belong to the
+/// running kernel.
 pub fn words_for(
     profiles: &[Profile],
     family: Family,
@@ -105,8 +106,8 @@ pub fn words_for(
     Ok(result)
 }
 
-/// The lines of a profile that are about a source, after those that stand before all, without comments; `None` if there
-/// are none. A profile without lines that name sources is about all of them, as it is.
+/// Return the lines of a profile that are about a source, after those that precede all sources, without comments;
+/// `None` if there are none. A profile without lines that name sources is about all of them, as it is.
 fn part_of(text: &[u8], source: &str) -> Option<Vec<u8>> {
     let mut part = Vec::new();
     let (mut is_meant, mut names_sources, mut is_empty) = (true, false, true);
@@ -125,7 +126,7 @@ fn part_of(text: &[u8], source: &str) -> Option<Vec<u8>> {
     (!is_empty).then_some(part)
 }
 
-/// The `.gcda` file of an object, if there is one.
+/// Return the `.gcda` file of an object, if there is one.
 fn counters_of(text: &[u8], object: &Path) -> Result<Option<Vec<u8>>, String> {
     let mut lines = text.split(|byte| *byte == b'\n');
     let name = object.to_string_lossy();
@@ -141,8 +142,8 @@ fn counters_of(text: &[u8], object: &Path) -> Result<Option<Vec<u8>>, String> {
     bytes.collect::<Option<_>>().map(Some).ok_or(format!("the profile has no counters for {name}, but other text"))
 }
 
-/// The name by which gcc looks for the counters of an object in the directory of `-fprofile-use=`: its absolute path
-/// with another separator (coverage_init() and mangle_path() of gcc 12).
+/// Return the name by which gcc looks for the counters of an object in the directory of `-fprofile-use=`: its absolute
+/// path with another separator (coverage_init() and mangle_path() of gcc 12).
 fn looked_for(working_directory: &Path, object: &Path) -> String {
     let path = working_directory.join(object).with_extension("gcda");
     let parts = path.components().filter_map(|part| match part {
@@ -153,7 +154,7 @@ fn looked_for(working_directory: &Path, object: &Path) -> String {
     parts.map(|part| format!("#{part}")).collect()
 }
 
-/// What gcc takes for it (getpwd() of libiberty): $PWD, if that is the same directory.
+/// Return the working directory as gcc determines it (getpwd() of libiberty): $PWD, if that is the same directory.
 fn working_directory() -> Result<PathBuf, String> {
     let here = |path: &Path| fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino())).ok();
     if let Some(named) = env::var_os("PWD").map(PathBuf::from)
@@ -165,7 +166,7 @@ fn working_directory() -> Result<PathBuf, String> {
     env::current_dir().map_err(|error| format!("there is no working directory: {error}"))
 }
 
-/// Where what is told of a part is kept: by its content.
+/// Return the path of the file that keeps a part, by its content.
 fn named(name: &str, part: &[u8]) -> PathBuf {
     let mut hasher = SipHasher13::new();
     hasher.write(part);

@@ -7,8 +7,8 @@ use std::path::Path;
 /// A file may name others; one that names itself must come to an end.
 const DEEPEST: usize = 16;
 
-/// The words with those of response files in their place. What can't be read as one stays a word, as the compilers have
-/// it; devices and pipes aren't opened.
+/// Replace response files by their words. What can't be read as one stays a word, as the compilers have it; devices and
+/// pipes aren't opened.
 pub fn expanded(words: &[OsString]) -> Vec<OsString> {
     let mut all = Vec::with_capacity(words.len());
     expand(words, 0, &mut all);
@@ -27,8 +27,8 @@ fn expand(words: &[OsString], depth: usize, all: &mut Vec<OsString>) {
     }
 }
 
-/// Words are parted by white space; quotes of both kinds hold them together, and a backslash takes the next byte as it
-/// is (GCC's manual, "Overall Options", @file).
+/// Split a text into words by white space; quotes of both kinds hold them together, and a backslash takes the next byte
+/// as it is (GCC's manual, "Overall Options", @file).
 pub fn split(content: &[u8]) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut word: Option<Vec<u8>> = None;
@@ -50,7 +50,7 @@ pub fn split(content: &[u8]) -> Vec<OsString> {
     words.into_iter().map(OsString::from_vec).collect()
 }
 
-/// The words as the content of a response file.
+/// Return the words as the content of a response file.
 pub fn joined(words: &[OsString]) -> Vec<u8> {
     let mut content = Vec::new();
     for word in words {

@@ -14,7 +14,7 @@ use super::run::{Failure, catch_signals, completed, cpu_seconds, end_by};
 use super::temporary::Temporary;
 use super::{assembler, become_reference, launcher, lint, passed, response};
 
-/// Compile, and put it on record; returns the exit status, or why it can't be done.
+/// Compile, and put it on record; return the exit status, or why it can't be done.
 pub fn run(
     plan: &Plan,
     rule: &Rule,
@@ -112,7 +112,7 @@ fn compiled(
     Ok(())
 }
 
-/// The words of the call for the chosen compiler: some removed, translated if need be, some added.
+/// Return the words of the call for the chosen compiler: some removed, translated if need be, some added.
 fn chosen_words(plan: &Plan, rule: &Rule, call: &Call, record: &mut ObjectRecord) -> Result<Vec<Item>, Failure> {
     let is_removed = |item: &Item| item.option().is_some_and(|option| rule.remove.iter().any(|word| option == **word));
     let (removed, items): (Vec<Item>, Vec<Item>) = call.items.iter().cloned().partition(is_removed);

@@ -29,7 +29,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The same, with the child's name before what happened to it.
+    /// Return the failure, with the child's name before what happened to it.
     pub fn of(self, name: &str) -> Self {
         match self {
             Self::Child(how) => Self::Child(format!("{name} {how}")),
@@ -42,7 +42,7 @@ impl Failure {
 static CHILD: Mutex<Option<Pid>> = Mutex::new(None);
 static INTERRUPTED: AtomicI32 = AtomicI32::new(0);
 
-/// From now on a signal ends the child and is kept; without this it ends ccd at once.
+/// Catch signals: from now on a signal ends the child and is kept; without this it ends ccd at once.
 pub fn catch_signals() -> Result<(), String> {
     let mut signals =
         Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|error| format!("can't watch for signals: {error}"))?;
@@ -80,7 +80,7 @@ pub fn fed(words: &[OsString], input: &[u8]) -> Result<(), Failure> {
     ended(&mut child)
 }
 
-/// What a command writes that reads `input`.
+/// Return the output of a command that reads `input`.
 pub fn filtered(words: &[OsString], input: &[u8]) -> Result<Vec<u8>, Failure> {
     let mut child = started(words, [Stdio::piped(), Stdio::piped(), Stdio::inherit()])?;
     let (mut to, mut from) = (child.stdin.take().expect("it was asked for"), child.stdout.take().expect("as well"));
@@ -111,7 +111,7 @@ pub fn asked(words: &[OsString], input: &[u8]) -> Result<Answer, Failure> {
         from.read_to_end(&mut messages)
     });
     let status = waited(&mut child)?;
-    read.map_err(|error| Failure::Trouble(format!("can't read what {} says: {error}", shown(&words[0]))))?;
+    read.map_err(|error| Failure::Trouble(format!("can't read the output of {}: {error}", shown(&words[0]))))?;
     // What a signal ends has no status; shells call it 128 and the signal.
     let status = status.code().unwrap_or(128 + status.signal().unwrap_or(0));
     Ok(Answer { status: u8::try_from(status).unwrap_or(u8::MAX), messages })
@@ -163,7 +163,7 @@ fn shown(word: &OsStr) -> String {
     word.to_string_lossy().into_owned()
 }
 
-/// CPU seconds of this process and of all children that it has waited for.
+/// Return the CPU seconds of this process and of all children that it has waited for.
 pub fn cpu_seconds() -> Option<f64> {
     let of = |who| getrusage(who).ok().map(|usage| (usage.user_time() + usage.system_time()).num_microseconds());
     let microseconds = of(UsageWho::RUSAGE_SELF)? + of(UsageWho::RUSAGE_CHILDREN)?;

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 /// The kernel's tree, as Kbuild exports it: `..`, `.` or an absolute path.
 const TREE: &str = "srctree";
 
-/// The kernel's tree; nothing where Kbuild doesn't say.
+/// Return the kernel's tree; None where Kbuild doesn't name it.
 pub fn tree() -> Option<PathBuf> {
     env::var_os(TREE).filter(|tree| !tree.is_empty()).map(PathBuf::from)
 }
 
-/// The path of a source in the kernel's tree; a generated file keeps its path in the object directory.
+/// Return the path of a source in the kernel's tree; a generated file keeps its path in the object directory.
 pub fn in_tree(source: &Path) -> String {
     relative(source, tree().as_deref().unwrap_or(Path::new("")))
 }

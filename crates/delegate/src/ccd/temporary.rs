@@ -9,12 +9,12 @@ use std::process;
 pub struct Temporary(PathBuf);
 
 impl Temporary {
-    /// A file of this suffix in the directory for temporary files.
+    /// Name a file of this suffix in the directory for temporary files.
     pub fn new(suffix: &str) -> Self {
         Self(env::temp_dir().join(format!("ccd-{}{suffix}", process::id())))
     }
 
-    /// A file beside another one, which it may replace in one step.
+    /// Name a file beside another one, which it may replace in one step.
     pub fn beside(path: &Path) -> Self {
         let name = path.file_name().unwrap_or_default();
         let mut own = std::ffi::OsString::from(format!(".ccd-{}-", process::id()));

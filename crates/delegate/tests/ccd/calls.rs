@@ -10,7 +10,7 @@ use crate::kit::{KERNEL, Place, messages, plan, rule, with_rule};
 /// Writes its arguments, one a line, into `words`.
 const ECHO: &str = "printf '%s\\n' \"$@\" > words";
 
-/// A place whose reference compiler only writes down how it was called.
+/// Return a place whose reference compiler only writes down how it was called.
 fn place(name: &str) -> Place {
     let place = Place::new(name);
     let mut plan = plan();

@@ -12,7 +12,7 @@ fn call() -> Vec<&'static str> {
     [&KERNEL[..], &["-c", "-o", "a.o", "a.c"]].concat()
 }
 
-/// A call that must fail: its messages, after looking at what it left.
+/// Make a call that must fail, and return its messages, after looking at what it left.
 fn failed(place: &Place) -> String {
     place.write("a.o", "an object of before");
     let output = place.ccd(&call());
@@ -85,7 +85,7 @@ fn a_record_that_cannot_be_written_is_an_error() {
     assert!(!place.has("a.o"));
 }
 
-/// A rule that goes by way of assembler with a pass that changes nothing of this text.
+/// Return a rule that goes by way of assembler with a pass that changes nothing of this text.
 fn with_pass(program: Value) -> Value {
     let mut plan = with_rule(rule("gcc", true, &["mine"]));
     plan["programs"]["mine"] = program;

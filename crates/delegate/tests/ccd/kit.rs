@@ -47,7 +47,7 @@ impl Place {
         self.write("plan.json", plan.to_string());
     }
 
-    /// A compiler that isn't one: a shell script.
+    /// Write a shell script that takes the place of a compiler.
     pub fn script(&self, name: &str, content: &str) -> Value {
         self.write(name, content);
         json!(["sh", self.file(name)])
@@ -83,7 +83,7 @@ impl Place {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Files that ccd has forgotten.
+    /// Return the files that ccd has not removed.
     pub fn litter(&self) -> Vec<String> {
         let names = |path: &Path| -> Vec<String> {
             fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
@@ -92,7 +92,7 @@ impl Place {
         beside.chain(names(&self.file("tmp"))).collect()
     }
 
-    /// What another tool prints about files here.
+    /// Return what another tool prints about files here.
     pub fn tool(&self, program: &str, words: &[&str]) -> String {
         let output = Command::new(program).args(words).current_dir(&self.path).output().unwrap();
         assert!(output.status.success(), "{program} {words:?}: {}", messages(&output));
@@ -110,7 +110,7 @@ pub fn messages(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A plan with gcc 12 and clang 19, and a rule that compiles all with clang.
+/// Return a plan with gcc 12 and clang 19, and a rule that compiles all with clang.
 pub fn plan() -> Value {
     json!({
         "format": 1,
@@ -128,7 +128,7 @@ pub fn plan() -> Value {
     })
 }
 
-/// A rule about all sources.
+/// Return a rule about all sources.
 pub fn rule(compiler: &str, by_assembler: bool, passes: &[&str]) -> Value {
     json!({
         "name": "rule 1", "files": ["**"], "compiler": compiler, "add": [], "remove": [], "by_assembler": by_assembler,
@@ -136,26 +136,26 @@ pub fn rule(compiler: &str, by_assembler: bool, passes: &[&str]) -> Value {
     })
 }
 
-/// A plan with this rule.
+/// Return a plan with this rule.
 pub fn with_rule(rule: Value) -> Value {
     let mut plan = plan();
     plan["rules"] = json!([rule]);
     plan
 }
 
-/// A plan whose compiler `clang` is this command.
+/// Return a plan whose compiler `clang` is this command.
 pub fn with_clang(command: Value) -> Value {
     let mut plan = plan();
     plan["compilers"]["clang"]["command"] = command;
     plan
 }
 
-/// The first of these programs that is here.
+/// Return the first of these programs that is installed.
 pub fn installed(programs: &[&'static str]) -> Option<&'static str> {
     programs.iter().find(|program| Command::new(program).arg("--version").output().is_ok()).copied()
 }
 
-/// Whether clang is here; if not, says so.
+/// Return whether clang is installed, and report if it isn't.
 pub fn has_clang() -> bool {
     let is_here = installed(&["clang-19", "clang"]).is_some();
     if !is_here {

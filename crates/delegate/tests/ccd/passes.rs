@@ -4,12 +4,12 @@ use serde_json::json;
 
 use crate::kit::{KERNEL, Place, has_clang, messages, rule, with_rule};
 
-/// The compilers that are here.
+/// Return the compilers that are installed.
 fn compilers() -> Vec<&'static str> {
     if has_clang() { vec!["gcc", "clang"] } else { vec!["gcc"] }
 }
 
-/// The object of a source, without a pass and with it, as a tool shows both.
+/// Return the object of a source, without a pass and with it, as a tool shows both.
 fn before_and_after(pass: &str, source: &str, words: &[&str], show: &dyn Fn(&Place) -> String) {
     for compiler in compilers() {
         let place = Place::new(&format!("{pass}-{compiler}"));

@@ -71,7 +71,7 @@ impl Boundaries {
     }
 }
 
-/// What is patched must be whole instructions of code that is there at boot.
+/// Check that what is patched consists of whole instructions of code that is there at boot.
 fn check_patched(binary: &Binary, entry: &Entry, boundaries: &mut Boundaries) -> Result<(), String> {
     let (address, section) = match entry.instruction {
         Target::Address(address) => (address, binary.section_at(address)),
@@ -131,7 +131,7 @@ fn replacement<'a, 'data>(section: Option<&'a Section<'data>>, entry: &Entry) ->
     Ok(Code { section, start, end, instructions })
 }
 
-/// What can't be carried out after it was moved.
+/// Return what can't be carried out after it was moved.
 fn wrong_in_replacement(binary: &Binary, code: &Code) -> Vec<String> {
     let mut wrong = Vec::new();
     for instruction in &code.instructions {
@@ -171,7 +171,7 @@ fn wrong_in_replacement(binary: &Binary, code: &Code) -> Vec<String> {
     wrong
 }
 
-/// Those whose target __apply_relocation() adjusts: jmp, call and jcc.
+/// Return whether it is a branch whose target __apply_relocation() adjusts: jmp, call and jcc.
 fn is_movable_branch(instruction: &Instruction) -> bool {
     instruction.is_jmp_short_or_near() || instruction.is_call_near() || instruction.is_jcc_short_or_near()
 }

@@ -23,7 +23,7 @@ pub fn run(look: &Look) -> Vec<Place> {
     functions.map(place).collect()
 }
 
-/// The name of a function in the source.
+/// Return the name of a function in the source.
 pub fn declared_name(name: &str) -> &str {
     let cut = CLONES.iter().filter_map(|clone| name.find(clone)).min();
     &name[..cut.unwrap_or(name.len())]

@@ -81,7 +81,7 @@ impl Place {
 /// Bytes of the name of a source: a path is no longer (PATH_MAX).
 const LONGEST_SOURCE: usize = 4096;
 
-/// Everything that one lint finds in one file.
+/// Return everything that one lint finds in one file.
 pub fn findings<'a>(lint: &'a Lint, look: &'a Look, file: &'a str) -> impl Iterator<Item = Finding> + 'a {
     (lint.run)(look).into_iter().map(move |place| finding(lint, look, place, file))
 }

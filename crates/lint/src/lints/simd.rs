@@ -45,8 +45,8 @@ fn is_simd(instruction: &Instruction, x87: &[bool]) -> bool {
         || (0..instruction.op_count()).any(|operand| is_vector(instruction.op_register(operand)))
 }
 
-/// Whether an instruction sets up, clears or asks for the state of the x87 unit. `fnclex; emms; fildl` clears what an AMD
-/// processor tells of the process before (restore_fpregs_from_fpstate() of arch/x86/kernel/fpu/core.c).
+/// Return whether an instruction sets up, clears or asks for the state of the x87 unit. `fnclex; emms; fildl` clears
+/// what an AMD processor tells of the process before (restore_fpregs_from_fpstate() of arch/x86/kernel/fpu/core.c).
 fn is_upkeep(mnemonic: Mnemonic, before: Mnemonic) -> bool {
     match mnemonic {
         Mnemonic::Fninit
@@ -80,7 +80,7 @@ fn name(register: Register) -> &'static str {
     }
 }
 
-/// By code, whether an instruction works on the x87 unit, most of which name no register.
+/// Return, by code, whether an instruction works on the x87 unit, most of which name no register.
 fn x87_codes() -> Vec<bool> {
     let is_x87 = |feature: &CpuidFeature| {
         matches!(feature, CpuidFeature::FPU | CpuidFeature::FPU287 | CpuidFeature::FPU387 | CpuidFeature::FPU387SL_ONLY)

@@ -202,7 +202,7 @@ fn costly_instructions_are_counted_by_function() {
 #[test]
 fn what_is_no_object_is_refused_with_one_line() {
     let why = |content: &[u8]| lint_object(content, "a.o", &Settings::default()).unwrap_err();
-    assert!(why(b"\x7fELF, but cut off").starts_with("it is no ELF file that can be read"));
+    assert!(why(b"\x7fELF, but cut off").starts_with("it is not a readable ELF file"));
     let mut other = object(&[plain("f", RET)]);
     other[18] = 0x28;
     assert_eq!(why(&other), "it isn't made for x86-64");

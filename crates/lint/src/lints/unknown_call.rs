@@ -167,7 +167,7 @@ fn why(look: &Look, name: &str) -> &'static str {
     }
 }
 
-/// The address of the call, jump or conditional jump whose target is the field at `field`.
+/// Return the address of the call, jump or conditional jump whose target is the field at `field`.
 fn branch_before(look: &Look, section: usize, field: u64, kind: u32) -> Option<u64> {
     if kind != elf::R_X86_64_PC32 && kind != elf::R_X86_64_PLT32 {
         return None;

@@ -41,12 +41,12 @@ fn prepare(parameters: &Parameters) -> Result<Box<dyn Load>, Failure> {
     Ok(Box::new(Fault { bytes, page, advice, memory: None, facts: Facts::new() }))
 }
 
-/// What is written into a page the first time; never 0.
+/// Return what is written into a page the first time; never 0.
 fn mark(page: usize) -> u8 {
     scramble(page as u64) as u8 | 1
 }
 
-/// Writes into the first byte of each page; `change` turns the mark into what is written.
+/// Write into the first byte of each page; `change` turns the mark into what is written.
 fn touch(area: &mut [u8], page: usize, change: fn(u8) -> u8) {
     area.iter_mut().step_by(page).enumerate().for_each(|(number, byte)| *byte = change(mark(number)));
 }
@@ -55,7 +55,7 @@ fn is_touched(area: &[u8], page: usize, change: fn(u8) -> u8) -> bool {
     area.iter().step_by(page).enumerate().all(|(number, byte)| *byte == change(mark(number)))
 }
 
-/// Touches half of the pages in a child: what fork took here, and touching there.
+/// Touch half of the pages in a child, and return what fork took here, and touching there.
 fn copy_on_write(area: &mut [u8], page: usize) -> Result<(Timing, Timing), Failure> {
     let half = area.len() / 2 / page * page;
     let (reader, writer) = pipe().map_err(|error| failure::of_io("make a pipe", &error))?;
@@ -74,7 +74,7 @@ fn copy_on_write(area: &mut [u8], page: usize) -> Result<(Timing, Timing), Failu
     }
 }
 
-/// Says how long touching took, or nothing where the pages aren't the parent's.
+/// Send how long touching took, or nothing where the pages aren't the parent's.
 fn be_child(area: &mut [u8], half: usize, page: usize, mut writer: PipeWriter) -> std::io::Result<()> {
     let mut is_right = is_touched(area, page, |mark| mark);
     let ((), timing) = timed(|| touch(&mut area[..half], page, |mark| !mark));
@@ -89,7 +89,8 @@ fn hear(mut reader: PipeReader) -> Result<Option<Timing>, Failure> {
     serde_json::from_str(&text).map_err(|_| Failure::of_surroundings("a child ended without a word", ""))
 }
 
-/// What of so much new memory is resident when one byte of each large page's worth is touched; None as in `Memory::now`.
+/// Return what of so much new memory is resident when one byte of each large page's worth is touched; None as in
+/// `Memory::now`.
 fn sparse(bytes: usize, advice: Advice) -> Result<Option<u64>, Failure> {
     let before = Memory::now();
     let mut area: Area<u8> = Area::new(bytes, advice)?;
@@ -145,7 +146,7 @@ impl Load for Fault {
         self.memory
     }
 
-    /// All of it was verified as it went, since nothing is left now.
+    /// Return the facts; all of it was verified as it went, since nothing is left now.
     fn verify(&mut self) -> Result<Facts, Failure> {
         Ok(self.facts.clone())
     }

@@ -26,7 +26,7 @@ pub type Shape = (usize, usize);
 struct Fft {
     shape: Shape,
     values: Area<Complex>,
-    /// Of a row, and of a column.
+    /// The roots of a row, and of a column.
     roots: (Area<Complex>, Area<Complex>),
 }
 
@@ -43,7 +43,7 @@ fn original(index: u64) -> Complex {
     [fraction(2 * index), fraction(2 * index + 1)]
 }
 
-/// All rows, then all columns, each in its place.
+/// Transform all rows, then all columns, each in its place.
 fn transform((rows, columns): Shape, values: &mut [Complex], of_row: &[Complex], of_column: &[Complex]) {
     for row in 0..rows {
         fourier::transform(values, row * columns, 1, columns, of_row);

@@ -11,20 +11,20 @@ pub fn times(x: Complex, y: Complex) -> Complex {
     [x[0] * y[0] - x[1] * y[1], x[0] * y[1] + x[1] * y[0]]
 }
 
-/// exp(-2 pi i turns / points)
+/// Return exp(-2 pi i turns / points).
 fn root(points: usize, turns: usize) -> Complex {
     let (sine, cosine) = (TAU * turns as f64 / points as f64).sin_cos();
     [cosine, -sine]
 }
 
-/// The roots of unity that a transform of so many points needs.
+/// Return the roots of unity that a transform of so many points needs.
 pub fn roots(points: usize, advice: Advice) -> Result<Area<Complex>, Failure> {
     let mut roots = Area::new((points / 2).max(1), advice)?;
     roots.iter_mut().enumerate().for_each(|(turns, place)| *place = root(points, turns));
     Ok(roots)
 }
 
-/// Transforms the `points` values at `start`, `start + stride`, ...; `roots` are those of as many points.
+/// Transform the `points` values at `start`, `start + stride`, ...; `roots` are those of as many points.
 pub fn transform(values: &mut [Complex], start: usize, stride: usize, points: usize, roots: &[Complex]) {
     let values = &mut values[start..];
     sort_by_reversed_bits(values, stride, points);
@@ -56,7 +56,7 @@ fn sort_by_reversed_bits(values: &mut [Complex], stride: usize, points: usize) {
     }
 }
 
-/// Turns a transform back into what was transformed, by `forward` on the conjugates.
+/// Turn a transform back into what was transformed, by `forward` on the conjugates.
 pub fn invert(values: &mut [Complex], forward: impl FnOnce(&mut [Complex])) {
     values.iter_mut().for_each(|value| value[1] = -value[1]);
     forward(values);
@@ -64,7 +64,7 @@ pub fn invert(values: &mut [Complex], forward: impl FnOnce(&mut [Complex])) {
     values.iter_mut().for_each(|value| *value = [value[0] / points, -value[1] / points]);
 }
 
-/// One value of the transform by its definition, over rows and columns of values (one row for one dimension).
+/// Return one value of the transform by its definition, over rows and columns of values (one row for one dimension).
 pub fn by_definition(
     (rows, columns): (usize, usize),
     (row_frequency, column_frequency): (usize, usize),
@@ -88,12 +88,13 @@ pub fn distance(x: Complex, y: Complex) -> f64 {
     (x[0] - y[0]).hypot(x[1] - y[1])
 }
 
-/// The largest error that rounding explains in a transform of so many values of size 1, whose own size is the root of that.
+/// Return the largest error that rounding explains in a transform of so many values of size 1, whose own size is the
+/// root of that.
 pub fn tolerance(points: usize) -> f64 {
     1e-11 * (points as f64).sqrt()
 }
 
-/// Frequencies that are looked at: the lowest ones, the highest, and some between.
+/// Return the frequencies that are looked at: the lowest ones, the highest, and some between.
 pub fn frequencies(points: usize) -> [usize; 5] {
     [0, 1 % points, points / 3, points / 2, points - 1]
 }

@@ -34,11 +34,11 @@ const COMPARED: (usize, f64) = (3, 1e-5);
 
 struct Grid {
     shape: Shape,
-    /// Of the neighbours after a point, along i, j and k; and the reciprocal of the diagonal.
+    /// The coefficients of the neighbours after a point, along i, j and k; and the reciprocal of the diagonal.
     a: [Area<f32>; 4],
-    /// Of the mixed derivatives: i and j, j and k, i and k.
+    /// The coefficients of the mixed derivatives: i and j, j and k, i and k.
     b: [Area<f32>; 3],
-    /// Of the neighbours before a point.
+    /// The coefficients of the neighbours before a point.
     c: [Area<f32>; 3],
     /// 1 where the equation holds, 0 where the pressure is given.
     bound: Area<f32>,
@@ -64,7 +64,7 @@ fn prepare(parameters: &Parameters) -> Result<Box<dyn Load>, Failure> {
 }
 
 impl Grid {
-    /// Of zeros.
+    /// Return a grid of zeros.
     fn new(shape: Shape, advice: Advice) -> Result<Grid, Failure> {
         let array = || Area::new(shape.iter().product(), advice);
         Ok(Grid {
@@ -79,7 +79,8 @@ impl Grid {
         })
     }
 
-    /// Poisson's equation without a source, on points at equal distances; the pressure begins as the square of i's share.
+    /// Return Poisson's equation without a source, on points at equal distances; the pressure begins as the square of
+    /// i's share.
     fn of_benchmark(shape: Shape, advice: Advice) -> Result<Grid, Failure> {
         let mut grid = Grid::new(shape, advice)?;
         let [a0, a1, a2, diagonal] = &mut grid.a;
@@ -106,12 +107,12 @@ impl Grid {
         self.shape.iter().map(|points| (points - 2) as f64).product()
     }
 
-    /// Gosa of the first iteration: the second difference of a square is the same everywhere.
+    /// Return gosa of the first iteration: the second difference of a square is the same everywhere.
     fn first_gosa(&self) -> f64 {
         self.inner_points() * (1.0 / (3.0 * ((self.shape[0] - 1) as f64).powi(2))).powi(2)
     }
 
-    /// One iteration; returns gosa, the sum of the squares of all residuals (f32 in a row, f64 over rows).
+    /// Do one iteration; return gosa, the sum of the squares of all residuals (f32 in a row, f64 over rows).
     fn iterate(&mut self) -> f64 {
         let [i_points, j_points, k_points] = self.shape;
         let rows = |i: usize| (1..j_points - 1).map(move |j| (i, j));
@@ -123,7 +124,7 @@ impl Grid {
         gosa
     }
 
-    /// A row of points along k.
+    /// Compute a row of points along k.
     fn row(&mut self, i: usize, j: usize) -> f32 {
         let [_, j_points, k_points] = self.shape;
         let start = |i: usize, j: usize| (i * j_points + j) * k_points;
@@ -157,7 +158,7 @@ impl Grid {
         gosa
     }
 
-    /// Of arbitrary coefficients, so that each term of the stencil counts.
+    /// Return a grid of arbitrary coefficients, so that each term of the stencil counts.
     fn scrambled(shape: Shape) -> Result<Grid, Failure> {
         let mut grid = Grid::new(shape, Advice::Nothing)?;
         let arrays = grid.a.iter_mut().chain(&mut grid.b).chain(&mut grid.c);
@@ -169,7 +170,7 @@ impl Grid {
     }
 }
 
-/// The same by the definition, point by point in f64: the pressure after some iterations, and the last gosa.
+/// Compute the same by the definition, point by point in f64: the pressure after some iterations, and the last gosa.
 fn plainly(grid: &Grid, iterations: usize) -> (Vec<f64>, f64) {
     let [i_points, j_points, k_points] = grid.shape;
     let place = |at: [usize; 3]| (at[0] * j_points + at[1]) * k_points + at[2];
@@ -208,7 +209,7 @@ fn plainly(grid: &Grid, iterations: usize) -> (Vec<f64>, f64) {
     (pressure, gosa)
 }
 
-/// Whether the kernel agrees with the plain version, up to rounding.
+/// Check that the kernel agrees with the plain version, up to rounding.
 fn compare(mut grid: Grid) -> Result<(), Failure> {
     let (iterations, tolerated) = COMPARED;
     let (pressure, gosa) = plainly(&grid, iterations);
@@ -226,7 +227,7 @@ fn compare(mut grid: Grid) -> Result<(), Failure> {
 }
 
 impl Himeno {
-    /// The problem is the same seen from the other end of j, and of k, and so is its solution.
+    /// Return whether the solution is symmetric: the problem is the same seen from the other end of j, and of k.
     fn is_symmetric(&self) -> bool {
         let [i_points, j_points, k_points] = self.grid.shape;
         let pressure = |i: usize, j: usize, k: usize| self.grid.pressure[(i * j_points + j) * k_points + k];

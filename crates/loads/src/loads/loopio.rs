@@ -42,7 +42,8 @@ struct Loopio {
     is_direct: bool,
     /// Whether all that the machine keeps of files is dropped before the file is read.
     drops_caches: bool,
-    /// Of one call. Each unit of it begins with its number in the file; all other bytes are the same in each call.
+    /// The buffer of one call. Each unit of it begins with its number in the file; all other bytes are the same in each
+    /// call.
     buffer: Area<u8>,
     facts: Facts,
 }
@@ -71,7 +72,7 @@ fn fill(buffer: &mut [u8]) {
     buffer.iter_mut().zip(0..).for_each(|(byte, index)| *byte = scramble(index) as u8);
 }
 
-/// Writes the numbers of a call's units.
+/// Write the numbers of a call's units.
 fn number(call: &mut [u8], offset: usize) {
     for (place, unit) in call.chunks_exact_mut(UNIT).enumerate() {
         unit[..8].copy_from_slice(&(offset / UNIT + place).to_le_bytes());
@@ -82,7 +83,7 @@ fn has_numbers(call: &[u8], offset: usize) -> bool {
     call.chunks_exact(UNIT).enumerate().all(|(place, unit)| unit[..8] == (offset / UNIT + place).to_le_bytes())
 }
 
-/// Where the calls begin, and how much each moves.
+/// Return where the calls begin, and how much each moves.
 fn calls(bytes: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..bytes).step_by(CALL).map(move |offset| (offset, CALL.min(bytes - offset)))
 }
@@ -101,7 +102,7 @@ impl NewFile<'_> {
         match has_flag(&made.file)? {
             has if has == is_direct => Ok(made),
             _ => Err(Failure::of_surroundings(
-                format!("O_DIRECT was asked for, and fcntl(F_GETFL) says that {} is without it", path.display()),
+                format!("O_DIRECT was requested, but fcntl(F_GETFL) reports that {} lacks it", path.display()),
                 "put the file on a file system that has it, such as ext4 or xfs",
             )),
         }
@@ -132,13 +133,14 @@ fn refused(path: &Path, is_direct: bool, error: &io::Error) -> Failure {
     }
 }
 
-/// Whether an open file has O_DIRECT, as the kernel says.
+/// Return whether an open file has O_DIRECT, as the kernel reports it.
 fn has_flag(file: &File) -> Result<bool, Failure> {
     let flags = fcntl(file, FcntlArg::F_GETFL).map_err(|errno| failure::of_call("ask for a file's flags", errno))?;
     Ok(OFlag::from_bits_retain(flags).contains(OFlag::O_DIRECT))
 }
 
-/// What this process had storage read and write, in bytes; None where the kernel lacks CONFIG_TASK_IO_ACCOUNTING.
+/// Return what this process had storage read and write, in bytes; None where the kernel lacks
+/// CONFIG_TASK_IO_ACCOUNTING.
 fn storage() -> Option<(u64, u64)> {
     let io = fs::read_to_string("/proc/self/io").ok()?;
     let bytes = |name: &str| io.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
@@ -154,7 +156,7 @@ impl Loopio {
         file.sync_data()
     }
 
-    /// Whether every unit that was read has its number.
+    /// Return whether every unit that was read has its number.
     fn read(&mut self, file: &File) -> io::Result<bool> {
         for (offset, length) in calls(self.bytes) {
             file.read_exact_at(&mut self.buffer[..length], offset as u64)?;
@@ -165,7 +167,7 @@ impl Loopio {
         Ok(true)
     }
 
-    /// Reads all once more and compares every byte; not timed.
+    /// Read all once more and compare every byte; not timed.
     fn compare(&mut self, file: &File) -> Result<(), Failure> {
         let mut expected: Area<u8> = Area::new(CALL, Advice::Nothing)?;
         fill(&mut expected);
@@ -181,7 +183,7 @@ impl Loopio {
     }
 }
 
-/// Writes out and drops what the machine keeps of files, of those below a loop device, too.
+/// Write out and drop what the machine keeps of files, of those below a loop device, too.
 fn drop_caches(switch: &str) -> Result<(), Failure> {
     sync();
     fs::write(switch, "3").map_err(|error| match error.kind() {
@@ -265,7 +267,7 @@ impl Load for Loopio {
         Ok(Repetition { readings, timing })
     }
 
-    /// The content was compared while the file was there.
+    /// Return the facts; the content was compared while the file was there.
     fn verify(&mut self) -> Result<Facts, Failure> {
         Ok(self.facts.clone())
     }

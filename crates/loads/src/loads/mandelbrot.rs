@@ -29,7 +29,7 @@ struct Mandelbrot {
     size: usize,
     iterations: u32,
     threads: usize,
-    /// By row and column: iterations until a point is known to escape.
+    /// The counts by row and column: iterations until a point is known to escape.
     counts: Area<u32>,
 }
 
@@ -41,13 +41,13 @@ fn prepare(parameters: &Parameters) -> Result<Box<dyn Load>, Failure> {
     Ok(Box::new(Mandelbrot { size, iterations, threads, counts }))
 }
 
-/// A point's coordinates; rows lie symmetric to the real axis, exactly.
+/// Return a point's coordinates; rows lie symmetric to the real axis, exactly.
 fn point(size: usize, row: usize, column: usize) -> (f64, f64) {
     let from_middle = |place: usize| (2 * place + 1) as f64 - size as f64;
     (-0.75 + 1.25 * from_middle(column) / size as f64, 1.25 * from_middle(row) / size as f64)
 }
 
-/// Iterations of z = z z + c until |z| is above 2; `most` where it isn't by then.
+/// Return the iterations of z = z z + c until |z| is above 2; `most` where it isn't by then.
 fn escape(most: u32, (c_real, c_imaginary): (f64, f64)) -> u32 {
     let (mut real, mut imaginary) = (0.0, 0.0);
     for count in 0..most {
@@ -61,7 +61,7 @@ fn escape(most: u32, (c_real, c_imaginary): (f64, f64)) -> u32 {
     most
 }
 
-/// Each thread has every so many-th row, since rows differ in what they cost.
+/// Draw all rows; each thread has every so many-th one, since rows differ in what they cost.
 fn draw(size: usize, iterations: u32, threads: usize, counts: &mut [u32]) {
     let mut parts: Vec<Vec<(usize, &mut [u32])>> = (0..threads.min(size)).map(|_| Vec::new()).collect();
     for (row, of_row) in counts.chunks_exact_mut(size).enumerate() {
@@ -77,8 +77,8 @@ fn draw(size: usize, iterations: u32, threads: usize, counts: &mut [u32]) {
     });
 }
 
-/// As `escape`, with complex numbers as pairs, and the orbit's last points kept: a point whose orbit returns to one of them
-/// never escapes.
+/// Count like `escape`, with complex numbers as pairs, and the orbit's last points kept: a point whose orbit returns to
+/// one of them never escapes.
 fn escape_again(most: u32, c: (f64, f64)) -> u32 {
     let (mut z, mut kept) = ((0.0f64, 0.0f64), (f64::NAN, f64::NAN));
     for count in 0..most {
@@ -97,13 +97,13 @@ fn escape_again(most: u32, c: (f64, f64)) -> u32 {
     most
 }
 
-/// FNV-1a of all counts in the order of their places: the same for any number of threads.
+/// Return FNV-1a of all counts in the order of their places: the same for any number of threads.
 fn checksum(counts: &[u32]) -> u64 {
     let bytes = counts.iter().flat_map(|count| count.to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// The first row that isn't its mirror image's, or isn't what computing it again gives.
+/// Return the first row that isn't its mirror image's, or isn't what computing it again gives.
 fn first_wrong(size: usize, iterations: u32, counts: &[u32]) -> Option<usize> {
     let row = |number: usize| &counts[number * size..][..size];
     let again = |number: usize| (0..size).map(move |column| escape_again(iterations, point(size, number, column)));

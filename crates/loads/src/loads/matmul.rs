@@ -42,7 +42,7 @@ fn prepare(parameters: &Parameters) -> Result<Box<dyn Load>, Failure> {
     Ok(Box::new(Matmul { size, threads: parameters.number("threads"), a, b, c }))
 }
 
-/// Each thread has rows of `c` of its own.
+/// Multiply; each thread has rows of `c` of its own.
 fn multiply(size: usize, threads: usize, a: &[f64], b: &[f64], c: &mut [f64]) {
     let rows = size.div_ceil(threads);
     let parts = a.chunks(rows * size).zip(c.chunks_mut(rows * size)).collect();
@@ -56,7 +56,7 @@ fn multiply(size: usize, threads: usize, a: &[f64], b: &[f64], c: &mut [f64]) {
     });
 }
 
-/// Freivalds' check: with a vector of whole numbers, C v must be A (B v), exactly.
+/// Return whether Freivalds' check holds: with a vector of whole numbers, C v must be A (B v), exactly.
 fn is_product(size: usize, a: &[f64], b: &[f64], c: &[f64]) -> bool {
     let times = |matrix: &[f64], vector: &[f64]| -> Vec<f64> {
         matrix.chunks_exact(size).map(|row| row.iter().zip(vector).map(|(x, y)| x * y).sum()).collect()

@@ -36,7 +36,7 @@ mod test {
     use crate::failure::Failure;
     use crate::load::Load;
 
-    /// Runs a load as the command line does; what it gives is what the outcome's JSON holds.
+    /// Run a load as the command line does; what it gives is what the outcome's JSON holds.
     pub fn outcome(line: &str) -> Result<serde_json::Value, Failure> {
         match parse(line.split_whitespace().map(Into::into))? {
             Verb::Run { program, parameters, .. } => {
@@ -46,7 +46,7 @@ mod test {
         }
     }
 
-    /// The prepared load of a command line.
+    /// Return the prepared load of a command line.
     pub fn prepared(line: &str) -> Box<dyn Load> {
         match parse(line.split_whitespace().map(Into::into)).unwrap() {
             Verb::Run { program, parameters, .. } => {

@@ -31,7 +31,7 @@ fn prepare(parameters: &Parameters) -> Result<Box<dyn Load>, Failure> {
     Ok(Box::new(Sieve { is_composite, rounds: parameters.number("rounds") }))
 }
 
-/// Marks every number that has a smaller factor, 0 and 1 apart.
+/// Mark every number that has a smaller factor, except 0 and 1.
 fn sieve(is_composite: &mut [u8]) {
     let mut factor = 2;
     while factor * factor < is_composite.len() {
@@ -42,7 +42,7 @@ fn sieve(is_composite: &mut [u8]) {
     }
 }
 
-/// The number of primes below `limit`, without finding them: Legendre's count over all quotients of limit - 1.
+/// Return the number of primes below `limit`, without finding them: Legendre's count over all quotients of limit - 1.
 ///
 /// `small[n]` is how many numbers from 2 to n are left, and `large[n]` how many to most / n, when multiples of the primes so
 /// far are struck out.

@@ -26,9 +26,9 @@ pub const SOURCES: Program = Program {
     prepare,
 };
 
-/// Of a file.
+/// The number of functions of a file.
 const FUNCTIONS: u64 = 2;
-/// Of a function.
+/// The number of statements of a function.
 const STATEMENTS: u64 = 10;
 /// Numbers in a file's table.
 const TABLE: u64 = 16;
@@ -172,7 +172,7 @@ impl Part {
     }
 }
 
-/// All files of a library by name, and what its check gives.
+/// Return all files of a library by name, and what its check gives.
 fn library(count: u64) -> (Vec<(String, String)>, u64) {
     let parts: Vec<Part> = (0..count).map(Part::new).collect();
     let checksum = parts.iter().fold(START, |x, part| part.applied(x));

@@ -95,7 +95,7 @@ fn prepare(parameters: &Parameters) -> Result<Box<dyn Load>, Failure> {
     }))
 }
 
-/// What is written into a page; never 0.
+/// Return what is written into a page; never 0.
 fn mark(step: u64, number: usize) -> u64 {
     scramble(step << 24 | number as u64) | 1
 }
@@ -106,7 +106,8 @@ impl Stress {
         (scramble(self.index) % below as u64) as usize
     }
 
-    /// From one page to 2^LONGEST, short ones as often as long ones; half of them aligned to their own size.
+    /// Return a range from one page to 2^LONGEST, short ones as often as long ones; half of them aligned to their own
+    /// size.
     fn range(&mut self) -> Range<usize> {
         let pages = self.patchwork.pages();
         let order = self.random(LONGEST as usize + 1);
@@ -168,7 +169,7 @@ impl Stress {
     }
 }
 
-/// Lets the stack of a child grow by STACK, and reads it back.
+/// Let the stack of a child grow by STACK, and read it back.
 fn grow_stack(seed: u64) -> Result<(), Failure> {
     match fork::split()? {
         Some(child) => fork::wait(child),
@@ -178,7 +179,7 @@ fn grow_stack(seed: u64) -> Result<(), Failure> {
 
 type Frame = [u64; 500];
 
-/// One frame that is filled, the others below it, and whether all hold then what they should.
+/// Fill one frame and the others below it, and return whether all hold then what they should.
 fn is_deep_stack_right(seed: u64, frames: usize) -> bool {
     let mark = mark(seed, frames);
     let frame: Frame = std::hint::black_box([mark; 500]);

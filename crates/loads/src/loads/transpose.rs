@@ -36,7 +36,7 @@ fn prepare(parameters: &Parameters) -> Result<Box<dyn Load>, Failure> {
     Ok(Box::new(Transpose { size, threads: parameters.number("threads"), source, target }))
 }
 
-/// Each thread has rows of the target, which are columns of the source, of its own.
+/// Transpose; each thread has rows of the target, which are columns of the source, of its own.
 fn transpose(size: usize, threads: usize, source: &[f64], target: &mut [f64]) {
     let rows = size.div_ceil(threads);
     threads::in_parallel(
@@ -52,7 +52,7 @@ fn transpose(size: usize, threads: usize, source: &[f64], target: &mut [f64]) {
     );
 }
 
-/// The first place whose element is not that of the transposed place.
+/// Return the first place whose element is not that of the transposed place.
 fn first_wrong(size: usize, target: &[f64]) -> Option<(usize, usize)> {
     let positions = (0..size).flat_map(|row| (0..size).map(move |column| (row, column)));
     positions

@@ -20,7 +20,7 @@ impl Fetched {
         Fetched { frontend: Frontend::new(&geometry), hardware: Hardware::new(&geometry), counts: [0; EVENTS] }
     }
 
-    /// A block of one line, while the one before is dispatched until a time; in cycles.
+    /// Fetch a block of one line, while the one before is dispatched until a time; in cycles.
     fn line(&mut self, number: u64, dispatched: u64) -> u64 {
         let start = CODE + 64 * number;
         let block = crate::frontend::Fetched { start, last: start, end: start + 64, ops: 0, is_branch: false };
@@ -28,7 +28,7 @@ impl Fetched {
         time.div_ceil(CYCLE)
     }
 
-    /// A taken branch in a block of its own.
+    /// Take a branch in a block of its own.
     fn branch(&mut self, number: u64) {
         let start = CODE + 64 * number;
         let block = crate::frontend::Fetched { start, last: start, end: start, ops: 0, is_branch: true };

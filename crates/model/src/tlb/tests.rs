@@ -20,7 +20,7 @@ impl Seen {
         Seen { tlbs: Tlbs::new(&Geometry::parse(&text).unwrap()), counts: [0; EVENTS] }
     }
 
-    /// Walks of page tables that a fetch and loads from these addresses take.
+    /// Return the walks of page tables that a fetch and loads from these addresses take.
     fn walks(&mut self, addresses: &[u64]) -> u64 {
         let before = self.counts[Event::stlb_misses as usize];
         self.tlbs.code(TEXT, &mut self.counts);

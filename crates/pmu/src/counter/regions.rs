@@ -9,7 +9,7 @@ impl Counter {
         self.word = self.word << 1 | bit;
     }
 
-    /// The measured part begins.
+    /// Open the measured part.
     pub fn open(&mut self) {
         let identity = Identity::from_word(self.word);
         if identity.is_unseen() || self.active || self.has_given_up() {
@@ -40,7 +40,7 @@ impl Counter {
         self.start();
     }
 
-    /// Nothing that ran before the measured part belongs to it.
+    /// Start afresh: nothing that ran before the measured part belongs to it.
     fn start(&mut self) {
         self.previous = self.outside;
         self.previous_user = std::ptr::null();
@@ -55,7 +55,7 @@ impl Counter {
         }
     }
 
-    /// The measured part ends.
+    /// Close the measured part.
     pub fn close(&mut self) {
         (self.active, self.is_warming) = (false, false);
     }
@@ -75,7 +75,7 @@ impl Counter {
         }
     }
 
-    /// What was counted in all.
+    /// Return what was counted in all.
     pub fn finish(&mut self) -> Finished<'_> {
         self.end_iteration();
         self.end_benchmark();

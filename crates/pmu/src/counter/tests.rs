@@ -31,7 +31,7 @@ impl Kernel {
         Kernel::with(false)
     }
 
-    /// With user code's accesses, or without.
+    /// Return a counter with user code's accesses, or without.
     fn with(sees_user_accesses: bool) -> Kernel {
         let symbols = Symbols::parse(KERNEL).unwrap();
         let geometry = Geometry::parse(crate::geometry::SMALL).unwrap();
@@ -55,7 +55,7 @@ impl Kernel {
         self
     }
 
-    /// The block that ran last accesses memory.
+    /// Access memory by the block that ran last.
     fn access(&mut self, address: u64, is_store: bool) -> &mut Kernel {
         let access = Access { place: 0, rep: None };
         // SAFETY: blocks are never freed.
@@ -63,7 +63,7 @@ impl Kernel {
         self
     }
 
-    /// From user code into work().
+    /// Enter work() from user code.
     fn enter(&mut self) -> &mut Kernel {
         self.user(&[0x400000], &[NOP]).run(0x1000, &call(0x1000, 0x2000))
     }
@@ -78,7 +78,7 @@ impl Kernel {
         self.totals()[context as usize][event as usize]
     }
 
-    /// `a;b;c instructions` for each stack.
+    /// Return `a;b;c instructions` for each stack.
     fn stacks(&mut self) -> Vec<String> {
         fn walk(node: *const Node, path: &str, symbols: &Symbols, lines: &mut Vec<String>) {
             // SAFETY: nodes are never freed.
@@ -235,7 +235,7 @@ fn an_open_region_is_named_and_a_warm_up_is_none() {
     assert_eq!(finished.opened, 2);
 }
 
-/// From here on, until the region is closed.
+/// Warm up from here on, until the region is closed.
 fn warm_up(kernel: &mut Kernel) {
     kernel.counter.close();
     announce(&mut kernel.counter, 0, u32::from(u16::MAX));
@@ -321,7 +321,7 @@ fn parts_of_an_iteration_are_added_up_and_iterations_are_not() {
     assert_eq!(region.contexts[0].blocks.values().sum::<u64>(), 6);
 }
 
-/// What a guest makes grow, with less room for it, and the first of what it did that was too much.
+/// Return what a guest makes grow, with less room for it, and the first of what it did that was too much.
 fn gives_up(thing: Thing, most: usize, attack: impl Fn(&mut Kernel, u64)) -> u64 {
     let mut kernel = Kernel::new();
     kernel.counter.blocks.room.narrowed(thing, most);
@@ -348,7 +348,7 @@ fn counted(kernel: &mut Kernel, benchmark: u64, iteration: u64) {
     kernel.counter.open();
 }
 
-/// Like [`Kernel::run`], when there may be no room for the block.
+/// Run like [`Kernel::run`], when there may be no room for the block.
 fn runs(kernel: &mut Kernel, start: u64, bytes: &[u8]) {
     if let Some(block) = kernel.counter.intern(start, bytes)
         && kernel.counter.active

@@ -6,7 +6,7 @@ use crate::events::Event;
 use crate::hardware::Place;
 
 impl Counter {
-    /// A block of user code begins, while a kernel is counted.
+    /// Begin a block of user code, while a kernel is counted.
     #[inline(always)]
     pub fn user_block(&mut self, block: &UserBlock) {
         if self.sees_user_accesses {
@@ -38,7 +38,7 @@ impl Counter {
         self.previous_user = block;
     }
 
-    /// User code's pages come from the TLBs, once the kernel's last block before it has done what it does to them.
+    /// Fetch user code's pages from the TLBs, once the kernel's last block before it has done what it does to them.
     #[inline(always)]
     fn user_fetch(&mut self, block: &UserBlock) {
         let Some(detail) = &mut self.detail else {
@@ -54,7 +54,7 @@ impl Counter {
         }
     }
 
-    /// An instruction of user code has accessed memory, while a kernel is counted. `place` is asked rarely.
+    /// Model an access to memory by an instruction of user code, while a kernel is counted. `place` is asked rarely.
     #[inline(always)]
     pub fn user_access(&mut self, address: u64, is_store: bool, place: impl Fn() -> Place) {
         let Some(detail) = &mut self.detail else {

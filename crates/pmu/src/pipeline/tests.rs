@@ -13,7 +13,7 @@ const PLAIN: Op = Op {
     kind: Kind::Plain,
 };
 
-/// A pipeline 4 wide, and what it counted after `times` blocks of `ops`.
+/// Return what a pipeline 4 wide counted after `times` blocks of `ops`.
 fn stalls(ops: &[Op], times: usize, mut before_block: impl FnMut(&mut Pipeline)) -> Counts {
     let mut pipeline = Pipeline::new(&Geometry::parse(SMALL).unwrap());
     let mut counts = [0; EVENTS];

@@ -65,7 +65,7 @@ pub unsafe extern "C" fn on_user_access(_: c_uint, info: qemu::qemu_plugin_memin
     }
 }
 
-/// Where an access goes.
+/// Return where an access goes.
 ///
 /// # Safety
 /// Of the callback of that access.

@@ -46,9 +46,9 @@ impl Translated {
         self.forget_undone();
     }
 
-    /// An instruction that reaches into another page is only ever the first of its block (QEMU, target/i386/tcg/translate.c):
-    /// where it came later it was undone, and the next block begins with it. QEMU 7.2 tells plugins of it all the same,
-    /// but only of its bytes in the first page.
+    /// Forget an instruction that was undone. One that reaches into another page is only ever the first of its block
+    /// (QEMU, target/i386/tcg/translate.c): where it came later it was undone, and the next block begins with it. QEMU
+    /// 7.2 tells plugins of it all the same, but only of its bytes in the first page.
     fn forget_undone(&mut self) {
         if let (Some(&address), Some(&offset)) = (self.addresses.last(), self.offsets.last())
             && self.addresses.len() > 1
@@ -135,8 +135,8 @@ unsafe fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb, transla
     }
 }
 
-/// `mov %rsp,X(%rdi)` and `mov X(%rsi),%rsp`, where X is the place of the stack pointer in a task: what
-/// __switch_to_asm exchanges stacks with (arch/x86/entry/entry_64.S). The addresses tell the tasks apart.
+/// Return whether it is `mov %rsp,X(%rdi)` or `mov X(%rsi),%rsp`, where X is the place of the stack pointer in a task:
+/// what __switch_to_asm exchanges stacks with (arch/x86/entry/entry_64.S). The addresses tell the tasks apart.
 fn moves_stack_pointer(bytes: &[u8]) -> bool {
     matches!(bytes, [0x48, 0x89, 0xa7 | 0x67, ..] | [0x48, 0x8b, 0xa6 | 0x66, ..])
 }

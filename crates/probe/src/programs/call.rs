@@ -46,7 +46,7 @@ fn pointer<const TIMES: u64>() -> Body {
     })
 }
 
-/// The same function, but the compiler doesn't know.
+/// Return the same function in a way that the compiler doesn't see through.
 #[inline(always)]
 fn function(function: fn(u64) -> u64) -> fn(u64) -> u64 {
     // SAFETY: the value isn't changed.
@@ -88,7 +88,7 @@ impl Shape for Dot {
 
 const SHAPES: u64 = 1024;
 
-/// Shapes of the type that `choose` says.
+/// Return shapes of the type that `choose` gives.
 fn shapes(mut choose: impl FnMut(u64) -> u64) -> Vec<Box<dyn Shape>> {
     (0..SHAPES)
         .map(|i| -> Box<dyn Shape> {

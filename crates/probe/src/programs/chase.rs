@@ -29,7 +29,7 @@ pub const PROGRAMS: &[Program] = &[
     held_out("chase-index-llc", "a cycle of 2-byte indices and a table of 3 MB", two_tables::<{ 3 * MB }, 60_000>),
 ];
 
-/// Links words `stride` bytes apart to one cycle in random order: each holds the address of the next.
+/// Link words `stride` bytes apart to one cycle in random order: each holds the address of the next.
 fn link(arena: &mut Arena, stride: usize, seed: u64) {
     let (start, step) = (arena.address(), stride / 8);
     let order = permutation(arena.bytes().len() / stride, seed);
@@ -117,7 +117,7 @@ fn indices<const COUNT: usize, const STEPS: usize>() -> Body {
     })
 }
 
-/// The index leads to a second table, whose entry has a part in the next index.
+/// Chase an index that leads to a second table, whose entry has a part in the next index.
 fn two_tables<const BYTES: usize, const STEPS: usize>() -> Body {
     let next = cycle_of_indices(16 << 10);
     let mut table = Arena::new(BYTES);

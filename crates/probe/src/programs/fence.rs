@@ -55,7 +55,7 @@ fn dekker<const TIMES: u64>() -> Body {
     })
 }
 
-/// As kernels keep a processor from loading beyond an array's end on a guess.
+/// Check indices as kernels do to keep a processor from loading beyond an array's end on a guess.
 fn speculation<const CHECK: u64, const TIMES: u64>() -> Body {
     let table: Vec<u64> = (0..1024).collect();
     let mut rng = Rng::new(141);

@@ -26,7 +26,7 @@ pub const PROGRAMS: &[Program] = &[
     held_out("fetch-checks-50k", "50 kB with a jump that is never taken in every 30 B", || checks(50_000, 30, 20)),
 ];
 
-/// Runs the code from an entry on, several times.
+/// Run the code from an entry on, several times.
 fn running(code: Code, entry: usize, times: usize) -> Body {
     Box::new(move || (0..times).fold(0, |sum: u64, _| sum ^ code.run(entry)))
 }
@@ -50,7 +50,7 @@ fn loops(count: usize, size: usize, times: usize) -> Body {
     running(code, 0, times)
 }
 
-/// Functions, and behind them one that calls each once.
+/// Write functions, and behind them one that calls each once.
 fn calls(count: usize, size: usize, times: usize) -> Body {
     let mut code = Code::new(count * (size + 16) + 64);
     for number in 1..=count {
@@ -65,7 +65,7 @@ fn calls(count: usize, size: usize, times: usize) -> Body {
     running(code, entry, times)
 }
 
-/// A chain of blocks; the last one returns.
+/// Write a chain of blocks; the last one returns.
 fn jumps(count: usize, size: usize, times: usize) -> Body {
     let mut code = Code::new(count * size);
     let order = permutation(count, 185);
@@ -79,7 +79,7 @@ fn jumps(count: usize, size: usize, times: usize) -> Body {
     running(code, order[0] * size, times)
 }
 
-/// As a kernel's: most conditional branches are errors that don't happen.
+/// Write checks like a kernel's: most conditional branches are errors that don't happen.
 fn checks(bytes: usize, apart: usize, times: usize) -> Body {
     let mut code = Code::new(bytes + 64);
     while code.end() + apart < bytes {

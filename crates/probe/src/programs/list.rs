@@ -25,7 +25,7 @@ struct Node {
 
 const NONE: u32 = u32::MAX;
 
-/// Nodes of 64 bytes that are linked in the given order, and the first of them.
+/// Return nodes of 64 bytes that are linked in the given order, and the first of them.
 fn linked(order: &[usize]) -> (Vec<Node>, u32) {
     let mut rng = Rng::new(81);
     let mut nodes: Vec<Node> = (0..order.len())

@@ -54,7 +54,7 @@ pub const KINDS: &[(&str, &[Program])] = &[
     ("tree", tree::PROGRAMS),
 ];
 
-/// Every program with its kind, in order.
+/// Return every program with its kind, in order.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static Program)> {
     KINDS.iter().flat_map(|(kind, programs)| programs.iter().map(|program| (*kind, program)))
 }

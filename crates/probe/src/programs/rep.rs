@@ -28,7 +28,7 @@ pub const PROGRAMS: &[Program] = &[
     held_out("stosq-40m", "rep stosq of 40 MB, 4 MB a time", clear_pages::<{ 40 * MB }, 1024>),
 ];
 
-/// `rep movsb`, or `rep movsq` where BYTES is a multiple of 8 and `words` says so.
+/// Run `rep movsb`, or `rep movsq` where BYTES is a multiple of 8 and `words` is set.
 #[inline(always)]
 fn movs(to: usize, from: usize, count: usize, words: bool) {
     // SAFETY: callers give ranges of their own arenas.
@@ -97,7 +97,7 @@ fn clear_bytes<const BYTES: usize, const TIMES: usize>() -> Body {
     clear::<BYTES>(TIMES, false)
 }
 
-/// Goes on where it stopped, so that nothing is in any cache.
+/// Go on where it stopped, so that nothing is in any cache.
 fn far_copy<const BYTES: usize, const PART: usize, const TIMES: usize>() -> Body {
     let (from, to) = (Arena::new(BYTES), Arena::new(BYTES));
     let mut at = 0;
@@ -122,7 +122,7 @@ fn far_clear<const BYTES: usize, const PART: usize, const TIMES: usize>() -> Bod
     })
 }
 
-/// Pages in an order that no prefetcher follows.
+/// Clear pages in an order that no prefetcher follows.
 fn clear_pages<const BYTES: usize, const PAGES: usize>() -> Body {
     let to = Arena::new(BYTES);
     let mut page = 0;

@@ -107,7 +107,7 @@ fn eytzinger<const BYTES: usize, const TIMES: usize>() -> Body {
     })
 }
 
-/// The sorted numbers from `next` on, so that the children of i are at 2 i and 2 i + 1.
+/// Lay out the sorted numbers from `next` on, so that the children of i are at 2 i and 2 i + 1.
 fn lay_out(words: &mut [u64], at: usize, next: &mut u64) {
     if at < words.len() {
         lay_out(words, 2 * at, next);

@@ -14,7 +14,7 @@ pub const PROGRAMS: &[Program] = &[
     held_out("sort-shell", "shell sort of 1000 random words", || sorting::<1000, 4>(shell)),
 ];
 
-/// The part that sorts is inlined nowhere, so that each algorithm is code of its own.
+/// Return a program that sorts; the part that sorts is inlined nowhere, so that each algorithm is code of its own.
 fn sorting<const COUNT: usize, const TIMES: usize>(sort: fn(&mut [u64], &mut [u64])) -> Body {
     let (mut words, mut spare) = (vec![0; COUNT], vec![0; COUNT]);
     let mut rng = Rng::new(51);

@@ -27,7 +27,7 @@ pub const PROGRAMS: &[Program] = &[
     held_out("fill-halves", "write 3 MB in 4-byte words", fill_halves::<{ 3 * MB }>),
 ];
 
-/// Where the next part of `part` bytes begins, in words.
+/// Return where the next part of `part` bytes begins, in words.
 fn advance(at: &mut usize, part: usize, words: usize) -> usize {
     let here = *at;
     *at = if here + 2 * part / 8 > words { 0 } else { here + part / 8 };

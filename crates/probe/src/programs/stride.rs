@@ -52,7 +52,7 @@ fn write<const BYTES: usize, const STRIDE: usize>() -> Body {
     })
 }
 
-/// Goes on where it stopped, so that nothing is in any cache.
+/// Go on where it stopped, so that nothing is in any cache.
 fn far<const BYTES: usize, const STRIDE: usize>() -> Body {
     let mut arena = Arena::new(BYTES);
     let mut at = 0;

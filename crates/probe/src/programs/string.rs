@@ -14,7 +14,7 @@ pub const PROGRAMS: &[Program] = &[
     held_out("string-number", "decimal numbers parsed", numbers::<80_000>).slow_to_warm(),
 ];
 
-/// Letters, with a space after each word of 1 to 9.
+/// Return letters, with a space after each word of 1 to 9.
 fn text(length: usize, seed: u64) -> Vec<u8> {
     let mut rng = Rng::new(seed);
     let mut text = Vec::with_capacity(length);

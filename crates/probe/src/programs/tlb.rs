@@ -17,7 +17,7 @@ pub const PROGRAMS: &[Program] = &[
     held_out("tlb-write-5000", "a word incremented in each of 5000 pages", written::<5000, 10_000>),
 ];
 
-/// Where in its page the word is: another line in each, so that caches are used evenly.
+/// Return where in its page the word is: another line in each, so that caches are used evenly.
 fn place(page: usize) -> usize {
     page * 512 + ((page * 8) & 511)
 }

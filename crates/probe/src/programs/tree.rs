@@ -96,7 +96,7 @@ fn insertion<const COUNT: usize>() -> Body {
     })
 }
 
-/// Three levels of 64 slots, as the kernel's page cache has.
+/// Look up in three levels of 64 slots, as the kernel's page cache has.
 fn radix<const TIMES: usize>() -> Body {
     let mut slots = vec![0_u32; 64];
     for path in 0..64 * 8 {

@@ -1,1 +1,1 @@
-"""Kernels that somebody else built: read, with their modules, and kept as images like those that are built here."""
+"""Kernels that were built elsewhere: read, with their modules, and kept as images like those that are built here."""

@@ -11,7 +11,7 @@ from kdyno.base.text import clean_line
 
 MAGIC, MAGIC_AT = b"HdrS", 0x202
 OLDEST = 0x020C
-"""Version of the boot protocol (2.12, Linux 3.8) that says whether a kernel is one of 64 bits."""
+"""Version of the boot protocol (2.12, Linux 3.8) that records whether a kernel is one of 64 bits."""
 HEAD = 0x260
 """Bytes that are read; the header ends before."""
 IS_64 = 1
@@ -46,17 +46,17 @@ class Header:
 
     @property
     def release(self) -> str:
-        """`uname -r`."""
+        """Return the release that `uname -r` prints."""
         return self.banner.partition(" ")[0]
 
     @property
     def version(self) -> str:
-        """The part of the release that Linux gives: `6.1.0`."""
+        """Return the part of the release that Linux gives: `6.1.0`."""
         return self.release.partition("-")[0].partition("+")[0]
 
 
 def read_header(kernel: bytes, path: Path) -> Header:
-    """Return the header. Raise NotABootableKernel, which says what the file seems to be."""
+    """Return the header. Raise NotABootableKernel, which names what the file seems to be."""
     if kernel[MAGIC_AT : MAGIC_AT + len(MAGIC)] != MAGIC:
         raise NotABootableKernel(path=path, why=_what_else(kernel))
     if len(kernel) < HEAD or _number(kernel, 0x206, 2) < OLDEST:

@@ -1,8 +1,8 @@
 """The symbols that a kernel keeps for its own messages (CONFIG_KALLSYMS), read from its vmlinux. Pure.
 
 Distributions ship kernels without System.map and without a symbol table. The tables are those that scripts/kallsyms.c
-of the kernel writes. Nothing says where they lie, so they are found by their form: the tokens for the ten digits stand
-in a row, and each table says how long the next is. Tables that don't fit in any detail are not used.
+of the kernel writes. Nothing records where they are, so they are found by their form: the tokens for the ten digits
+are in a row, and each table records how long the next is. Tables that don't fit in any detail are not used.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _markers(vmlinux: bytes, table: int) -> Iterator[tuple[int, list[int]]]:
 
 
 def _fits(vmlinux: bytes, names: int, markers: list[int], count: int, end: int) -> bool:
-    """Return whether every 256th name lies where a marker says, and the last ends where the markers begin."""
+    """Return whether every 256th name is where a marker says, and the last ends where the markers begin."""
     at = names
     for number in range(count):
         if number % SYMBOLS_A_MARKER == 0 and at - names != markers[number // SYMBOLS_A_MARKER]:

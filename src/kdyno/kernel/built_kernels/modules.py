@@ -104,7 +104,7 @@ def in_order(wanted: Iterable[str], contents: Mapping[str, bytes]) -> list[str]:
     """Return the names of these modules and of what they need, each after what it needs; others than `contents` are
     left out.
 
-    A circle, which Linux has not, ends in any order.
+    A circle, which Linux doesn't have, ends in any order.
     """
     order: dict[str, None] = {}
     under_way: set[str] = set()

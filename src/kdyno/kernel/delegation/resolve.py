@@ -49,12 +49,12 @@ class ProgramUnfit(UserError):
 
 
 class ZigMissing(UserError):
-    message = "there is no zig here, which the delegation plan names"
+    message = "zig is not installed, and the delegation plan names it"
     hint = "put zig on the PATH: its packages are at ziglang.org, and PyPI has one as `ziglang`"
 
 
 class AssemblerMissing(UserError):
-    message = "there is no GNU as here, by which the delegation plan goes"
+    message = "GNU as is not installed, and the delegation plan needs it"
     hint = "{way}"
 
 

@@ -92,7 +92,7 @@ def as_it_is(value: Any, base: Path) -> Any:  # noqa: ARG001
 
 
 def every_value(value: Any, host: Host) -> None:
-    """Accept every value: most can't be refused as long as there is no source."""
+    """Accept every value: most values cannot be checked before the source is known."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,9 @@ class Knob:
 
     @property
     def runtime(self) -> bool:
-        """Whether it only starts an image: a kernel that runs, or is built, can be told it, too."""
+        """Return whether the knob only affects the start of an image: it can be set for a running or a given kernel,
+        too.
+        """
         return self.field in RUNTIME
 
 

@@ -12,7 +12,7 @@ from kdyno.kernel.knobs.base import Contribution, Host, Knob, KnobContext
 
 
 class BlockNeedsLocal(UserError):
-    message = "block: a kernel that is booted can't be told {name}, since no parameter of its command line sets it"
+    message = "block: {name} cannot be set for a kernel that is booted, since no parameter of its command line sets it"
     hint = (
         'use type = "local" in [machine]; in a guest the command of a workload may write it into '
         "/sys/block/DEVICE/queue itself"

@@ -66,7 +66,7 @@ def check(value: Mapping[str, KconfigValue], host: Host) -> None:  # noqa: ARG00
 
 
 def contribute(value: Mapping[str, KconfigValue], context: KnobContext) -> Contribution:  # noqa: ARG001
-    """Symbols written into the recipe itself."""
+    """Return the symbols that are written in the recipe itself."""
     return Contribution(asks=_all_inline(value))
 
 
@@ -76,7 +76,7 @@ def check_fragments(value: Sequence[str], host: Host) -> None:  # noqa: ARG001
 
 
 def contribute_fragments(value: Sequence[str], context: KnobContext) -> Contribution:  # noqa: ARG001
-    """Files of fragments; their content counts, not their names."""
+    """Return the files of fragments; their content counts, not their names."""
     return Contribution(asks=read_fragments(value))
 
 

@@ -10,7 +10,7 @@ DWARF 5 that gcc writes since version 11, AutoFDO 0.19 makes nothing."""
 
 
 def contribute(value: bool, context: KnobContext) -> Contribution:
-    """bzImage carries none of it: the kernel's makefiles strip it there."""
+    """Ask for line tables. bzImage carries none of them: the kernel's makefiles strip them there."""
     return Contribution(kcflags=FLAGS[context.toolchain.identity.family] if value else ())
 
 

@@ -20,7 +20,7 @@ def check(value: str, host: Host) -> None:
 
 
 def contribute(value: str, context: KnobContext) -> Contribution:  # noqa: ARG001
-    """`none` leaves what the base configuration chose."""
+    """Ask for link-time optimisation; `none` leaves what the base configuration chose."""
     if value == "none":
         return Contribution()
     by = f'lto = "{value}"'

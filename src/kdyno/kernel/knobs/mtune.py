@@ -13,7 +13,7 @@ def check(value: str | None, host: Host) -> None:
 
 
 def contribute(value: str | None, context: KnobContext) -> Contribution:
-    """Like march, without its instruction set."""
+    """Tune for a CPU like march, without its instruction set."""
     if value is None:
         return Contribution()
     facts = native_facts("mtune", context.toolchain) if value == "native" else ()

@@ -8,7 +8,7 @@ SIZE, PERFORMANCE = "CC_OPTIMIZE_FOR_SIZE", "CC_OPTIMIZE_FOR_PERFORMANCE"
 
 
 def contribute(value: str | None, context: KnobContext) -> Contribution:  # noqa: ARG001
-    """O1 and O3 ask for PERFORMANCE too, so that the base's choice never shines through."""
+    """Ask for an optimisation level; O1 and O3 ask for PERFORMANCE too, so that the base's choice has no effect."""
     if value is None:
         return Contribution()
     chosen, other = (SIZE, PERFORMANCE) if value == "Os" else (PERFORMANCE, SIZE)

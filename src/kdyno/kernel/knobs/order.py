@@ -41,7 +41,7 @@ def contribute(value: str | None, context: KnobContext) -> Contribution:
 
 
 def check_file(path: Path) -> None:
-    """Raise InputUnreadable, or OrderUnfit for a file that names no function or has lines that are no names."""
+    """Raise InputUnreadable, or OrderUnfit for a file that names no function or has lines that are not names."""
     try:
         text = read_whole(path, MOST_BYTES)
     except OSError as error:

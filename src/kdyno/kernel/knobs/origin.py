@@ -13,7 +13,7 @@ from kdyno.kernel.knobs.base import Contribution, Knob, KnobContext
 
 
 def contribute(value: str | None, context: KnobContext) -> Contribution:  # noqa: ARG001
-    """Nothing more: source and base configuration have places of their own in an image's key."""
+    """Return an empty contribution: source and base configuration have places of their own in an image's key."""
     return Contribution()
 
 

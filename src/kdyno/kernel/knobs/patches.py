@@ -35,7 +35,9 @@ def contribute(value: Sequence[str], context: KnobContext) -> Contribution:
 
 
 def located(value: Sequence[str], base: Path) -> tuple[str, ...]:
-    """Files absolute, relative ones from `base`; the names of kdyno's own patches stay. Raise NameUnfit."""
+    """Return the paths of files as absolute, relative ones from `base`; the names of kdyno's own patches stay. Raise
+    NameUnfit.
+    """
     return tuple(entry if is_name(entry) else absolute(entry, base) for entry in value)
 
 

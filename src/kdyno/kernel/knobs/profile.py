@@ -78,7 +78,7 @@ def contribute(value: Profile | None, context: KnobContext) -> Contribution:
 
 
 def _laid_out(context: KnobContext) -> Contribution:
-    """Each function has a section, which lkd places: by an order, or as the compiler says that it is hot or cold. So a
+    """Give each function a section, which lkd places: by an order, or as the compiler says that it is hot or cold. So a
     kernel without an order has the very objects that an order is made for.
     """
     return ordered("profile").model_copy(update={"environment": lkd.environment(context.toolchain)})
@@ -99,7 +99,9 @@ def _require(use: ProfileUse | None, toolchain: Toolchain) -> None:
 
 
 def _thresholds(value: Profile) -> tuple[str, ...]:
-    """LLVM's words for what is hot and cold; none for a profile from elsewhere, whose counts have another scale."""
+    """Return LLVM's words for what is hot and cold; empty for a profile from elsewhere, whose counts have another
+    scale.
+    """
     if value.from_ is not None:
         return ()
     return (f"-profile-summary-hot-count={value.hot}", f"-profile-summary-cold-count={value.cold}")

@@ -139,7 +139,7 @@ def _check_clusters(path: Path) -> None:
 
 
 def _check_counters(path: Path, toolchain: Toolchain) -> None:
-    """Each .gcda file by its magic number and its end, a word of 0; gcc's release is `B22*`, backwards, for 12.2
+    """Check each .gcda file by its magic number and its end, a word of 0; gcc's release is `B22*`, backwards, for 12.2
     (gcc/gcov-io.h).
     """
     try:

@@ -162,7 +162,9 @@ def native_against(name: str, toolchain: Toolchain) -> tuple[tuple[str, ...], tu
 
 
 def _features(defined: Iterable[str]) -> tuple[str, ...]:
-    """Macros of instructions, `__AVX512F__`, as words; those of names and of tuning are in small letters."""
+    """Return the macros of instructions, such as `__AVX512F__`, as words; macros of names and of tuning are in small
+    letters.
+    """
     return tuple(sorted(match[1].lower() for macro in defined if (match := re.fullmatch(r"__([A-Z0-9_]+)__", macro))))
 
 

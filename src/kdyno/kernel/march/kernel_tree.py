@@ -37,7 +37,7 @@ class AlreadyPatched(UserError):
 
 
 def edited(files: dict[str, str], rows: Iterable[March], tree: str) -> dict[str, str]:
-    """New texts of the files that change, by path. `files` are the tree's own, those that it has."""
+    """Return the new texts of the files that change, by path. `files` are the existing ones of the tree."""
     for needed in (KCONFIG, MAKEFILE, MACROS):
         if needed not in files:
             raise UnknownStructure(tree=tree, file=needed, what="is not there")
@@ -53,7 +53,7 @@ def edited(files: dict[str, str], rows: Iterable[March], tree: str) -> dict[str,
 
 
 def with_choice(text: str, rows: list[March], tree: str, *, has_rust: bool) -> str:
-    """Kconfig.cpu with the choice behind the one that it begins with, and what Makefile reads of it."""
+    """Return Kconfig.cpu with the choice behind the one that it begins with, and what Makefile reads of it."""
     start, _ = _only("choice", text, KCONFIG, tree)
     end = text.find("\nendchoice\n", start)
     if end < 0:
@@ -74,7 +74,7 @@ def native_symbol(kconfig: str) -> str:
 
 
 def with_flags(text: str, tree: str) -> str:
-    """arch/x86/Makefile with the flags in its 64-bit part, after all that it says about CPUs itself."""
+    """Return arch/x86/Makefile with the flags in its 64-bit part, after its own flags for CPUs."""
     start, _ = _only("KBUILD_CFLAGS += -mno-red-zone", text, MAKEFILE, tree)
     block = _rendered("Makefile.j2", has_rust="RUSTFLAGS" in text)
     return text[:start] + block + text[start:]

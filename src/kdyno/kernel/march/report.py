@@ -20,7 +20,7 @@ class CompilerView(Frozen):
     version: str
     knows_family: bool
     family_needs: str
-    """Which compilers know the family: `gcc 12.3 or clang 16`; empty if there is no family."""
+    """The compilers that support the family: `gcc 12.3 or clang 16`; empty if there is no family."""
     native: str | None
     """Its choice for `native`; None if the CPU is not this host's."""
     native_adds: tuple[str, ...]

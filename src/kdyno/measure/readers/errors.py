@@ -98,6 +98,11 @@ class UnknownText(FileError):
     )
 
 
+class ForPeople(FileError):
+    message = "{file} is what perf stat prints for people, and kdyno reads what it prints for programs"
+    hint = "measure again with perf stat -x';', or with -j"
+
+
 class CommaTwice(FileError):
     message = "{file}, line {line}: commas stand between the fields and in the numbers, so they can't be distinguished"
     hint = "measure again with perf stat -x';', or under LC_ALL=C"
@@ -214,7 +219,7 @@ class MaybeRows(FileError):
 
 
 class NotAMeasurement(FileError):
-    message = "{file}, line {line}: no measurement in it: {columns} are made of other numbers, or count"
+    message = "{file}, line {line}: no measurement in it: columns that are made of other numbers, or count: {columns}"
     hint = "name a column that was measured with --value: ratios, changes, minima, maxima and ranks aren't judged"
 
 

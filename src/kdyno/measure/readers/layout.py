@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kdyno.base.text import format_list
@@ -14,11 +14,20 @@ from kdyno.measure.readers.headings import MEANS, NOT_MEASURED, SDS, SIZES, Mean
 from kdyno.measure.readers.numerals import Decimal, decimal_of, is_missing
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.roles import FACTORS, LAST_VARIANTS, ROLES, find_column, find_columns, fold_name
-from kdyno.measure.readers.sheet import SheetGrid, SheetRow, shape_of, whole_number
+from kdyno.measure.readers.sheet import SheetGrid, SheetRow, last_place, shape_of, whole_number
 from kdyno.measure.readers.source import FileSource
 
 _PLAIN_VARIANTS = frozenset(ROLES["variant"].split()) - {"name"}
 _PLAIN_BENCHMARKS = frozenset(ROLES["benchmark"].split()) - {"name", "command", "cmd"}
+ROUNDED = 1e-3
+"""How far a ratio may be off that was made before its numbers were rounded, as a share of it."""
+_BETWEEN = re.compile(r"[/:÷−-]")
+_MADE: tuple[Callable[[float, float], float], ...] = (
+    lambda one, other: one / other,
+    lambda one, other: 100 * one / other,
+    lambda one, other: 100 * (one / other - 1),
+    lambda one, other: one - other,
+)
 
 
 @dataclass(frozen=True)
@@ -65,10 +74,36 @@ class _Columns:
         if by_name in ("", "measured") and cells:
             if all(cell.kind != "value" or (cell.unit == "%" and float(cell.mean) == 0) for cell in cells):
                 return "derived"
+            if self._compares_two(column):
+                return "derived"
             numbers = [cell.mean for cell in cells]
             if len(numbers) > 2 and numbers in ([str(n + first) for n in range(len(numbers))] for first in (0, 1)):
                 return "counter"
         return by_name
+
+    def _compares_two(self, column: str) -> bool:
+        """Return whether a column is the ratio or the difference of two others, by its name (`after/before`) and its
+        numbers.
+        """
+        return any(
+            self._is_made_of(column, pair[0].strip(), pair[1].strip())
+            for sign in _BETWEEN.finditer(column)
+            if (pair := (column[: sign.start()], column[sign.end() :]))
+        )
+
+    def _is_made_of(self, column: str, one: str, other: str) -> bool:
+        if one not in self.cells or other not in self.cells:
+            return False
+        rows = [row for row in zip(self.cells[column], self.cells[one], self.cells[other], strict=False) if all(row)]
+        numbers = [tuple(float(cell.mean) for cell in row if cell) for row in rows]
+        steps = [last_place(cell.mean) for cell, *_ in rows if cell]
+        return bool(rows) and any(
+            all(
+                b and abs(made(a, b) - it) <= step + ROUNDED * abs(it)
+                for (it, a, b), step in zip(numbers, steps, strict=True)
+            )
+            for made in _MADE
+        )
 
     def has_deviations(self, column: str) -> bool:
         return any(cell and cell.sd for cell in self.cells[column])

@@ -30,6 +30,15 @@ class Decimal:
     guessed_from: str = ""
     """A number that doesn't show the mark, such as `1,234`, if no other number does either."""
 
+    @property
+    def note(self) -> str:
+        """A note on how that number was read, with the way out; empty if there is none."""
+        if not self.guessed_from:
+            return ""
+        other = "," if self.mark == "." else "."
+        read = plain(self.guessed_from, self.mark)
+        return f"{self.guessed_from} was read as {read}; --decimal {other} reads it the other way"
+
 
 def is_missing(text: str) -> bool:
     """Return whether a cell says that nothing was measured."""
@@ -51,25 +60,33 @@ def plain(text: str, mark: Mark) -> str:
 
 
 def decimal_of(texts: Iterable[str], default: Mark = ".") -> Decimal | None:
-    """Return the decimal mark of these numbers; None if some of them say `.` and some say `,`."""
+    """Return the decimal mark of these numbers; None if some of them say `.` and some say `,`.
+
+    `default` is what a comma means where no number leaves no doubt. A dot is a decimal point then: programs write
+    `10.119`, and nearly none of them `10.119` for ten thousand.
+    """
     says: set[Mark] = set()
-    unclear = ""
+    unclear: dict[Mark, str] = {}
     for text in texts:
         mark, certain = _mark_of(text)
         if mark and certain:
             says.add(mark)
-        elif mark == ",":
-            unclear = unclear or text
+        elif mark:
+            unclear.setdefault(mark, text)
     if len(says) > 1:
         return None
-    return Decimal(says.pop()) if says else Decimal(default, unclear)
+    if says:
+        return Decimal(says.pop())
+    if "," in unclear or default == "." or "." not in unclear:
+        return Decimal(default, unclear.get(",", ""))
+    return Decimal(".", unclear["."])
 
 
 def decimal_of_columns(columns: Iterable[Sequence[str]], default: Mark) -> Decimal:
     """Return the decimal mark of columns, some of which hold versions and dates: a comma that is certain in one of them
-    wins.
+    wins. Dots may be between thousands where `1.002` and `998` are in one column.
     """
-    unclear = ""
+    unclear = dotted = ""
     for column in columns:
         marks = [(_mark_of(text), text) for text in column]
         if any(mark == "." and certain for (mark, certain), _ in marks):
@@ -77,7 +94,9 @@ def decimal_of_columns(columns: Iterable[Sequence[str]], default: Mark) -> Decim
         if any(mark == "," and certain for (mark, certain), _ in marks):
             return Decimal(",")
         unclear = unclear or next((text for (mark, _), text in marks if mark == ","), "")
-    return Decimal(default, unclear) if unclear else Decimal(".")
+        if default == "," and any(text.isdecimal() for text in column):
+            dotted = dotted or next((text for (mark, _), text in marks if mark == "."), "")
+    return Decimal(default, unclear) if unclear else Decimal(".", dotted)
 
 
 def _mark_of(text: str) -> tuple[Mark | None, bool]:

@@ -141,6 +141,12 @@ def _counted(name: str) -> Load:
     return load
 
 
+def workload_of(definition: Definition, values: Mapping[str, Value]) -> WorkloadSettings:
+    """Return the workload that is this program, with values of its parameters."""
+    parameters = {definition.name: dict(values)}
+    return ProgramsWorkload(use=(definition.name,), parameters=parameters, definitions=(definition,))
+
+
 def assigned(words: Iterable[str], workload: Definition) -> dict[str, Value]:
     """The parameters that are set by words NAME=VALUE. Raises NotAnAssignment."""
     values: dict[str, Value] = {}

@@ -18,6 +18,11 @@ WORKLOADS: dict[str, type[WorkloadSettings]] = {
 """By `type` in [workload]; the first is the default."""
 
 
+def default_workload() -> WorkloadSettings:
+    """Return the workload that is meant where none is named."""
+    return next(iter(WORKLOADS.values())).model_validate({})
+
+
 if TYPE_CHECKING:
     WorkloadConfig = WorkloadSettings
 else:

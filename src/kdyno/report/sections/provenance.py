@@ -15,7 +15,7 @@ def _data(report: Report, _artefacts: Artefacts | None) -> dict[str, Any] | None
     from kdyno.report import filters  # recipes take long to import: only a page needs them
 
     return {
-        "recipes": {variant.name: filters.changed(variant.recipe) for variant in report.run.variants},
+        "recipes": {variant.name: filters.changed(variant) for variant in report.run.variants},
         "commands": {boot.variant: boot.command for boot in reversed(report.boots) if boot.command},
     }
 

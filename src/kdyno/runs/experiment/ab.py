@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from kdyno.base import toml
 from kdyno.base.errors import UserError
@@ -21,7 +21,7 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.mistakes import problems
 from kdyno.base.names import require_text
 from kdyno.boot.base import MachineSettings
-from kdyno.boot.registry import MACHINES, MachineConfig
+from kdyno.boot.registry import kind_named, read_machine, settings_type
 from kdyno.kernel import knobs
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
 from kdyno.kernel.recipe import RecipeSpec
@@ -56,11 +56,6 @@ class NoRecipe(UserError):
 class BadRecipe(UserError):
     message = "`{text}`: {problems}"
     hint = "use keys of a variant: `kdyno schema experiment` and docs/formats.md list them"
-
-
-class BadMachine(UserError):
-    message = "--machine {text}: {problems}"
-    hint = "begin with a type ({types}) or a key; docs/formats.md lists the keys of [machine]"
 
 
 class SameRecipe(UserError):
@@ -216,17 +211,9 @@ def _machine(options: Options, base: Path) -> tuple[MachineSettings, dict[str, A
     kind, short = (first, remaining_text) if first and "=" not in first else ("", options.machine)
     lane = f"lane={options.lane}" if options.lane else ""
     machine_pieces = [*([Piece(kind, "type", kind)] if kind else []), *pieces(short), *pieces(lane)]
-    type_name = next((piece.value for piece in machine_pieces if piece.key == "type"), next(iter(MACHINES)))
-    model: type[BaseModel] = MACHINES[type_name].settings if type_name in MACHINES else MachineSettings
-    content = table(machine_pieces, model)
-    try:
-        machine: MachineSettings = TypeAdapter(MachineConfig).validate_python(content)
-    except ValidationError as error:
-        if type_name not in MACHINES:
-            problem_text = f"there is no type `{type_name}`"
-        else:
-            problem_text = "; ".join(problems(error, model, content))
-        raise BadMachine(text=options.machine[:SHOWN], problems=problem_text, types=", ".join(MACHINES)) from None
+    type_name = kind_named({piece.key: piece.value for piece in reversed(machine_pieces)})
+    content = table(machine_pieces, settings_type(type_name))
+    machine = read_machine(content, f"--machine {options.machine[:SHOWN]}")
     return machine, _set_keys(machine.located(base), machine)
 
 

@@ -11,8 +11,7 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.measurement import Correction
 from kdyno.boot.registry import MachineConfig, default_machine
 from kdyno.kernel.recipe import Recipe, RecipeSpec
-from kdyno.measure.workload.lmbench import LmbenchWorkload
-from kdyno.measure.workload.registry import WorkloadConfig
+from kdyno.measure.workload.registry import WorkloadConfig, default_workload
 from kdyno.runs.experiment.tune import TuneConfig
 
 MOST_LOOKS = 8
@@ -84,7 +83,7 @@ class _Common(Frozen):
     another."""
     baseline: Name
     """The variant that the others are compared with."""
-    workload: WorkloadConfig = LmbenchWorkload()
+    workload: WorkloadConfig = default_workload()
     machine: MachineConfig = default_machine()
     layouts: Annotated[int, Field(ge=0, le=1000)] = 0
     """Link orders in which every variant is built; blocks take them in turn. 0: layout isn't sampled. With blocks =

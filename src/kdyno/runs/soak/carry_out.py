@@ -134,7 +134,7 @@ def carry_out(order: SoakOrder, state: State, talk: Talk) -> tuple[SoakRecord, P
     programs = tuple(load.program(len(order.loads)) for load in order.loads)
     job = about.job(1, programs=programs).model_copy(update={"soak": Soak(seconds=order.seconds, every=order.every)})
     kunit = has_kunit(order.image)
-    emulated = EMULATED_WORDS if about.facts["accel"] == "tcg" else ()
+    emulated = EMULATED_WORDS if about.is_emulated else ()
     words = (WARNINGS_SHOW, *emulated, *(KUNIT_WORDS if kunit else ()), *order.words)
     state.require_space(SPACE_MB)
     cancelled = Event()

@@ -11,6 +11,7 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.base.text import clean, format_count, format_signed
 from kdyno.kernel.build import BuildPlan
+from kdyno.measure.workload.registry import default_workload
 from kdyno.runs.forecast import forecast_builds
 from kdyno.runs.outlook import span
 from kdyno.store.store import Store
@@ -23,7 +24,7 @@ def search_ahead(first: Sequence[BuildPlan], choices: int, state: State, store: 
     kernels = choices + 2
     builds = forecast_builds({"reference": tuple(first)}, state)
     compiled = sum(build.seconds or 0.0 for build in builds)
-    recorded_seconds = store.boot_seconds(COUNTED_LANE.name, "all", "lmbench")
+    recorded_seconds = store.boot_seconds(COUNTED_LANE.name, "all", default_workload().type)
     boot = statistics.median(recorded_seconds[1]) if recorded_seconds else 2 * COUNTED_LANE.first_boot_seconds
     seconds = kernels * (compiled + len(first) * boot)
     return [

@@ -19,7 +19,6 @@ from kdyno.kernel.source import fetch
 from kdyno.kernel.trials import Trials, open_trials
 from kdyno.measure.cycles.family import Family, load_family
 from kdyno.measure.guest.job import TestOrder
-from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.plan import SEED_BITS, block_seed
@@ -99,7 +98,7 @@ def check_tuning(experiment: Experiment, config: TuneConfig) -> Tuning:
     tests, held_out = (workload.part(COUNTED_LANE.name).tests for workload in (experiment.workload, config.held_out))
     if shared_tests := sorted({test.name for test in tests} & {test.name for test in held_out}):
         raise SameTests(tests=", ".join(shared_tests))
-    pmu: PmuConfig = getattr(experiment.machine, "pmu", None) or PmuConfig()
+    pmu = experiment.machine.pmu_settings()
     machine = experiment.machine.with_pmu(pmu.model_copy(update={"events": "all", "clock": "cycles"}))
     return Tuning(
         experiment=experiment.model_copy(update={"machine": machine, "name": f"{experiment.name}-tuned"}),

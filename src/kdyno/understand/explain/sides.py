@@ -105,7 +105,7 @@ def _boot_sides(report: RunReport, request: SidesRequest, session: Session) -> R
     boots = common_boots(report.boots, *(variant.name for variant in request.variants))
     seed = boots[0].seed if boots else report.run.seed
     load, events = experiment.workload.load(request.tests), request.events or "all"
-    family = request.family or (getattr(experiment.machine, "pmu", None) or PmuConfig()).family
+    family = request.family or experiment.machine.pmu_settings().family
     settings = experiment.machine if request.family else _recorded_machine(report.run, experiment.machine)
     is_same_cpu = cpu_of(settings.with_pmu(PmuConfig(family=family))) == report.run.machine.get("cpu")
     cpu_note = "" if is_same_cpu else f", on the CPU of {family}: the run's was another"

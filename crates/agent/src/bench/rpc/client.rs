@@ -10,7 +10,7 @@ use std::ptr::null_mut;
 /// Milliseconds to wait for an answer, which comes at once.
 const PATIENCE: libc::c_int = 10_000;
 
-/// Calls the null procedure at `server` over a UDP socket.
+/// Call the null procedure at `server` over a UDP socket.
 #[inline]
 pub fn call_udp(socket: RawFd, server: &libc::sockaddr_in, xid: u32) -> Result<(), Stop> {
     let mut reply = [0; LONGEST];
@@ -25,7 +25,7 @@ pub fn call_udp(socket: RawFd, server: &libc::sockaddr_in, xid: u32) -> Result<(
     accept(&reply[..length as usize], xid)
 }
 
-/// Calls the null procedure over a TCP connection.
+/// Call the null procedure over a TCP connection.
 #[inline]
 pub fn call_tcp(stream: RawFd, reader: &mut Reader, xid: u32) -> Result<(), Stop> {
     let reply = without_signals(|| {
@@ -36,7 +36,7 @@ pub fn call_tcp(stream: RawFd, reader: &mut Reader, xid: u32) -> Result<(), Stop
     accept(reply, xid)
 }
 
-/// Signals wait until a call is over.
+/// Block signals until a call is over.
 #[inline]
 fn without_signals<T>(body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     // SAFETY: the sets are made by the calls for it.

@@ -63,12 +63,12 @@ impl Message {
     }
 }
 
-/// A call of the null procedure without credentials.
+/// Return a call of the null procedure without credentials.
 pub fn call(xid: u32) -> Message {
     Message::of(&[xid, CALL, RPC_VERSION, PROGRAM, VERSION, NULL_PROCEDURE, AUTH_NONE, 0, AUTH_NONE, 0])
 }
 
-/// The reply to a call, or None for what deserves none: no call, or one without an id to answer to.
+/// Return the reply to a call, or None if it deserves none: it isn't a call, or has no id to answer to.
 pub fn answer(request: &[u8]) -> Option<Message> {
     let word = |i: usize| Some(u32::from_be_bytes(*request.get(i * 4..)?.first_chunk()?));
     let (xid, kind) = (word(0)?, word(1)?);
@@ -106,7 +106,7 @@ fn reply(xid: u32, answer: Answer) -> Message {
     }
 }
 
-/// Checks that `reply` says that call `xid` of the null procedure succeeded.
+/// Check that `reply` reports that call `xid` of the null procedure succeeded.
 pub fn check_reply(reply: &[u8], xid: u32) -> Result<(), Refusal> {
     let word = |i: usize| {
         let bytes = reply.get(i * 4..).and_then(<[u8]>::first_chunk).ok_or(Refusal::Truncated)?;
@@ -139,7 +139,7 @@ mod tests {
         message.bytes().chunks(4).map(|word| u32::from_be_bytes(word.try_into().unwrap())).collect()
     }
 
-    /// A null call with one word changed.
+    /// Return a null call with one word changed.
     fn answer_to(index: usize, value: u32) -> Vec<u32> {
         let mut request = call(7).bytes().to_vec();
         request[index * 4..index * 4 + 4].copy_from_slice(&value.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Record marking (RFC 5531, section 11): how messages are told apart in a byte stream. A record is one or more
+//! Record marking (RFC 5531, section 11): how messages are delimited in a byte stream. A record is one or more
 //! fragments, each after a word with its length and, in the top bit, whether it is the last.
 
 use super::message::LONGEST;
@@ -13,7 +13,7 @@ const HEADER: usize = 4;
 /// Bytes of the longest record that is read, headers of its fragments included.
 const ROOM: usize = 1024;
 
-/// Writes `message` as one record of one fragment, in one call.
+/// Write `message` as one record of one fragment, in one call.
 pub fn write(call: &'static str, stream: RawFd, message: &[u8]) -> Result<(), Failure> {
     let mut record = [0; HEADER + LONGEST];
     record[..HEADER].copy_from_slice(&(LAST | message.len() as u32).to_be_bytes());
@@ -31,7 +31,7 @@ impl Reader {
         Reader { bytes: [0; ROOM] }
     }
 
-    /// Reads one record, however it was cut, and returns its message. `wait` is called before each read.
+    /// Read one record, however it was cut, and return its message. `wait` is called before each read.
     ///
     /// Whoever calls waits for the answer, so nothing may follow a record; that, and one longer than ROOM, fails.
     pub fn read(
@@ -67,7 +67,7 @@ enum Joined {
     Needs(usize),
 }
 
-/// Puts the fragments of a record behind each other, if all of them are there.
+/// Put the fragments of a record behind each other, if all of them are there.
 fn joined(bytes: &mut [u8]) -> Joined {
     let mut place = 0;
     let end = loop {

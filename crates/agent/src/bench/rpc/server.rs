@@ -21,7 +21,7 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Answers calls on the UDP socket.
+    /// Answer calls on the UDP socket.
     pub fn serve_udp(&self) -> Result<(), Failure> {
         let (udp, listener) = (self.udp.as_raw_fd(), self.listener.as_raw_fd());
         let mut datagram = inet::Datagram::<LONGEST>::new();
@@ -34,7 +34,7 @@ impl Sockets {
         }
     }
 
-    /// Answers calls on a TCP connection.
+    /// Answer calls on a TCP connection.
     pub fn serve_tcp(&self, stream: &OwnedFd) -> Result<(), Failure> {
         let (udp, listener, stream) = (self.udp.as_raw_fd(), self.listener.as_raw_fd(), stream.as_raw_fd());
         let mut reader = Reader::new();

@@ -19,7 +19,7 @@ impl From<(RawFd, libc::c_short)> for Polled {
     }
 }
 
-/// Waits until one of them is ready, so many milliseconds at most.
+/// Wait until one of them is ready, so many milliseconds at most.
 #[inline]
 pub fn until(call: &'static str, polled: &mut [Polled], patience: libc::c_int) -> Result<(), Failure> {
     // SAFETY: Polled is a pollfd, and there are as many as said.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{Answer, Row, additional, to_both, to_clang, to_gcc, zig};
 use crate::ccd::family::Family;
 
-/// What changes on the way to each family, why, and what stays.
+/// Return the table of options: what changes on the way to each family, why, and what stays.
 pub fn table() -> String {
     let mut text = String::new();
     changes(&mut text, "GCC to clang", to_clang::ROWS, additional(Family::Clang));
@@ -30,7 +30,7 @@ fn listed(options: impl Iterator<Item = String>) -> String {
 }
 
 impl Row {
-    /// The option; `…` is anything.
+    /// Return the option; `…` is anything.
     fn pattern(&self) -> String {
         format!("{}{}", self.option, if self.example.is_some() { "…" } else { "" })
     }

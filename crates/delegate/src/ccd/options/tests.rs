@@ -16,7 +16,7 @@ struct Compiler {
 }
 
 impl Compiler {
-    /// The first of these that is here.
+    /// Return the first compiler of the family that is installed.
     fn of(family: Family) -> Option<Self> {
         let programs = match family {
             Family::Gcc => ["gcc-12", "gcc"],
@@ -33,7 +33,7 @@ impl Compiler {
         Some(Self { program, version, directory })
     }
 
-    /// What it says to options; nothing if it takes them without a word.
+    /// Return the compiler's objection to options; None if it accepts them silently.
     fn objection(&self, options: &[OsString]) -> Option<String> {
         let output = Command::new(self.program)
             .current_dir(&self.directory)
@@ -52,7 +52,7 @@ impl Drop for Compiler {
     }
 }
 
-/// An option that a row is about, in words.
+/// Return an option that a row is about, in words.
 fn example(row: &Row) -> Vec<OsString> {
     format!("{}{}", row.option, row.example.unwrap_or_default()).split(' ').map(OsString::from).collect()
 }

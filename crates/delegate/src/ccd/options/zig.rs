@@ -32,13 +32,13 @@ pub const ROWS: [Row; 2] = [
     drop_all("-march=", "x86-64", "it becomes part of -mcpu"),
 ];
 
-/// Whether a command is `zig cc` or `python3 -m ziglang cc`.
+/// Return whether a command is `zig cc` or `python3 -m ziglang cc`.
 pub fn is_zig(command: &[String]) -> bool {
     let is = |word: &String| matches!(word.rsplit('/').next(), Some("zig" | "ziglang"));
     matches!(command, [.., zig, cc] if cc == "cc" && is(zig))
 }
 
-/// A call in clang's words as zig wants it.
+/// Adapt a call in clang's words to zig.
 pub fn adapted(translation: Translation) -> Translation {
     let mut cpu = "x86_64".to_owned();
     let mut features = String::new();

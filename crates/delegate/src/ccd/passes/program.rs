@@ -3,7 +3,7 @@
 use super::Changed;
 use crate::ccd::run::{Failure, filtered};
 
-/// The text after a program; a change is a text that isn't the same.
+/// Return the text after a program; a text that differs is a change.
 pub fn through_program(name: &str, command: &[String], text: &[u8]) -> Result<Option<Changed>, Failure> {
     let words: Vec<_> = command.iter().map(Into::into).collect();
     let after = filtered(&words, text).map_err(|failure| failure.of(&format!("the pass {name}")))?;

@@ -33,7 +33,7 @@ fn apply(text: &[u8]) -> Option<Changed> {
     Some(changed)
 }
 
-/// Local functions and objects, each with its section, which has no other symbol.
+/// Return the local functions and objects, each with its section, which has no other symbol.
 fn alone(text: &[u8]) -> HashMap<&[u8], &[u8]> {
     let mut known: HashSet<&[u8]> = HashSet::new();
     let mut shared: HashSet<&[u8]> = HashSet::new();
@@ -64,15 +64,15 @@ fn alone(text: &[u8]) -> HashMap<&[u8], &[u8]> {
     alone.collect()
 }
 
-/// Whether the compiler made a section for one symbol: `.text.f`, `.text.unlikely.f`, `.data.rel.ro.x`. A section that the
-/// source names has its place in the kernel's script, which says whether it is kept.
+/// Return whether the compiler made a section for one symbol: `.text.f`, `.text.unlikely.f`, `.data.rel.ro.x`. A
+/// section that the source names has its place in the kernel's script, which says whether it is kept.
 fn is_of(section: &[u8], label: &[u8]) -> bool {
     let kinds: [&[u8]; 4] = [b".text.", b".data.", b".rodata.", b".bss."];
     let before = section.strip_suffix(unquoted(label));
     before.is_some_and(|before| before.ends_with(b".") && kinds.iter().any(|kind| before.starts_with(kind)))
 }
 
-/// Those of the names that code or data refers to, other than debugging information and the symbol itself.
+/// Return those of the names that code or data refers to, other than debugging information and the symbol itself.
 fn referred_to<'a>(text: &'a [u8], names: &HashMap<&'a [u8], &'a [u8]>) -> HashSet<&'a [u8]> {
     let mut referred = HashSet::new();
     if names.is_empty() {
@@ -96,7 +96,7 @@ fn is_of_a_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$') || !byte.is_ascii()
 }
 
-/// The flags of a `.section NAME,"FLAGS",...`, with their quotes.
+/// Return the flags of a `.section NAME,"FLAGS",...`, with their quotes.
 fn flags<'a>(line: &Line<'a>) -> Option<&'a [u8]> {
     operands(line.rest)
         .get(1)
@@ -118,7 +118,7 @@ fn with_flag(line: &Line, sections: &HashSet<&[u8]>) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// The text of local functions, each in a section of its own.
+    /// Return the text of local functions, each in a section of its own.
     fn functions(names: &[&str], calls: &str) -> String {
         let function = |name: &&str| {
             format!("\t.section\t.text.{name},\"ax\",@progbits\n\t.type\t{name}, @function\n{name}:\n\tret\n")

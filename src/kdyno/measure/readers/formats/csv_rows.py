@@ -17,7 +17,7 @@ from kdyno.measure.readers import units
 from kdyno.measure.readers.cells import Cell, cell_of
 from kdyno.measure.readers.errors import AllMissing, Broken, EmptyCell, ManyVariants, NoRows, TooLarge
 from kdyno.measure.readers.frames import join_tables
-from kdyno.measure.readers.numerals import MISSING_SPELLINGS, Decimal, is_missing, plain
+from kdyno.measure.readers.numerals import MISSING_SPELLINGS, Decimal, is_missing
 from kdyno.measure.readers.readings import LEFT, Frame, LongTable
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.roles import FACTORS, NUMBERING, Roles, find_roles, fold_name
@@ -74,15 +74,7 @@ def read(source: FileSource, request: JudgeRequest) -> LongTable:
         if len(whole[role].cat.categories) > most:
             name = roles.columns.get(role, role)
             raise ManyVariants(column=name, count=len(whole[role].cat.categories), role=role)
-    return LongTable(whole, roles, source.name, _notes(shape), missing)
-
-
-def _notes(shape: Shape) -> tuple[str, ...]:
-    unclear, mark = shape.decimal.guessed_from, shape.decimal.mark
-    if not unclear:
-        return ()
-    other = "," if mark == "." else "."
-    return (f"{unclear} was read as {plain(unclear, mark)}; --decimal {other} reads it the other way",)
+    return LongTable(whole, roles, source.name, tuple(filter(None, [shape.decimal.note])), missing)
 
 
 def _looked_at(shape: Shape, roles: Roles) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kdyno.measure.readers.errors import Broken, CommaTwice
+from kdyno.measure.readers.errors import Broken, CommaTwice, ForPeople
 from kdyno.measure.readers.json_values import not_json, require_moderate
 from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive
 from kdyno.measure.readers.sheet import is_printed_number, last_place
@@ -18,6 +18,7 @@ from kdyno.measure.readers.source import FileSource
 from kdyno.measure.readers.units import format_unit
 
 TITLE = "perf stat -x output"
+_FOR_PEOPLE = re.compile(r"\s*Performance counter stats for ")
 _SEPARATORS = ",;\t|:"
 _PLACES = ("cpu", "core", "die", "socket", "node")
 """Keys of -j that say where an event was counted."""
@@ -65,8 +66,11 @@ def _match_line(line: str) -> re.Match[str] | None:
 
 
 def recognises(source: FileSource) -> bool:
+    """Return whether the first line is one of -x or -j. Raise ForPeople for the output without them."""
     lines = (line for line in source.head.splitlines() if line.strip() and not line.startswith("#"))
     first = next(lines, "")
+    if _FOR_PEOPLE.match(first):
+        raise ForPeople(file=source.shown)
     if first.startswith("{"):
         return '"counter-value"' in first
     return bool(_match_line(first) or _COMMAS.match(first))

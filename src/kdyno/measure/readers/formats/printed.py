@@ -73,7 +73,10 @@ class PrintedProgram:
             if number := _number(match["value"], decimal.mark):
                 values[benchmark, unit, line.direction].append(number)
         series = [printed_series(name, unit, texts, direction) for (name, unit, direction), texts in values.items()]
-        return ProgramOutput(*positive(series))
+        usable, notes = positive(series)
+        if unclear := decimal.guessed_from:
+            notes = (*notes, f"{unclear} was read with a comma between thousands")
+        return ProgramOutput(usable, notes)
 
     def _runs(self, source: FileSource) -> Iterator[tuple[tuple[str, ...], list[str]]]:
         """Yield the lines of each run, with the circumstances that precede them."""
@@ -164,6 +167,17 @@ PROGRAMS = (
             r"^# Copying (\S+ ?\w*) bytes": r"\1 bytes",
             r"^# (\d+ sender and receiver \w+) per group": r"\1",
             r"^# (\d+ groups) == \d+ (\w+) run": r"\1 of \2",
+        },
+    ),
+    PrintedProgram(
+        "wrk2",
+        re.compile(r"^ *Thread calibration: mean lat\.", re.MULTILINE),
+        "lines like `Thread calibration: mean lat.: 9747us, ...` and `Latency     6.46ms    1.93ms  12.34ms   67.66%`",
+        ((_line(r"^ +Latency +VALUE(?P<unit>us|ms|s)\b", direction="lower", name="mean latency"),),),
+        start=re.compile(r"^Running \S+ tests? @ "),
+        facts={
+            r"^Running \S+ tests? @ (\S+)": r"\1",
+            r"^ +(\d+ threads?) and (\d+ connections?)": r"\1, \2",
         },
     ),
     PrintedProgram(

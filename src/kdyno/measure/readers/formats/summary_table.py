@@ -13,7 +13,7 @@ from kdyno.measure.readers.cells import Cell, cell_of
 from kdyno.measure.readers.errors import BadValue, MaybeRows, MaybeWide, NoSize, NotAMeasurement
 from kdyno.measure.readers.headings import MEANS, SDS, bare, is_statistic
 from kdyno.measure.readers.layout import Layout, layout_of
-from kdyno.measure.readers.numerals import is_missing, plain, tidy
+from kdyno.measure.readers.numerals import is_missing, tidy
 from kdyno.measure.readers.readings import PublishedValue, SummaryTables
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.roles import find_column, fold_name, with_level
@@ -128,10 +128,8 @@ class _Table:
             yield f"rows that weren't read, since they sum up others: {format_list(self.sums)}"
         if self.asides:
             yield f"texts in brackets weren't read: {format_list([f'({text})' for text in self.asides], 3)}"
-        if unclear := self.layout.decimal.guessed_from:
-            other = "," if self.layout.decimal.mark == "." else "."
-            read = plain(unclear, self.layout.decimal.mark)
-            yield f"{unclear} was read as {read}; --decimal {other} reads it the other way"
+        if note := self.layout.decimal.note:
+            yield note
 
     def row_measurements(self) -> Iterator[PublishedValue]:
         """Yield one measurement for each row. Without a column for the variant, all belong to the variant that the file

@@ -14,36 +14,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
-from kdyno.base.errors import UserError
-from kdyno.base.mistakes import problems
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.base.text import clean_lines
-from kdyno.boot.base import MachineSettings
 from kdyno.boot.console import read_console
-from kdyno.boot.registry import MACHINES, MachineConfig
-from kdyno.judge.verdicts.assemble import assemble
+from kdyno.boot.registry import read_machine
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.report.output import report_as_text
 from kdyno.runs.bootone import boot_command, find_kernel
 from kdyno.runs.experiment.ab import Options, experiment_for
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.resolve import load_experiment
-from kdyno.runs.run import run_experiment
 from kdyno.runs.session import Session
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
 from kdyno.store.url import store_url
-from kdyno.understand.explain.budgets import with_budgets
+from kdyno.understand.judged_run import run_and_judge
 
 StrPath = str | os.PathLike[str]
-
-
-class BadMachineSettings(UserError):
-    message = "Machine: {problems}"
-    hint = "use the settings of [machine] in docs/formats.md; choose a type of {types}"
 
 
 @dataclass(frozen=True)
@@ -129,17 +117,11 @@ class Machine:
     """A machine for single boots: `Machine(lane="wall", memory_mb=512)`.
 
     Settings are those of `[machine]` in an experiment, with the same defaults; `type` is the kind of machine. Raises
-    BadMachineSettings.
+    BadMachine.
     """
 
     def __init__(self, **settings: Any) -> None:
-        kind = settings.get("type", next(iter(MACHINES)))
-        model = MACHINES[kind].settings if kind in MACHINES else MachineSettings
-        try:
-            self.settings: MachineSettings = TypeAdapter(MachineConfig).validate_python(settings)
-        except ValidationError as error:
-            wrong = "; ".join(problems(error, model, settings)) if kind in MACHINES else f"there is no type `{kind}`"
-            raise BadMachineSettings(problems=wrong, types=", ".join(MACHINES)) from None
+        self.settings = read_machine(settings, "Machine")
 
     def boot(
         self,
@@ -177,10 +159,9 @@ class Machine:
 def _carry_out(experiment: Experiment, *, again: bool, state: StrPath | None, store: str | None, quiet: bool) -> Result:
     state_directory = _state(state)
     with Store(*store_url(store, state_directory, "make")) as opened_store:
-        finished_run = run_experiment(experiment, Session(state_directory, opened_store, Talk(quiet)), again=again)
-        artefacts = Artefacts(state_directory.artefacts)
-        report = assemble(opened_store, finished_run.run_id, artefacts, analysed=True)
-    return Result(with_budgets(report, artefacts), finished_run.outcome.given_up, finished_run.outcome.lost, artefacts)
+        session = Session(state_directory, opened_store, Talk(quiet))
+        judged = run_and_judge(experiment, session, again=again, analysed=True)
+    return Result(judged.report, judged.outcome.given_up, judged.outcome.lost, judged.artefacts)
 
 
 def _state(path: StrPath | None) -> State:
