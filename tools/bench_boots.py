@@ -120,7 +120,7 @@ def boot_row(experiment: Experiment, state: State, scratch: Path, pairs: int) ->
     """Compare the first sample with a bare boot, in turns."""
     talk = Talk(quiet=True)
     prepared = prepare(experiment, state, talk)
-    kernel = build_images(prepared.plans, state, talk)[experiment.baseline][0].bzimage
+    kernel = build_images(prepared.plans, state, talk)[experiment.baseline][0].program
     assert isinstance(prepared.machine, QemuMachine)
     archive = bare_initramfs(scratch)
     ratios = []
@@ -141,7 +141,7 @@ def root_rows(experiment: Experiment, state: State, scratch: Path, pairs: int) -
     fit = recipe.model_copy(update={"kconfig": {**recipe.kconfig, **OF_ROOT.kconfig}})
     variants = {experiment.baseline: fit}
     plans = plan_builds(experiment.model_copy(update={"variants": variants}), read_cpu, state, Talk()).plans
-    kernel = build_images(plans, state, Talk())[experiment.baseline][0].bzimage
+    kernel = build_images(plans, state, Talk())[experiment.baseline][0].program
     return [root_row(kernel, lane, state, scratch, pairs) for lane in LANES]
 
 
@@ -189,7 +189,7 @@ def pmu_rows(experiment: Experiment, state: State, scratch: Path, times: int) ->
             directory = Path(mkdtemp(dir=scratch))
             order = BootOrder(
                 name=name,
-                kernel=image.bzimage,
+                kernel=image.program,
                 vmlinux=image.vmlinux,
                 cmdline=() if machine.pmu else cpu.cmdline,
                 job=prepared.job,
@@ -244,7 +244,7 @@ def spread_rows(experiment: Experiment, state: State, scratch: Path, seeds: int)
         """Return the logarithm of each benchmark's value in one boot: the median of its samples."""
         order = BootOrder(
             name=f"{variant}, seed {seed}",
-            kernel=images[variant][0].bzimage,
+            kernel=images[variant][0].program,
             cmdline=(),
             job=prepared.job,
             seed=seed,

@@ -68,7 +68,7 @@ def boot(image: Image, directory: Path) -> Path:
     """Boot it under the PMU and read its own counters at the end; returns where they are, in a tree of their own."""
     machine = QemuMachine(QemuConfig(memory_mb=1024, pmu=PmuConfig(events="edges", clock="instructions")))
     job = machine.describe().job(1, programs=(Program(name="read", command=("sh", "-c", READ)),))
-    end = machine.boot(BootOrder("gcov", image.bzimage, (), job, 1, directory, image.vmlinux))
+    end = machine.boot(BootOrder("gcov", image.program, (), job, 1, directory, image.vmlinux))
     lines = [json.loads(line) for line in end.stream.read_text().splitlines()]
     output = b"".join(bytes.fromhex(line["hex"]) for line in lines if line.get("stream") == "stdout")
     (directory / "counters.tar.bz2").write_bytes(output)

@@ -71,7 +71,7 @@ def boot(
     place.mkdir()
     order = BootOrder(
         name="pages",
-        kernel=image.bzimage,
+        kernel=image.program,
         vmlinux=image.vmlinux,
         cmdline=page_size_words(page_size) if page_size else (),
         job=Job(lane="model", icount_shift=5, iterations=1, programs=(Program(name="pages", command=tuple(command)),)),

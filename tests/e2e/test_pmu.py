@@ -61,7 +61,7 @@ def boots(image: Image, place: Path, tests: Sequence[str], events: str, seeds: S
         return machine.boot(
             BootOrder(
                 name="pmu",
-                kernel=image.bzimage,
+                kernel=image.program,
                 vmlinux=image.vmlinux,
                 cmdline=(),
                 job=job,
@@ -125,7 +125,7 @@ def test_of_a_program_that_is_measured_every_system_call_is_counted(image: Image
     programs = (copying("once", 1000), copying("twice", 2000))
     machine = QemuMachine(QemuConfig(pmu=PmuConfig(clock="instructions")))
     job = machine.describe().job(1, tests=agent.test_orders(["lat_pipe"], {}), programs=programs)
-    end = machine.boot(BootOrder("dd", image.bzimage, (), job, 1, tmp_path, vmlinux=image.vmlinux))
+    end = machine.boot(BootOrder("dd", image.program, (), job, 1, tmp_path, vmlinux=image.vmlinux))
     record = record_of(end)
     assert record.benchmarks == ("lat_pipe", "once.block", "twice.block")
     assert [len(region(record, name).iterations) for name in record.benchmarks] == [1, 2, 2]

@@ -3,6 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+/// Options whose value is an ELF file that isn't linked; compilers pass them to their linker.
+const FILES: [&str; 3] = ["-plugin", "-dynamic-linker", "--dynamic-linker"];
+
 /// The last link of a kernel, as far as `lkd` has to understand it.
 #[derive(Debug, PartialEq)]
 pub struct KernelLink {
@@ -21,10 +24,12 @@ impl KernelLink {
         let (index, prefix, script) = find_script(arguments)?;
         let output = arguments.iter().position(|word| word == "-o").and_then(|at| arguments.get(at + 1));
         let output = PathBuf::from(output.map_or(OsStr::new("a.out"), |word| word.as_os_str()));
+        let is_of_option = |at: usize| at.checked_sub(1).is_some_and(|at| FILES.contains(&&*text(&arguments[at])));
         let candidates = arguments
             .iter()
             .enumerate()
             .filter(|(at, word)| *at != index && !text(word).starts_with('-') && Path::new(word) != output)
+            .filter(|(at, _)| !is_of_option(*at))
             .map(|(_, word)| PathBuf::from(word))
             .collect();
         Some(Self { script, argument: (arguments[index].clone(), prefix), output, candidates })
@@ -116,6 +121,13 @@ mod tests {
             let link = KernelLink::read(&words(line)).unwrap();
             assert_eq!(link.with_script(&words(line), Path::new("new.lds")), words(changed));
         }
+    }
+
+    #[test]
+    fn what_a_compiler_tells_its_linker_about_files_of_its_own_is_no_file_to_link() {
+        let line = "-plugin lto.so -dynamic-linker ld.so --script=./arch/um/kernel/vmlinux.lds -o v crt1.o a.a -lc";
+        let link = KernelLink::read(&words(line)).unwrap();
+        assert_eq!(link.candidates, [Path::new("crt1.o"), Path::new("a.a")]);
     }
 
     #[test]

@@ -39,7 +39,8 @@ fn main() -> ExitCode {
     let name = Path::new(&own).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let arguments: Vec<_> = words.collect();
     let failure = match name.as_str() {
-        "lkd" => lkd::run(arguments),
+        // A compiler that links calls its linker `ld`, which it finds in a directory that -B names.
+        "lkd" | "ld" => lkd::run(arguments),
         "ccd" => match ccd::run(&arguments) {
             Ok(status) => return status,
             Err(why) => why,

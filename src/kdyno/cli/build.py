@@ -44,10 +44,7 @@ def act(args: argparse.Namespace) -> int:
         record = image.record
         seed = record.recipe.layout_seed
         layout = "" if seed is None else f", layout {seed}"
-        terminal.line(f"{name}{layout}: {image.bzimage}")
+        terminal.line(f"{name}{layout}: {image.program}")
         terminal.line(f"  linux {record.release}, {record.toolchain.banner}")
-        terminal.line(
-            f"  bzImage {record.sizes.bzimage:,} B, vmlinux {record.sizes.vmlinux:,} B, .text {record.sizes.text:,} B, "
-            f"built in {record.build_seconds:.0f} s"
-        )
+        terminal.line(f"  {record.sizes}, built in {record.build_seconds:.0f} s")
     return 0

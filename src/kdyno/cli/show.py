@@ -69,7 +69,7 @@ def _print_run(run: RunRecord, boots: Sequence[BootRecord]) -> None:
         for image in variant.images:
             line(f"    image {image.key[:12]}: linux {image.release}, {image.toolchain.banner}")
             line(f"    make {' '.join(image.make)}")
-            line(f"    .text {image.sizes.text:,} B, bzImage {image.sizes.bzimage:,} B, {image.build_seconds:.0f} s")
+            line(f"    {image.sizes}, {image.build_seconds:.0f} s")
             for name in BOOTED:
                 if name in image.files:
                     line(f"    {name} sha256 {image.files[name]}")

@@ -42,7 +42,6 @@ NEEDED_MB = 2500
 """Megabytes of free space for a build of a trimmed configuration: objects, then vmlinux with its debug information."""
 LAYOUT_MB = 120
 """Megabytes for each further layout: its bzImage and vmlinux."""
-TARGETS = ("vmlinux", "bzImage")
 LINKED = "vmlinux.unstripped"
 """The file that vmlinux is made from since 6.15; only its absence makes Kbuild link anew."""
 
@@ -109,7 +108,7 @@ def configured(plan: BuildPlan, state: State) -> Configured:
     else:
         with state.lock(f"image-{plan.objects_key}"), build_workspace(plan, state) as work:
             config = _made_config(work)
-    return Configured(config, tuple(kconfig_check.unmet(plan.asks, config, plan.tree)))
+    return Configured(config, tuple(kconfig_check.unmet(plan.asks, config, plan.tree, plan.arch.source)))
 
 
 def _missing(plans: Sequence[BuildPlan], state: State) -> list[BuildPlan]:
@@ -182,7 +181,7 @@ def _configure(work: BuildWork) -> tuple[str, ...]:
     effect.
     """
     plan, config = work.plan, _made_config(work)
-    kconfig_check.refuse(kconfig_check.unmet(plan.asks, config, plan.tree))
+    kconfig_check.refuse(kconfig_check.unmet(plan.asks, config, plan.tree, plan.arch.source))
     notes = (*plan.notes, *_held(work, config))
     if plan.base.kind != "fragment":
         return notes
@@ -190,7 +189,7 @@ def _configure(work: BuildWork) -> tuple[str, ...]:
     wished = parse_fragment(plan.base.text, f"base {plan.base.spec}")
     lines = {request.symbol: request for request in wished if request.symbol not in overruled}
     expected = hardening.to_be_met(list(lines.values()), config, overruled, plan.tree)
-    misses = kconfig_check.unmet(expected, config, plan.tree)
+    misses = kconfig_check.unmet(expected, config, plan.tree, plan.arch.source)
     return (*notes, *(miss.text for miss in misses if miss.instead not in overruled))
 
 
@@ -245,7 +244,7 @@ def _make(work: BuildWork, make: Sequence[str], progress: Progress, expected: in
             progress(done, max(expected, done) if expected else None, about + line.strip())
 
     lkd.forget(work.objects)
-    work.run([*make, f"-j{jobs}", *TARGETS], on_line)
+    work.run([*make, f"-j{jobs}", "vmlinux", work.plan.arch.target], on_line)
     lkd.check(work.objects, work.environment, work.log)
     return done
 
@@ -282,9 +281,10 @@ def _record(work: BuildWork, notes: tuple[str, ...], steps: int, seconds: float)
         source=plan.source,
         recipe=plan.recipe.built,
         base=plan.base.spec,
+        arch=plan.arch.name,
         toolchain=plan.toolchain.identity,
         release=(work.objects / "include/config/kernel.release").read_text(encoding="utf-8").strip(),
-        sizes=images.sizes(work.objects),
+        sizes=images.sizes(work.objects, plan.arch),
         build_seconds=round(seconds, 1),
         steps=steps,
         make=plan.make,

@@ -28,6 +28,7 @@ OWN = frozenset(
         "answers",
         "inputs",
         "lkd",
+        "linker",
         "ccd",
         "delegation.jsonl",
         PLAIN,

@@ -10,6 +10,7 @@ from kdyno.kernel.plan import BuildPlan
 
 OPTIONS = {
     "dyno": 524,
+    "paths": 212,
     "make:tinyconfig": 387,
     "make:allnoconfig": 465,
     "make:defconfig": 1583,

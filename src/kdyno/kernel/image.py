@@ -25,6 +25,8 @@ ImageFile = Literal[
 """The files of an image, beside its record. The last four only where ccd stood in for the compiler, where lkd did for
 the linker, where gcc compiled for gcov: its .gcno files, and where a built kernel needs modules. A built kernel has no
 build.log, and System.map only where its symbols are known."""
+ArchName = Literal["x86_64", "um"]
+"""As `make ARCH=` takes it; arch.py describes each."""
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -44,10 +46,16 @@ class SourceIdentity(Frozen):
 class ImageSizes(Frozen):
     """Sizes in bytes."""
 
-    bzimage: int
+    bzimage: int | None
+    """None: there is none, since vmlinux is the program (ARCH=um)."""
     vmlinux: int
     text: int
     """Machine code of the running kernel, without padding."""
+
+    def __str__(self) -> str:
+        """Return the size of what is started, then those that a tuner looks at, for people."""
+        started = "" if self.bzimage is None else f"bzImage {self.bzimage:,} B, "
+        return f"{started}vmlinux {self.vmlinux:,} B, .text {self.text:,} B"
 
 
 class ImageRecord(Frozen):
@@ -58,6 +66,7 @@ class ImageRecord(Frozen):
     source: SourceIdentity
     recipe: Recipe
     base: str
+    arch: ArchName = "x86_64"
     toolchain: ToolchainIdentity
     release: str
     """`uname -r` of the kernel."""
@@ -77,7 +86,7 @@ class ImageRecord(Frozen):
     kdyno: str
     """Version of kdyno that built it."""
     patches: tuple[str, ...] = ()
-    """SHA-256 of each patch file of the recipe, in order."""
+    """SHA-256 of each patch, in order; for ARCH=um that of the benchmarks comes first."""
     facts: tuple[str, ...] = ()
     """Other facts that decided it: the meaning of `native` where it was built."""
     needs: tuple[str, ...] = ()
@@ -105,8 +114,9 @@ class Image(Frozen):
     record: ImageRecord
 
     @property
-    def bzimage(self) -> Path:
-        return self.directory / "bzImage"
+    def program(self) -> Path:
+        """Return the file that is started: bzImage; vmlinux for ARCH=um."""
+        return self.directory / ("bzImage" if self.record.sizes.bzimage is not None else "vmlinux")
 
     @property
     def vmlinux(self) -> Path:

@@ -26,6 +26,7 @@ from kdyno.base.files import read_whole, sync
 from kdyno.base.mistakes import first_fault, is_json
 from kdyno.base.state import State, require_space, translate_disk_full
 from kdyno.kernel import lkd
+from kdyno.kernel.arch import ARCHES, Arch
 from kdyno.kernel.image import Image, ImageFile, ImageRecord, ImageSizes
 from kdyno.kernel.source_trees import remove_tree
 
@@ -33,13 +34,6 @@ RECORD = "image.json"
 MOST_BYTES = 10_000_000
 """Bytes of a record."""
 LOG: ImageFile = "build.log"
-FILES: dict[ImageFile, str] = {
-    "bzImage": "arch/x86/boot/bzImage",
-    "vmlinux": "vmlinux",
-    "System.map": "System.map",
-    "config": ".config",
-}
-"""Name in the image directory -> path in the object directory."""
 RECORDS: ImageFile = "delegation.jsonl"
 SECTIONS: ImageFile = "sections.jsonl"
 """Images that were built before this file was kept have none; nor have those without a layout or a profile."""
@@ -112,7 +106,7 @@ def _why_not_built(place: Path, record: ImageRecord, state: State) -> str:
     """Return which file isn't the one that was built; empty if all are."""
     sizes = {"bzImage": record.sizes.bzimage, "vmlinux": record.sizes.vmlinux}
     is_expected = {RECORDS: bool(record.objects), SECTIONS: SECTIONS in record.files, NOTES: NOTES in record.files}
-    is_expected[MODULES] = bool(record.modules)
+    is_expected |= {MODULES: bool(record.modules), "bzImage": record.sizes.bzimage is not None}
     if record.recipe.image is not None:
         is_expected |= {LOG: False, SYMBOLS: SYMBOLS in record.files}
     expected = [name for name in get_args(ImageFile) if is_expected.get(name, True)]
@@ -183,7 +177,7 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State, del
     listed is kept where it is there.
     """
     with _new_directory(record.key, state) as partial:
-        for name, made in FILES.items():
+        for name, made in ARCHES[record.arch].files.items():
             if name == "config":
                 shutil.copyfile(objects / made, partial / name)
             else:
@@ -245,11 +239,11 @@ def _pack_notes(objects: Path, archive: Path) -> None:
             notes.add(file, arcname=str(file.relative_to(objects)))
 
 
-def sizes(objects: Path) -> ImageSizes:
+def sizes(objects: Path, arch: Arch) -> ImageSizes:
     """Return the sizes of a build's results in its object directory."""
-    vmlinux = objects / FILES["vmlinux"]
+    vmlinux, bzimage = objects / arch.files["vmlinux"], arch.files.get("bzImage")
     return ImageSizes(
-        bzimage=(objects / FILES["bzImage"]).stat().st_size,
+        bzimage=(objects / bzimage).stat().st_size if bzimage else None,
         vmlinux=vmlinux.stat().st_size,
         text=text_size(elf_listing.symbols(vmlinux)),
     )

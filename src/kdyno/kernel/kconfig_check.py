@@ -51,14 +51,14 @@ def refuse_what_runs(config: Mapping[str, str]) -> None:
     refuse_commands(KconfigRequest(symbol=symbol, value=value, by=".config") for symbol, value in config.items())
 
 
-def unmet(asks: Iterable[KconfigRequest], config: Mapping[str, str], tree: Path) -> list[Unmet]:
+def unmet(asks: Iterable[KconfigRequest], config: Mapping[str, str], tree: Path, srcarch: str = "x86") -> list[Unmet]:
     """Return each request that isn't met, explained from the Kconfig files of the tree, which are read only if there is
-    one.
+    one. `srcarch` is the architecture's directory in arch/.
     """
     missing = [request for request in asks if not is_met(request, config)]
     if not missing:
         return []
-    kconfig = read_tree(tree)
+    kconfig = read_tree(tree, srcarch)
     return [
         Unmet(
             request=request,
@@ -70,23 +70,23 @@ def unmet(asks: Iterable[KconfigRequest], config: Mapping[str, str], tree: Path)
     ]
 
 
-def refuse_unknown(asks: Iterable[KconfigRequest], tree: Path) -> None:
+def refuse_unknown(asks: Iterable[KconfigRequest], tree: Path, srcarch: str = "x86") -> None:
     """Raise ConfigRefused for symbols that no Kconfig file of the tree defines, as `refuse` does after configuring.
 
     A symbol that isn't there is n, so that may be requested.
     """
-    kconfig = kconfig_of(tree)
+    kconfig = kconfig_of(tree, srcarch)
     unknown = [ask for ask in asks if ask.symbol not in kconfig.entries and not is_met(ask, {})]
     if kconfig.is_whole:
         refuse(Unmet(request=ask, actual="not there", why=explain(ask, {}, kconfig)) for ask in unknown)
 
 
 @lru_cache(maxsize=4)
-def kconfig_of(tree: Path) -> KconfigTree:
+def kconfig_of(tree: Path, srcarch: str) -> KconfigTree:
     """Return the Kconfig files of a tree, read once for the variants of an experiment, whose trees are the same as long
     as it is planned.
     """
-    return read_tree(tree)
+    return read_tree(tree, srcarch)
 
 
 def refuse(failures: Iterable[Unmet]) -> None:

@@ -62,6 +62,10 @@ class KconfigTree:
         return self.left > 0
 
 
+HEADER_ARCH = "x86"
+"""The architecture of the host, whose files arch/um/Kconfig reads."""
+
+
 def read_tree(tree: Path, srcarch: str = "x86") -> KconfigTree:
     """Read Kconfig and all that it sources. The tree may be untrusted: its files may source each other for ever."""
     kconfig = KconfigTree()
@@ -106,7 +110,7 @@ def _read_file(
             entry = KconfigEntry("", name)
         elif match := SOURCE.match(line):
             entry = None
-            target = match[3].replace("$(SRCARCH)", srcarch)
+            target = match[3].replace("$(SRCARCH)", srcarch).replace("$(HEADER_ARCH)", HEADER_ARCH)
             _read_file(
                 tree, str(Path(name).parent / target) if match[1] else target, srcarch, blocks, kconfig, depth + 1
             )

@@ -8,12 +8,16 @@ from pathlib import Path
 
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.installed import find_program
-from kdyno.kernel.toolchain import Toolchain
+from kdyno.kernel.arch import Arch
 
 BINARY = "kdyno-delegate"
 """The installed program. Called as `lkd` it is the linker's delegate."""
 LINKER_WORD = "LD=lkd"
 """Stands in a plan for the linker's delegate, wherever that is installed."""
+DRIVER_WORD = "KDYNO_LINK=lkd"
+"""The same for kernels that the compiler links (ARCH=um): their makefiles give the value to the compiler."""
+DRIVER_DIRECTORY = "linker"
+"""The directory in the build directory where a compiler finds the delegate by the name `ld`."""
 FORMAT = "1"
 """The version of lkd's layouts; lkd refuses any other, and raises it with every change. Part of an image's key."""
 SCRIPT = ".kdyno-layout.lds"
@@ -45,19 +49,28 @@ def find_lkd() -> Path:
     return find_program(BINARY, "a layout")
 
 
-def environment(toolchain: Toolchain) -> dict[str, str]:
+def environment(linker: str) -> dict[str, str]:
     """Return the environment of lkd, besides the requested order."""
-    return {"KDYNO_LAYOUT_FORMAT": FORMAT, LINKER: toolchain.linker}
+    return {"KDYNO_LAYOUT_FORMAT": FORMAT, LINKER: linker}
+
+
+def words(arch: Arch) -> tuple[str, ...]:
+    """Return the words of make, as a plan has them, by which Kbuild calls the delegate."""
+    return (LINKER_WORD,) if arch.linked_by == "linker" else (LINKER_WORD, DRIVER_WORD)
 
 
 def make_words(words: Sequence[str], build: Path) -> tuple[str, ...]:
     """Put the delegate's path, a link in the build directory, where the plan has its name."""
     if LINKER_WORD not in words:
         return tuple(words)
-    link = build / "lkd"
+    link, directory = build / "lkd", build / DRIVER_DIRECTORY
     if not link.is_symlink():
         link.symlink_to(find_lkd())
-    return tuple(f"LD={link}" if word == LINKER_WORD else word for word in words)
+    if DRIVER_WORD in words and not directory.is_dir():
+        directory.mkdir()
+        (directory / "ld").symlink_to(find_lkd())
+    placed = {LINKER_WORD: f"LD={link}", DRIVER_WORD: f"KDYNO_LINK=-B{directory}"}
+    return tuple(placed.get(word, word) for word in words)
 
 
 def forget(objects: Path) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 from kdyno.base.cpu import Cpu, read_cpu
 from kdyno.base.frozen import Frozen, digest
 from kdyno.base.state import State
-from kdyno.kernel import images, inputs, kconfig, knobs, packers, patches, toolchain
+from kdyno.kernel import images, inputs, kconfig, knobs, packers, patches, paths, toolchain
+from kdyno.kernel.arch import ARCHES, X86_64, Arch
 from kdyno.kernel.delegation.resolved import Delegation
-from kdyno.kernel.image import SourceIdentity
+from kdyno.kernel.image import ArchName, SourceIdentity
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.kconfig_check import read_config, refuse_unknown
 from kdyno.kernel.knobs import Host, KconfigRequest, KnobContext
@@ -58,6 +59,7 @@ class BuildPlan(Frozen):
     tree: Path
     """The path of the sources, patches applied."""
     base: kconfig.Base
+    arch_name: ArchName = "x86_64"
     toolchain: Toolchain
     asks: tuple[KconfigRequest, ...]
     make: tuple[str, ...]
@@ -75,6 +77,10 @@ class BuildPlan(Frozen):
     needs: tuple[str, ...] = ()
     """Flags of /proc/cpuinfo that a machine must have to run it."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def arch(self) -> Arch:
+        return ARCHES[self.arch_name]
 
     @property
     def asks_for_kunit(self) -> bool:
@@ -111,6 +117,7 @@ def plan_build(
     say: Say = lambda _: None,
     cpu: Callable[[], Cpu] = read_cpu,
     trained: Trained = no_boots,
+    arch: Arch = X86_64,
 ) -> BuildPlan:
     """Check that the recipe can be had from this source, and name the image that it becomes. Builds nothing.
 
@@ -120,9 +127,10 @@ def plan_build(
     """
     compiler = toolchain.find(recipe.toolchain, state)
     context = KnobContext(
-        source=source, toolchain=compiler, cpu=cpu, state=state, trained=trained, patches=recipe.patches
+        source=source, toolchain=compiler, arch=arch, cpu=cpu, state=state, trained=trained, patches=recipe.patches
     )
-    contribution = knobs.combined([knobs.Contribution(asks=OWN_ASKS), knobs.contributions(recipe, context)])
+    own = (knobs.Contribution(asks=OWN_ASKS), paths.contribution(arch, context))
+    contribution = knobs.combined([*own, knobs.contributions(recipe, context)])
     contribution, delegation = delegated(contribution, context)
     asks = knobs.decided(contribution)
     start = kconfig.resolve_base(base)
@@ -141,15 +149,16 @@ def plan_build(
         "facts": contribution.facts,
         "toolchain": compiler.identity.model_dump(),
         "packers": packers.digests(asked, state),
+        **({} if arch is X86_64 else {"arch": arch.make(compiler)}),
     }
-    make = _make_words(contribution)
+    make = _make_words(contribution, arch.make(compiler))
     compiled = [file for file in contribution.inputs if any(file.placeholder in word for word in make)]
     objects_key = digest({**decides, **_inputs_part(compiled)})
     environment = {"environment": contribution.environment} if contribution.environment else {}
     key = digest({**decides, **environment, **_inputs_part(contribution.inputs)})
     cached = images.is_built(key, state)
     if not cached:
-        refuse_unknown(asks.values(), patched.tree)
+        refuse_unknown(asks.values(), patched.tree, arch.source)
     return BuildPlan(
         key=key,
         objects_key=objects_key,
@@ -158,6 +167,7 @@ def plan_build(
         source=source.identity,
         tree=patched.tree,
         base=start,
+        arch_name=arch.name,
         toolchain=compiler,
         asks=tuple(asks.values()),
         make=make,
@@ -178,10 +188,10 @@ def _inputs_part(of: Sequence[Input]) -> dict[str, dict[str, str]]:
     return {"inputs": by_name} if by_name else {}
 
 
-def _make_words(contribution: knobs.Contribution) -> tuple[str, ...]:
+def _make_words(contribution: knobs.Contribution, arch: tuple[str, ...]) -> tuple[str, ...]:
     """Return the arguments of make, equal for configuration and build: the compiler and its flags decide Kconfig
     symbols too.
     """
     flags = {"KCFLAGS": contribution.kcflags, "KCPPFLAGS": (*contribution.kcppflags, NO_DIRECTORY)}
     set_flags = [f"{name}={' '.join(words)}" for name, words in flags.items() if words]
-    return ("ARCH=x86_64", "LOCALVERSION=", NO_RUST, *contribution.make, *set_flags)
+    return (*arch, "LOCALVERSION=", NO_RUST, *contribution.make, *set_flags)

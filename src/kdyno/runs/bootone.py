@@ -66,7 +66,7 @@ def find_kernel(name: str, state: State) -> Path:
     """
     subject = find_subject(name, ("image", "kernel", "directory"), state)
     if isinstance(subject, Image):
-        return subject.bzimage
+        return subject.program
     assert isinstance(subject, NamedFile | NamedDirectory)
     path = subject.path
     for candidate in (path, path / "arch" / "x86" / "boot" / "bzImage", path / "bzImage"):

@@ -36,7 +36,7 @@ class BootRequest:
         """Return the order for the machine; `directory` exists and is empty."""
         return BootOrder(
             name=self.name,
-            kernel=self.image.bzimage if self.image else None,
+            kernel=self.image.program if self.image else None,
             vmlinux=self.image.vmlinux if self.image else None,
             symbols=self.image.given_symbols if self.image else None,
             modules=self.image.modules if self.image else None,

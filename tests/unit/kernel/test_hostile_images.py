@@ -96,12 +96,12 @@ def test_a_run_whose_variant_has_the_baselines_kernel_ends_before_its_first_boot
     made = build_images(prepare(experiment, state, talk).plans, state, talk)
     [plain], [tuned] = made["plain"], made["tuned"]
     for image in (plain, tuned):  # bzImages are padded: kernels that differ have one size
-        os.truncate(image.bzimage, 1 << 20)
+        os.truncate(image.program, 1 << 20)
         sizes = image.record.sizes.model_copy(update={"bzimage": 1 << 20})
-        digest = {"bzImage": images.content_digest(image.bzimage)}
+        digest = {"bzImage": images.content_digest(image.program)}
         changed = image.record.model_copy(update={"sizes": sizes, "files": image.record.files | digest})
         (image.directory / "image.json").write_text(changed.model_dump_json())
-    shutil.copyfile(plain.bzimage, tuned.bzimage)
+    shutil.copyfile(plain.program, tuned.program)
     refused = pytest.raises(ImageCorrupt, match="bzImage is not the file that was built")
     with Store(sqlite_file(state.store_file)) as store, refused as raised:
         run_experiment(experiment, Session(state, store, talk), again=False)

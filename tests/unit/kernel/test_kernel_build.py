@@ -60,7 +60,7 @@ def test_an_image_has_a_kernel_its_symbols_its_config_and_a_record(source: Kerne
     assert "CONFIG_CC_OPTIMIZE_FOR_SIZE=y" in image.config.read_text()
     assert "start_kernel" in image.symbols.read_text()
     assert record.release == "6.12.1-fake"
-    assert record.sizes.bzimage == image.bzimage.stat().st_size
+    assert record.sizes.bzimage == image.program.stat().st_size
     assert 0 < record.sizes.text < record.sizes.vmlinux
     log = (image.directory / "build.log").read_text().splitlines()
     assert record.steps == sum("  CC " in line for line in log) + len(("vmlinux", "bzImage"))
@@ -318,7 +318,7 @@ def test_a_path_that_kbuild_cant_take_is_said_before_a_source_is_copied(tmp_path
 
 def test_a_path_with_other_characters_will_do(tmp_path: Path) -> None:
     state = State(tmp_path / "ü+@#{}~")
-    assert built(Recipe(), toy_source(tmp_path, state), state).bzimage.is_file()
+    assert built(Recipe(), toy_source(tmp_path, state), state).program.is_file()
 
 
 def test_ctrl_c_ends_make_and_leaves_nothing(source: KernelSource, state: State) -> None:

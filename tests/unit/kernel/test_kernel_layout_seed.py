@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from kdyno.base.state import State
 from kdyno.kernel import lkd
+from kdyno.kernel.arch import UM, X86_64
 from kdyno.kernel.plan import BuildPlan
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import KernelSource
@@ -79,7 +80,9 @@ def test_the_real_linker_is_the_toolchains(plans: dict[int | None, BuildPlan], n
     named = toolchain.model_copy(
         update={"identity": toolchain.identity.model_copy(update={"name": name, "family": family})}
     )
-    assert lkd.environment(named)["KDYNO_LD"] == linker
+    assert X86_64.linker(named) == linker
+    assert UM.linker(named) == "ld"
+    assert lkd.environment(linker)["KDYNO_LD"] == linker
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63])

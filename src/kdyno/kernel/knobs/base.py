@@ -12,6 +12,7 @@ from pydantic import Field
 from kdyno.base.cpu import Cpu
 from kdyno.base.frozen import Frozen
 from kdyno.base.state import State
+from kdyno.kernel.arch import X86_64, Arch
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.delegation.resolved import ProfileUse
 from kdyno.kernel.inputs import Input
@@ -84,6 +85,12 @@ class KnobContext(Host):
     """The input that a training gives: its digest is known, and it is made before the build."""
     patches: tuple[str, ...] = ()
     """The patches of the recipe: another knob may use one."""
+    arch: Arch = X86_64
+
+    @property
+    def linker(self) -> str:
+        """Return the program that makes the last link."""
+        return self.arch.linker(self.toolchain)
 
 
 def as_it_is(value: Any, base: Path) -> Any:  # noqa: ARG001

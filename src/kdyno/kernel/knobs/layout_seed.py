@@ -16,18 +16,18 @@ def contribute(value: int | None, context: KnobContext) -> Contribution:
     """
     if value is None:
         return Contribution()
-    environment = {**lkd.environment(context.toolchain), lkd.SEED: str(value)}
-    return ordered(f"layout_seed = {value}").model_copy(update={"environment": environment})
+    environment = {**lkd.environment(context.linker), lkd.SEED: str(value)}
+    return ordered(f"layout_seed = {value}", context).model_copy(update={"environment": environment})
 
 
-def ordered(by: str) -> Contribution:
+def ordered(by: str, context: KnobContext) -> Contribution:
     """Return the common contribution of every knob that orders functions, which `combined` takes once. Raise
     ProgramMissing.
     """
     lkd.find_lkd()
     return Contribution(
         kcflags=(FLAG,),
-        make=(lkd.LINKER_WORD,),
+        make=lkd.words(context.arch),
         asks=(KconfigRequest(symbol=FULL_LTO, value="n", by=by),),
     )
 

@@ -36,8 +36,8 @@ def contribute(value: str | None, context: KnobContext) -> Contribution:
     if value is None:
         return Contribution()
     order = read_input(NAME, Path(value), context.state)
-    environment = {**lkd.environment(context.toolchain), lkd.ORDER: order.placeholder}
-    return ordered(f'order = "{value}"').model_copy(update={"environment": environment, "inputs": (order,)})
+    environment = {**lkd.environment(context.linker), lkd.ORDER: order.placeholder}
+    return ordered(f'order = "{value}"', context).model_copy(update={"environment": environment, "inputs": (order,)})
 
 
 def check_file(path: Path) -> None:

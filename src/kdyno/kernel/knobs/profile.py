@@ -81,7 +81,7 @@ def _laid_out(context: KnobContext) -> Contribution:
     """Give each function a section, which lkd places: by an order, or as the compiler says that it is hot or cold. So a
     kernel without an order has the very objects that an order is made for.
     """
-    return ordered("profile").model_copy(update={"environment": lkd.environment(context.toolchain)})
+    return ordered("profile", context).model_copy(update={"environment": lkd.environment(context.linker)})
 
 
 def _require(use: ProfileUse | None, toolchain: Toolchain) -> None:

@@ -142,7 +142,7 @@ def carry_out(order: SoakOrder, state: State, talk: Talk) -> tuple[SoakRecord, P
     with state.scratch("soak") as scratch, stops_set(cancelled), ThreadPoolExecutor(1) as pool:
         boot = BootOrder(
             name=f"{order.image.record.key[:12]}, soak",
-            kernel=order.image.bzimage,
+            kernel=order.image.program,
             cmdline=words,
             job=job,
             seed=order.seed,
@@ -182,7 +182,7 @@ def _open_machine(order: SoakOrder, state: State, talk: Talk) -> tuple[MachineBa
     settings = default_machine(lane=LANE, cpus=order.cpus, memory_mb=memory, limits=limits)
     settings.require_cpus(config, f"image {record.key[:12]}")
     machine = open_machine(settings)
-    machine.require_options(order.image.bzimage, "stream")
+    machine.require_options(order.image.program, "stream")
     machine.require_cpu(record.needs, f"image {record.key[:12]}")
     machine.require_cmdline(order.words, "--append")
     machine.provide(load_needs, state, talk)

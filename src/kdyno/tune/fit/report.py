@@ -105,7 +105,7 @@ def _figures(kernel: TrialKernel) -> FitKernel:
     return FitKernel(
         key=record.key,
         symbols=sum(value == "y" for value in kernel.config.values()),
-        bzimage=record.sizes.bzimage,
+        bzimage=record.sizes.bzimage or 0,
         text=record.sizes.text,
     )
 

@@ -70,7 +70,7 @@ def guest_mitigations(
     job = machine.describe().job(1, programs=(Program(name="mitigations", command=LISTING),))
     talk.say("booting the kernel, to see which mitigations are active")
     with state.scratch("once") as scratch:
-        order = BootOrder("mitigations", image.bzimage, words, job, 1, scratch, vmlinux=image.vmlinux)
+        order = BootOrder("mitigations", image.program, words, job, 1, scratch, vmlinux=image.vmlinux)
         end = machine.boot(order)
     if end.status != "ok":
         raise GuestSilent(reason=end.reason, image=image.record.key[:12])

@@ -1,0 +1,122 @@
+"""The paths: benchmarks that a kernel for ARCH=um runs on itself, as a patch for a source.
+
+The benchmarks are in data/paths, whose README.md says how they are hooked into a tree. The patch is made for the tree
+at hand, since it adds lines to the ends of the kernel's own files.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+
+from kdyno.base.errors import Unbuildable
+from kdyno.base.files import write_whole
+from kdyno.base.state import State
+from kdyno.kernel.arch import UM, Arch
+from kdyno.kernel.knobs.base import Contribution, KconfigRequest, KnobContext
+from kdyno.kernel.own_patches import release_of
+from kdyno.kernel.patches import Patch
+from kdyno.kernel.source import KernelSource
+
+SYMBOL = "KDYNO_PATHS"
+DIRECTORY = "kernel/kdyno"
+HOOKS = {
+    "kernel/Makefile": f"obj-$(CONFIG_{SYMBOL}) += kdyno/",
+    "init/Kconfig": f'source "{DIRECTORY}/Kconfig"',
+    "arch/um/Makefile": "CFLAGS_vmlinux += $(KDYNO_LINK)",
+}
+"""By file: the line that is added at its end."""
+OLDEST = (6, 1)
+"""The oldest version of Linux that the benchmarks are written for."""
+
+
+class TooOldForPaths(Unbuildable):
+    message = "the benchmarks that a kernel runs on itself are for Linux {oldest} and newer, and {source} is {version}"
+    hint = "choose a newer source, or the machine `qemu`"
+
+
+class NoUserModeLinux(Unbuildable):
+    message = "{source} has no {file}: it can't be built for ARCH=um"
+    hint = "choose a source with arch/um, or the machine `qemu`"
+
+
+def contribution(arch: Arch, context: KnobContext) -> Contribution:
+    """Return what an architecture adds to each of its builds: for `um` the benchmarks. Raise NoUserModeLinux and
+    TooOldForPaths.
+    """
+    if arch is not UM:
+        return Contribution(kcflags=arch.kcflags)
+    return Contribution(
+        kcflags=arch.kcflags,
+        asks=(KconfigRequest(symbol=SYMBOL, value="y", by="the machine `uml`"),),
+        patches=(_patch(context.source, context.state),),
+    )
+
+
+def _patch(source: KernelSource, state: State) -> Patch:
+    """Return the patch for this source, which is kept in the state directory."""
+    text = patch_of(source)
+    digest = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+    path = state.patches / f"paths-{digest[:32]}.patch"
+    if not path.exists():
+        write_whole(path, text.encode(errors="surrogateescape"))
+    return Patch(path=path, digest=digest)
+
+
+def patch_of(source: KernelSource) -> str:
+    """Return the patch that adds the benchmarks to a source. Raise NoUserModeLinux and TooOldForPaths."""
+    identity = source.identity
+    if release_of(identity.version) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise TooOldForPaths(oldest=oldest, source=identity.spec, version=identity.version)
+    parts = [_added(name, _read(source, name), line) for name, line in HOOKS.items()]
+    parts += [_new(f"{DIRECTORY}/{name}", text) for name, text in _own_files().items()]
+    return "".join([*parts, _nouser(release_of(identity.version))])
+
+
+def _own_files() -> dict[str, str]:
+    """Return the files of the benchmarks, by name."""
+    directory = files("kdyno") / "data" / "paths"
+    names = (entry.name for entry in directory.iterdir())
+    wanted = sorted(name for name in names if name.endswith((".c", ".h")) or name in ("Kconfig", "Makefile"))
+    return {name: (directory / name).read_text(encoding="utf-8") for name in wanted}
+
+
+def _nouser(release: tuple[int, ...]) -> str:
+    """Return the patch by which a kernel needs nothing of its host for user processes: that of the version, or of the
+    nearest older one.
+    """
+    directory = files("kdyno") / "data" / "paths" / "nouser"
+    names = {release_of(entry.name.removesuffix(".patch")): entry.name for entry in directory.iterdir()}
+    nearest = max(version for version in names if version <= release)
+    return (directory / names[nearest]).read_text(encoding="utf-8")
+
+
+def _read(source: KernelSource, name: str) -> str:
+    path: Path = source.tree / name
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        raise NoUserModeLinux(source=source.identity.spec, file=name) from None
+
+
+def _added(name: str, before: str, line: str) -> str:
+    """Return the patch that adds a line at the end of a file."""
+    whole = before if before.endswith("\n") else before + "\n"
+    return _diff(name, before.splitlines(keepends=True), [*whole.splitlines(keepends=True), line + "\n"])
+
+
+def _diff(name: str, before: list[str], after: list[str]) -> str:
+    lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
+    marked = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    return f"diff --git a/{name} b/{name}\n" + "".join(marked)
+
+
+def _new(name: str, text: str) -> str:
+    """Return the patch that makes a file."""
+    lines = text.splitlines(keepends=True)
+    added = "".join(f"+{line}" for line in lines)
+    header = f"diff --git a/{name} b/{name}\nnew file mode 100644\n--- /dev/null\n+++ b/{name}\n"
+    return f"{header}@@ -0,0 +1,{len(lines)} @@\n{added}"

@@ -1,0 +1,108 @@
+"""Architectures: a kernel for ARCH=um is a program, whose source has the benchmarks that it runs on itself."""
+
+from __future__ import annotations
+
+import subprocess
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from kdyno.base.state import State
+from kdyno.kernel import own_patches, paths
+from kdyno.kernel.arch import ARCHES, UM, X86_64
+from kdyno.kernel.image import ArchName
+from kdyno.kernel.kconfig import resolve_base
+from kdyno.kernel.paths import NoUserModeLinux, TooOldForPaths, patch_of
+from kdyno.kernel.plan import plan_build
+from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.source import KernelSource
+from tests.unit.kernel.test_own_patches import of_version
+from tests.unit.kernel_toy import TINY
+
+
+@pytest.fixture
+def um_source(source: KernelSource, monkeypatch: pytest.MonkeyPatch) -> KernelSource:
+    """The toy with the files that the benchmarks hook into; it has no code for user processes."""
+    for name in paths.HOOKS:
+        file = source.tree / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("# first\n# last")
+    with (source.tree / "Kconfig").open("a") as kconfig:
+        kconfig.write('source "init/Kconfig"\n')
+    monkeypatch.setattr(paths, "_nouser", lambda _release: "")
+    return source
+
+
+def test_each_architecture_has_a_base_configuration_of_its_own() -> None:
+    names: list[ArchName] = ["x86_64", "um"]
+    assert list(ARCHES) == names
+    assert len({arch.base for arch in ARCHES.values()}) == len(ARCHES)
+    assert all(resolve_base(arch.base).kind == "fragment" for arch in ARCHES.values())
+
+
+def test_a_base_of_one_architecture_stands_for_that_of_another_and_other_files_stay() -> None:
+    assert UM.base_for("dyno") == UM.base_for("paths") == "paths"
+    assert X86_64.base_for("paths") == "dyno"
+    assert UM.base_for("file:/tmp/config") == "file:/tmp/config"
+
+
+def test_the_patch_adds_the_benchmarks_and_a_line_at_the_end_of_each_hook(um_source: KernelSource) -> None:
+    text = patch_of(of_version(um_source, "6.12.117"))
+    subprocess.run(["git", "apply", "-p1", "-"], cwd=um_source.tree, input=text, text=True, check=True)
+    for name, line in paths.HOOKS.items():
+        assert (um_source.tree / name).read_text() == f"# first\n# last\n{line}\n"
+    own = Path(str(files("kdyno") / "data" / "paths"))
+    for name in ("main.c", "pipe.c", "kdyno_paths.h", "Kconfig", "Makefile"):
+        assert (um_source.tree / paths.DIRECTORY / name).read_bytes() == (own / name).read_bytes()
+
+
+def test_all_code_of_the_benchmarks_gets_into_the_patch(um_source: KernelSource) -> None:
+    text = patch_of(of_version(um_source, "6.12.117"))
+    directory = Path(str(files("kdyno") / "data" / "paths"))
+    for path in directory.glob("*.[ch]"):
+        assert f"+++ b/{paths.DIRECTORY}/{path.name}\n" in text
+
+
+@pytest.mark.parametrize(("version", "file"), [("6.1.3", "6.1"), ("6.5", "6.1"), ("6.13-rc1", "6.12"), ("7.9", "7.2")])
+def test_a_version_gets_the_patch_of_the_nearest_older_one(version: str, file: str) -> None:
+    directory = Path(str(files("kdyno") / "data" / "paths" / "nouser"))
+    assert paths._nouser(own_patches.release_of(version)) == (directory / f"{file}.patch").read_text()
+
+
+def test_a_source_that_is_too_old_or_has_no_user_mode_linux_is_refused(source: KernelSource) -> None:
+    with pytest.raises(TooOldForPaths, match=r"for Linux 6\.1 and newer"):
+        patch_of(of_version(source, "5.15.3"))
+    with pytest.raises(NoUserModeLinux, match="can't be built for ARCH=um"):
+        patch_of(of_version(source, "6.12.1"))
+
+
+@pytest.mark.parametrize(
+    ("compiler", "words"),
+    [("gcc", ("ARCH=um", "SUBARCH=x86_64")), ("clang-19", ("ARCH=um", "SUBARCH=x86"))],
+)
+def test_a_plan_names_the_architecture_and_has_its_flags_before_those_of_the_recipe(
+    um_source: KernelSource, state: State, compiler: str, words: tuple[str, ...]
+) -> None:
+    recipe = Recipe(toolchain=compiler, cflags=("-fno-ipa-cp",) if compiler == "gcc" else ("-fno-unroll-loops",))
+    plan = plan_build(recipe, of_version(um_source, "6.12.1"), "paths", state, arch=UM)
+    assert plan.make[:2] == words
+    flags = next(word for word in plan.make if word.startswith("KCFLAGS=")).removeprefix("KCFLAGS=").split()
+    assert flags[: len(UM.kcflags)] == list(UM.kcflags) and flags[-1] == recipe.cflags[-1]
+    assert plan.asked["KDYNO_PATHS"] == "y"
+    assert (plan.arch, len(plan.patches)) == (UM, 1)
+
+
+def test_the_linker_of_a_compiler_that_links_is_named_in_a_directory(um_source: KernelSource, state: State) -> None:
+    source = of_version(um_source, "6.12.1")
+    plan = plan_build(Recipe(layout_seed=3), source, "paths", state, arch=UM)
+    assert {"LD=lkd", "KDYNO_LINK=lkd"} <= set(plan.make)
+    assert plan.environment["KDYNO_LD"] == "ld"
+    without = plan_build(Recipe(), source, "paths", state, arch=UM)
+    assert not any("lkd" in word for word in without.make)
+
+
+def test_the_same_recipe_is_another_image_on_another_architecture(um_source: KernelSource, state: State) -> None:
+    source = of_version(um_source, "6.12.1")
+    keys = {plan_build(Recipe(), source, TINY, state, arch=arch).key for arch in ARCHES.values()}
+    assert len(keys) == len(ARCHES)
