@@ -107,5 +107,7 @@ PMU_CLOCKS: dict[str, Clock] = {
     ),
 }
 """Clocks that samples may be read in instead where the emulated PMU counts; by `pmu_clock` among a machine's facts."""
+CORE_CLOCK = Clock("cycles of this host's core", "cycles", "B/cycle")
+"""What samples are read in where a kernel is a process that reads the clock of the core itself."""
 HOST_CLOCK = Clock("nanoseconds of this host's clock", "ns", "MB/s")
 """What samples are read in where there is no guest."""

@@ -18,10 +18,11 @@ from kdyno.base.measurement import BootStatus
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.platforms import Output
+from kdyno.kernel.image import ArchName
 from kdyno.measure.guest.job import Channel, Job, Program, TestOrder, VirtioPort
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.stream import AgentReport
-from kdyno.measure.workload.needs import Needs
+from kdyno.measure.workload.needs import Needs, Runner
 
 
 class CpuLacks(UserError):
@@ -73,6 +74,12 @@ class MachineSettings(Frozen):
 
     starts_kernels: ClassVar[bool] = True
     """False: the machine uses the running kernel, so that variants can only contain settings of a running kernel."""
+
+    arch: ClassVar[ArchName] = "x86_64"
+    """The architecture of the kernels that it starts."""
+
+    runner: ClassVar[Runner] = "agent"
+    """What carries a workload out."""
 
     own_clock: ClassVar[Clock | None] = None
     """What samples are read in, where that is not the lane's clock."""

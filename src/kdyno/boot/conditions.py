@@ -35,6 +35,7 @@ UNITS = {
     "throttled": "times",
     "quota_stops": "times",
     "swapped_pages": "pages",
+    "clock_moved": "samples",
 }
 """Every possible condition, with its unit. docs/host.md describes them."""
 

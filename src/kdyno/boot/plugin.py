@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from kdyno.base.process import ToolHangs, attempt
@@ -11,9 +12,16 @@ OUR_WORD = "kdyno-pmu:"
 TIME_LIMIT = 30.0
 
 
-def why_no_plugin(qemu: str, plugin: Path) -> str | None:
-    """Let QEMU load the plugin without options, which the plugin refuses. Return why it failed; None if it loaded."""
-    command = [qemu, "-no-user-config", "-M", "none", "-display", "none", "-plugin", str(plugin).replace(",", ",,")]
+NO_MACHINE = ("-no-user-config", "-M", "none", "-display", "none")
+"""The words for a system emulator that starts nothing."""
+
+
+def why_no_plugin(qemu: Sequence[str], plugin: Path, program: Sequence[str] = ()) -> str | None:
+    """Let QEMU load the plugin without options, which the plugin refuses. Return why it failed; None if it loaded.
+
+    A user-mode emulator needs a `program`, which it doesn't start.
+    """
+    command = [*qemu, "-plugin", str(plugin).replace(",", ",,"), *program]
     try:
         done = attempt(command, cwd=Path("/"), timeout=TIME_LIMIT)
     except ToolHangs:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kdyno.base.errors import InfrastructureError, KdynoError, UserError
+from kdyno.base.names import absolute
 from kdyno.boot.base import BootEnd, BootOrder
-from kdyno.boot.plugin import why_no_plugin
+from kdyno.boot.plugin import NO_MACHINE, why_no_plugin
 from kdyno.kernel.images import content_digest
 from kdyno.measure.cycles.samples import RegionMissing, convert_samples, convert_units
-from kdyno.measure.guest.pmu import RECORD, PmuConfig, find_plugin, plugin_words
+from kdyno.measure.guest.pmu import RECORD, PluginScope, PmuConfig, find_plugin, plugin_words
 from kdyno.measure.guest.symbols import symbols_file
 
 if TYPE_CHECKING:
@@ -59,6 +60,13 @@ def family_of(config: PmuConfig) -> Family:
     return load_family(config.family)
 
 
+def located_pmu(config: PmuConfig | None, base: Path) -> PmuConfig | None:
+    """Return the settings with an absolute path of the family's file. Raises NameUnfit."""
+    if config is None or not config.family.startswith("file:"):
+        return config
+    return config.model_copy(update={"family": f"file:{absolute(config.family.removeprefix('file:'), base)}"})
+
+
 class Pmu:
     """The PMU of [machine.pmu], on this host."""
 
@@ -80,8 +88,12 @@ class Pmu:
 
     def require(self, qemu: str) -> None:
         """Raise ProgramMissing or QemuWithoutPlugins, before anything is built or booted."""
-        if why := why_no_plugin(qemu, self.plugin):
+        if why := why_no_plugin([qemu, *NO_MACHINE], self.plugin):
             raise QemuWithoutPlugins(qemu=qemu, plugin=self.plugin, why=why)
+
+    def why_not_in_user_mode(self, qemu: str) -> str | None:
+        """Return why this qemu-x86_64 doesn't load the plugin; None if it does. Raises ProgramMissing."""
+        return why_no_plugin([qemu], self.plugin, ["/bin/true"])
 
     def facts(self) -> dict[str, Any]:
         """Return the facts that determine the samples."""
@@ -122,10 +134,17 @@ class Pmu:
 
     def words(self, order: BootOrder) -> tuple[str, ...]:
         """Return QEMU's options; the symbols are in the boot's directory. Raises VmlinuxMissing and VmlinuxUnfit."""
+        return self._words(order, self.config.scope)
+
+    def user_words(self, order: BootOrder) -> tuple[str, ...]:
+        """Return the options of qemu-x86_64 for a kernel that is a process. Raises VmlinuxMissing and VmlinuxUnfit."""
+        return self._words(order, "user")
+
+    def _words(self, order: BootOrder, scope: PluginScope) -> tuple[str, ...]:
         if order.vmlinux is None:
             raise VmlinuxMissing(kernel=order.kernel)
         if order.vmlinux not in self._symbols:
-            listed = symbols_file(order.vmlinux, order.symbols)
+            listed = symbols_file(order.vmlinux, order.symbols, is_process=scope == "user")
             self._symbols[order.vmlinux] = (listed, content_digest(order.vmlinux))
         listed, image = self._symbols[order.vmlinux]
         symbols = order.directory / "pmu.symbols"
@@ -133,7 +152,7 @@ class Pmu:
         return plugin_words(
             self.plugin,
             out=order.directory / RECORD,
-            scope=self.config.scope,
+            scope=scope,
             events=self.config.events,
             symbols=symbols,
             image=image,

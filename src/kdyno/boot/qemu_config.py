@@ -14,7 +14,7 @@ from kdyno.base.names import absolute
 from kdyno.boot.base import BootLimits, MachineSettings
 from kdyno.boot.disk import MOST_DISK_MB, NEED
 from kdyno.boot.platforms import NEEDS, Need, Platform, lacks, require_cpus, require_startable
-from kdyno.boot.pmu import PmuOutsideModelLane
+from kdyno.boot.pmu import PmuOutsideModelLane, located_pmu
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.workload.needs import Needs
 
@@ -49,11 +49,7 @@ class QemuConfig(MachineSettings):
 
     def located(self, base: Path) -> Self:
         share = Path(absolute(self.share, base)) if self.share else None
-        pmu = self.pmu
-        if pmu and pmu.family.startswith("file:"):
-            family = absolute(pmu.family.removeprefix("file:"), base)
-            pmu = pmu.model_copy(update={"family": f"file:{family}"})
-        return self.model_copy(update={"share": share, "pmu": pmu})
+        return self.model_copy(update={"share": share, "pmu": located_pmu(self.pmu, base)})
 
     def at_least(self, needs: Needs, cpus: int = 1) -> Self:
         cpus = max(self.cpus, 1 if LANES[self.lane].is_icount else cpus)

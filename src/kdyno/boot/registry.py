@@ -17,6 +17,8 @@ from kdyno.boot.fake import FakeConfig, FakeMachine
 from kdyno.boot.local import LocalConfig, LocalMachine
 from kdyno.boot.qemu import QemuMachine
 from kdyno.boot.qemu_config import QemuConfig
+from kdyno.boot.uml import UmlConfig, UmlMachine
+from kdyno.measure.workload.needs import Runner
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class MachineKind:
 
 MACHINES = {
     "qemu": MachineKind(QemuConfig, QemuMachine),
+    "uml": MachineKind(UmlConfig, UmlMachine),
     "local": MachineKind(LocalConfig, LocalMachine),
     "fake": MachineKind(FakeConfig, FakeMachine),
 }
@@ -68,9 +71,11 @@ def open_machine(settings: MachineSettings) -> MachineBackend:
     return MACHINES[settings.type].machine(settings)
 
 
-def default_machine(**settings: Any) -> MachineSettings:
-    """The machine that is meant where none is named; `settings` are what [machine] may say of it."""
-    return next(iter(MACHINES.values())).settings(**settings)
+def default_machine(runner: Runner = "agent", **settings: Any) -> MachineSettings:
+    """The machine that is meant where none is named, for loads of this runner; `settings` are what [machine] may say of
+    it.
+    """
+    return next(kind.settings for kind in MACHINES.values() if kind.settings.runner == runner)(**settings)
 
 
 def host_machine() -> MachineSettings:
@@ -85,7 +90,7 @@ def kind_on_record(facts: Mapping[str, Any]) -> type[MachineSettings]:
 
 def clock_on_record(facts: Mapping[str, Any]) -> Clock | None:
     """What the samples of a run were read in, by its machine's facts; None: in the clock of its lane."""
-    return kind_on_record(facts).own_clock or PMU_CLOCKS.get(str(facts.get("pmu_clock")))
+    return PMU_CLOCKS.get(str(facts.get("pmu_clock"))) or kind_on_record(facts).own_clock
 
 
 if TYPE_CHECKING:

@@ -33,6 +33,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     kind.add_argument(
         "--kvm", type=Path, metavar="FILE.toml", help="compare the variants of an experiment, modelled and under KVM"
     )
+    kind.add_argument(
+        "--paths",
+        type=Path,
+        metavar="FILE.toml",
+        help="compare the variants of an experiment of the machine uml, modelled and on this processor",
+    )
     parser.add_argument(
         "--family", default="auto", metavar="NAME", help="CPU family of this host, or file:PATH (default: auto)"
     )
@@ -66,6 +72,8 @@ def act(args: argparse.Namespace) -> int:
         return _library(args)
     if args.kvm:
         return _kvm(args)
+    if args.paths:
+        return _paths(args)
     return _kernel(args)
 
 
@@ -76,11 +84,11 @@ class NoEffect(UserError):
 
 def _require_effective_options(args: argparse.Namespace) -> None:
     """Refuse options that have no effect: a given source or number of passes must not be ignored. Raises NoEffect."""
-    kind = "--library" if args.library else "--kvm" if args.kvm else None
+    kind = "--library" if args.library else "--kvm" if args.kvm else "--paths" if args.paths else None
     if kind is None:
         return
     named = {"--source": args.source, "--config": args.config, "--seed": args.seed}
-    if kind == "--kvm":
+    if kind in ("--kvm", "--paths"):
         named["--passes"] = args.passes
     for option, value in named.items():
         if value is not None:
@@ -125,6 +133,21 @@ def _kvm(args: argparse.Namespace) -> int:
     with store_of(args) as store:
         report = kvm.compare_kvm(kvm.measure_kvm(experiment, family, Session(state_of(args), store, talk_of(args))))
     _tell(args, report, kvm.lines(report))
+    return 0
+
+
+def _paths(args: argparse.Namespace) -> int:
+    from kdyno.runs.experiment.resolve import load_experiment
+    from kdyno.store.artefacts import Artefacts
+    from kdyno.understand.validate import paths
+    from kdyno.understand.validate.kernel import host_family
+
+    experiment = load_experiment(args.paths)
+    family = host_family(args.family)[0]
+    with store_of(args) as store:
+        lanes = paths.measure_paths(experiment, family, Session(state_of(args), store, talk_of(args)))
+    report = paths.compare_paths(lanes, family, Artefacts(state_of(args).artefacts))
+    _tell(args, report, paths.lines(report))
     return 0
 
 

@@ -13,6 +13,8 @@ from kdyno.base.frozen import digest
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import Description, MachineBackend
+from kdyno.boot.registry import default_machine
+from kdyno.kernel.arch import ARCHES
 from kdyno.kernel.inputs import Input, kept_at
 from kdyno.kernel.plan import BuildPlan, plan_build
 from kdyno.kernel.recipe import Training
@@ -59,7 +61,9 @@ class TrainingPlanner:
         families = {name: load_family(name) for name in training.settings.families}
         machine, about = self._machine_for(counts, training.load)
         source = self.source_of(recipe.source)
-        plan = plan_build(recipe, source, recipe.config, self.state, cpu=machine.cpu, trained=self.trained)
+        arch = ARCHES[default_machine(training.load.runner).arch]
+        base = arch.base_for(recipe.config)
+        plan = plan_build(recipe, source, base, self.state, cpu=machine.cpu, trained=self.trained, arch=arch)
         machine.require_cpu(plan.needs, f"{training.variant}, which is booted for {name},")
         job = training_job(about, training, counts)
         derivation = Derivation(
@@ -79,7 +83,7 @@ class TrainingPlanner:
 
     def _machine_for(self, counts: Events | Counters, load: Load) -> tuple[MachineBackend, Description]:
         """Return the machine, which is described once for all trainings with the same needs."""
-        needs = repr((counts, load.needs, bool(load.programs)))
+        needs = repr((counts, load.needs, load.runner, bool(load.programs)))
         if needs not in self._machines:
             machine = training_machine(counts, load, self.state, self.talk)
             self._machines[needs] = machine, machine.describe()

@@ -12,6 +12,7 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import Description, MachineBackend, MachineSettings
 from kdyno.boot.registry import open_machine
+from kdyno.kernel.arch import ARCHES
 from kdyno.kernel.build import BuildPlan, plan_build
 from kdyno.kernel.built_kernels.plan import GivenPlan
 from kdyno.kernel.plan import check_early
@@ -46,6 +47,11 @@ class Builds:
 class NothingBuilt(UserError):
     message = "variant {variant} sets `{knob}`, but a machine of type `{type}` builds and boots nothing"
     hint = 'use only {runtime} there; or set type = "qemu" in [machine]'
+
+
+class NotCarriedOut(UserError):
+    message = "a workload of type `{workload}` cannot be carried out on a machine of type `{machine}`: {why}"
+    hint = "{way}"
 
 
 class NothingToCount(UserError):
@@ -100,6 +106,7 @@ class Prepared:
 def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     """Check everything that needs no build, no boot and no question to the machine. Raises KdynoError."""
     variants = experiment.variants
+    _require_runner(experiment)
     plan_by_built_variant = given_plans(experiment, variants, state, talk)
     settings = fit_machine(experiment.machine, plan_by_built_variant)
     machine = open_machine(settings)
@@ -123,6 +130,19 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
         settings.require_cpus(first.asked, f"the kernel of variant {variant}")
         require_startable(settings, variant, first, has_given=bool(plan_by_built_variant))
     return Prepared(experiment, settings, machine, about, job, builds.plans, builds.trainings)
+
+
+def _require_runner(experiment: Experiment) -> None:
+    """Raise NotCarriedOut if the machine can't carry out the workload."""
+    workload, machine = experiment.workload, experiment.machine
+    if workload.runner == machine.runner:
+        return
+    if machine.runner == "kernel":
+        why = "its kernel starts no program, and runs paths through itself"
+        way = 'take `type = "paths"` in [workload], or another machine'
+    else:
+        why, way = "only a kernel that is a process runs paths", 'take `type = "uml"` in [machine], or another workload'
+    raise NotCarriedOut(workload=workload.type, machine=machine.type, why=why, way=way)
 
 
 def _require_counted(workload: WorkloadSettings, pmu: PmuConfig | None) -> None:
@@ -182,6 +202,7 @@ def _plan_all(
                 state,
                 cpu=cpu,
                 trained=planner.trained,
+                arch=ARCHES[experiment.machine.arch],
             )
             for recipe in recipes(experiment, name)
         )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kdyno.base.errors import UserError
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
+from kdyno.kernel.arch import ARCHES
 from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.inputs import Input, kept_at
 from kdyno.kernel.plan import BuildPlan, plan_build
@@ -47,4 +48,4 @@ def _plan(record: ImageRecord, recipe: Recipe, state: State, talk: Talk) -> Buil
             raise NotAgain(image=record.key[:12], why=f"its {name} is not in the state directory any more")
         return Input(name=name, digest=digest, path=path)
 
-    return plan_build(recipe, source, record.base, state, trained=kept_input)
+    return plan_build(recipe, source, record.base, state, trained=kept_input, arch=ARCHES[record.arch])

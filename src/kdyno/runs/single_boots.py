@@ -25,6 +25,7 @@ from kdyno.measure.guest.job import Counters, Job
 from kdyno.measure.guest.pmu import Events, PmuConfig
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record, with_benchmarks
 from kdyno.measure.guest.steps import failure
+from kdyno.measure.paths.table import path_orders
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.measure.workload.needs import Load, Needs
 from kdyno.runs.keys import boot_key
@@ -52,7 +53,7 @@ class BootForFileLost(BootForFileFailed):
 
 
 class CountsNoPrograms(UserError):
-    message = 'use = ["pgo"] cannot be trained on programs ({programs}): counters are read after the agent\'s tests'
+    message = 'use = ["pgo"] cannot be trained on {loads}: counters are read after the agent\'s tests'
     hint = "train on tests (`general`), or use autofdo, for which the emulated PMU counts"
 
 
@@ -205,12 +206,15 @@ def pmu_machine(
 ) -> MachineBackend:
     """Open the machine of a boot that counts; `settings` are those of a run's machine. Raises NotEmulated."""
     pmu = PmuConfig(events=events, family=family, clock="instructions")
-    return open_equipped_machine((settings or default_machine()).with_pmu(pmu), load, state, talk)
+    return open_equipped_machine((settings or default_machine(load.runner)).with_pmu(pmu), load, state, talk)
 
 
 def pmu_job(about: Description, load: Load) -> Job:
-    """Return the job of a boot that counts. Raises UnknownTest and UnknownParameter."""
-    tests = test_orders(load.tests, load.params) if load.tests else ()
+    """Return the job of a boot that counts. Raises UnknownTest, UnknownParameter and UnknownPath."""
+    if load.runner == "kernel":
+        tests = path_orders(load.tests)
+    else:
+        tests = test_orders(load.tests, load.params) if load.tests else ()
     return about.job(LANES[about.lane].iterations, tests=tests, programs=load.programs)
 
 
@@ -218,8 +222,9 @@ def training_machine(counts: Events | Counters, load: Load, state: State, talk: 
     """Open a machine in the model lane, where a repeated boot counts the same. Raises CountsNoPrograms."""
     if isinstance(counts, str):
         return pmu_machine(counts, TRAINING_FAMILY, load, state=state, talk=talk)
-    if load.programs:
-        raise CountsNoPrograms(programs=", ".join(program.name for program in load.programs))
+    if load.programs or load.runner != "agent":
+        programs = f"programs ({', '.join(program.name for program in load.programs)})"
+        raise CountsNoPrograms(loads=programs if load.programs else "paths")
     return open_machine(default_machine())
 
 

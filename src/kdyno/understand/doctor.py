@@ -19,7 +19,7 @@ from kdyno.base.packages import Requirement, requirements, way_to_install
 from kdyno.base.process import attempt
 from kdyno.base.state import State, nearest_existing, unwritable_reason
 from kdyno.boot.kvm import why_not_kvm
-from kdyno.boot.plugin import why_no_plugin
+from kdyno.boot.plugin import NO_MACHINE, why_no_plugin
 from kdyno.boot.qemu import QEMU
 from kdyno.boot.sandbox import why_no_sandbox
 from kdyno.kernel import ccache
@@ -115,7 +115,7 @@ def _qemu_loads_plugins() -> DoctorFinding:
         return DoctorFinding(name, "optional", "can't be tried without the PMU plugin")
     if shutil.which(QEMU) is None:
         return DoctorFinding(name, "optional", f"can't be tried without {QEMU}")
-    if (why := why_no_plugin(QEMU, plugin)) is None:
+    if (why := why_no_plugin([QEMU, *NO_MACHINE], plugin)) is None:
         return DoctorFinding(name, "ok", f"{QEMU} loads the PMU plugin")
     mend = way_to_install("qemu-system-x86")
     return DoctorFinding(name, "optional", f"{QEMU} can't load the PMU plugin: {why}", mend)

@@ -63,6 +63,7 @@ def test_what_is_on_record_lies_flat_under_the_same_keys() -> None:
         "tests": ["lat_pipe"],
         "params": {},
         "programs": [],
+        "runner": "agent",
     }
     workload = Definition.model_validate(
         {

@@ -93,7 +93,7 @@ def trained_on(variant: str, **settings: Any) -> Recipe:
 
 
 def experiment(tree: Path, **variants: Recipe) -> Experiment:
-    recipes = resolve_recipes({"plain": Recipe(), **variants}, str(tree), TINY, {}, training_load)
+    recipes = resolve_recipes({"plain": Recipe(), **variants}, str(tree), TINY, {}, {}, training_load)
     return Experiment(name="x", source=str(tree), config=TINY, baseline="plain", variants=recipes)
 
 

@@ -25,17 +25,9 @@ from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.session import Session
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
-from kdyno.understand.validate import kvm
-from kdyno.understand.validate.kvm import (
-    BothLanes,
-    KvmNeedsTwoVariants,
-    KvmNotProven,
-    NoSharedKvmBenchmark,
-    RunLost,
-    compare_kvm,
-    lines,
-    measure_kvm,
-)
+from kdyno.understand.validate import kvm, lanes
+from kdyno.understand.validate.kvm import KvmNotProven, compare_kvm, lines, measure_kvm
+from kdyno.understand.validate.lanes import BothLanes, NeedsTwoVariants, NoSharedEffect, RunLost
 from tests.unit import specimen
 
 RATIOS = {"lat_syscall.null": (0.9, 0.95), "lat_pipe.roundtrip": (1.2, 1.1), "bw_pipe.64k": (1.1, 0.97)}
@@ -139,7 +131,7 @@ def test_the_text_marks_what_has_the_wrong_sign(model: RunReport, wall: RunRepor
 
 def test_lanes_that_measured_nothing_together_are_refused(model: RunReport, wall: RunReport) -> None:
     nothing = model.model_copy(update={"comparisons": ()})
-    with pytest.raises(NoSharedKvmBenchmark):
+    with pytest.raises(NoSharedEffect):
         compare_kvm(BothLanes(nothing, wall))
 
 
@@ -163,7 +155,7 @@ def test_without_kvm_that_is_proven_nothing_is_built(tmp_path: Path, monkeypatch
 
 
 def test_one_variant_has_no_effect(tmp_path: Path) -> None:
-    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store, pytest.raises(KvmNeedsTwoVariants):
+    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store, pytest.raises(NeedsTwoVariants):
         measure_kvm(experiment("a"), "generic", Session(State(tmp_path / "state"), store, Talk(quiet=True)))
 
 
@@ -177,28 +169,26 @@ def test_the_same_experiment_runs_in_the_model_lane_and_under_kvm(
         return type("Done", (), {"run_id": "0", "outcome": type("Outcome", (), {"lost": {}})})
 
     monkeypatch.setattr(kvm, "why_not_kvm", lambda _qemu: None)
-    monkeypatch.setattr(kvm, "run_experiment", run)
-    monkeypatch.setattr(kvm, "assemble", lambda *_, **__: model)
+    monkeypatch.setattr(lanes, "run_experiment", run)
+    monkeypatch.setattr(lanes, "assemble", lambda *_, **__: model)
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        lanes = measure_kvm(
-            experiment("a", "b"), "haswell", Session(State(tmp_path / "state"), store, Talk(quiet=True))
-        )
-    assert lanes.model is lanes.wall is model
+        both = measure_kvm(experiment("a", "b"), "haswell", Session(State(tmp_path / "state"), store, Talk(quiet=True)))
+    assert both.model is both.wall is model
     machines = [experiment.machine.model_dump(include={"lane", "accel", "cpus"}) for experiment in asked]
     assert machines == [
-        {"lane": "model", "accel": "auto", "cpus": 1},
         {"lane": "wall", "accel": "kvm", "cpus": 1},
+        {"lane": "model", "accel": "auto", "cpus": 1},
     ]
-    pmu = asked[0].machine.model_dump()["pmu"]
+    pmu = asked[1].machine.model_dump()["pmu"]
     assert pmu == {"events": "all", "family": "haswell", "clock": "cycles", "scope": "kernel"}
-    assert asked[1].machine.model_dump()["pmu"] is None
+    assert asked[0].machine.model_dump()["pmu"] is None
     assert all(one.variants == experiment("a", "b").variants for one in asked)
 
 
 def test_a_run_with_lost_boots_is_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lost = type("Done", (), {"run_id": "0", "outcome": type("Outcome", (), {"lost": {"a, block 0": "killed"}})})
     monkeypatch.setattr(kvm, "why_not_kvm", lambda _qemu: None)
-    monkeypatch.setattr(kvm, "run_experiment", lambda *_, **__: lost)
+    monkeypatch.setattr(lanes, "run_experiment", lambda *_, **__: lost)
     with (
         Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store,
         pytest.raises(RunLost, match="a, block 0: killed"),

@@ -12,19 +12,17 @@ from kdyno.base.installed import ProgramMissing, find_program
 from kdyno.base.measurement import Benchmark, Sample
 from kdyno.base.process import ToolFailed
 from kdyno.base.talk import Talk
+from kdyno.boot.host.quiet import NoTmpfs, pin_to_cpu, writable_tmpfs
 from kdyno.measure.cycles.measure import ProbeBroken
 from kdyno.measure.guest.agent import catalogue
 from kdyno.measure.guest.job import TestOrder
 from kdyno.understand.validate import native
 from kdyno.understand.validate.native import (
     NativeFailed,
-    NoTmpfs,
     cycles_per_ns,
     cycles_per_unit,
     measure_native,
     model_orders,
-    pin_to_last_cpu,
-    writable_tmpfs,
 )
 
 LATENCY = Benchmark(name="lat_pipe", test="lat_pipe", unit="ns", direction="lower", description="d")
@@ -59,7 +57,7 @@ def test_every_parameter_is_spelled_out_as_the_model_lane_has_it() -> None:
 
 def test_a_thread_is_pinned_to_one_cpu_and_set_free_again() -> None:
     before, priority = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
-    with pin_to_last_cpu():
+    with pin_to_cpu():
         assert os.sched_getaffinity(0) == {max(before)}
         assert os.getpriority(os.PRIO_PROCESS, 0) <= priority
     assert (os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)) == (before, priority)
@@ -68,15 +66,15 @@ def test_a_thread_is_pinned_to_one_cpu_and_set_free_again() -> None:
 def test_files_lie_in_a_tmpfs_that_can_be_written_to(tmp_path: Path) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text(f"/dev/vda / ext4 rw 0 0\nro {tmp_path} tmpfs ro,size=4k 0 0\nx {tmp_path} tmpfs rw 0 0\n")
-    assert writable_tmpfs(mounts) == tmp_path
+    assert writable_tmpfs("tests need", mounts) == tmp_path
     mounts.write_text("/dev/vda / ext4 rw 0 0\n")
     with pytest.raises(NoTmpfs, match="none is mounted read-write"):
-        writable_tmpfs(mounts)
+        writable_tmpfs("tests need", mounts)
     mounts.write_text("x /nowhere tmpfs rw 0 0\n")
     with pytest.raises(NoTmpfs, match="not /nowhere"):
-        writable_tmpfs(mounts)
+        writable_tmpfs("tests need", mounts)
     with pytest.raises(NoTmpfs, match="No such file"):
-        writable_tmpfs(tmp_path / "nothing")
+        writable_tmpfs("tests need", tmp_path / "nothing")
 
 
 def stream(*samples_of: int, whole: bool = True) -> str:
@@ -140,7 +138,7 @@ def test_every_pass_runs_every_test_and_tells_cycles(tools: Tools) -> None:
     assert [(one.cycles, one.ghz) for one in passes] == [({"lat_pipe": 400.0}, 2.0)] * 3
     words = (tools.directory / "words").read_text().splitlines()
     assert len(words) == 3 and " run lat_pipe --iterations 11 --json" in words[0]
-    assert words[0].startswith(str(writable_tmpfs()))
+    assert words[0].startswith(str(writable_tmpfs("tests need")))
 
 
 def test_an_agent_that_fails_is_quoted(tools: Tools) -> None:

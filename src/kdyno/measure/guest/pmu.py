@@ -12,6 +12,8 @@ from kdyno.base.installed import BUILT_WITH_KDYNO, ProgramMissing
 Events = Literal["edges", "all", "trace"]
 Clock = Literal["cycles", "instructions"]
 Scope = Literal["kernel", "all"]
+PluginScope = Literal["kernel", "all", "user"]
+"""As the plugin knows it; `user`: the whole of a program under user-mode emulation."""
 DEFAULT_FAMILY = "sapphirerapids"
 """The default CPU family of the lane model: the CPU of guests, and the hardware that is emulated and modelled."""
 
@@ -69,7 +71,7 @@ def plugin_words(
     symbols: Path,
     image: str,
     geometry: Path | None,
-    scope: Scope = "kernel",
+    scope: PluginScope = "kernel",
 ) -> tuple[str, ...]:
     """Return the arguments of QEMU that load the plugin for a kernel; `image` is the SHA-256 of its vmlinux."""
     options = [f"out={out}", f"scope={scope}", f"events={events}", f"symbols={symbols}", f"image={image}"]

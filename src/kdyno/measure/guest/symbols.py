@@ -63,20 +63,24 @@ class Symbol(NamedTuple):
     is_global: bool = True
 
 
-def symbols_file(vmlinux: Path, system_map: Path | None = None) -> str:
+def symbols_file(vmlinux: Path, system_map: Path | None = None, *, is_process: bool = False) -> str:
     """Return the file for the plugin's option `symbols`: a line `ADDRESS SIZE ROLE NAME` for each function,
     hexadecimal.
 
     `system_map` gives the functions of a vmlinux that has no symbols; without sizes each reaches to the next.
 
+    A kernel that `is_process` (ARCH=um) lies anywhere, and has no entries: no function has a role.
+
     Raise VmlinuxUnfit if it is not the vmlinux of an x86-64 kernel, SymbolNameTooLong, and ToolFailed if it is not an
     ELF file.
     """
     listing = read_whole(system_map, MOST_BYTES).decode("ascii", "replace") if system_map else None
-    symbols = functions(listing or elf_listing.symbols(vmlinux), vmlinux)
+    symbols = functions(listing or elf_listing.symbols(vmlinux), vmlinux, 0 if is_process else KERNEL_IMAGE)
     for symbol in symbols:
         if (length := len(symbol.name.encode())) > LONGEST_NAME:
             raise SymbolNameTooLong(vmlinux=vmlinux, length=length, name=symbol.name[:40])
+    if is_process:
+        return "".join(f"{symbol.address:x} {symbol.size:x} - {symbol.name}\n" for symbol in symbols)
     roles = [role_of(symbol.name) for symbol in symbols]
     for role, name in NEEDED.items():
         if role not in roles:
@@ -95,8 +99,11 @@ def role_of(name: str) -> str:
     return (match and match.lastgroup) or "-"
 
 
-def functions(listing: str, vmlinux: Path) -> list[Symbol]:
-    """Return the functions in the listing of `nm -S`, by address, with one name each and no overlap. Pure."""
+def functions(listing: str, vmlinux: Path, lowest: int = KERNEL_IMAGE) -> list[Symbol]:
+    """Return the functions in the listing of `nm -S`, by address, with one name each and no overlap. Pure.
+
+    Raise VmlinuxUnfit if the text doesn't lie at `lowest` or above.
+    """
     symbols = sorted(
         (
             Symbol(int(address, 16), int(size or "0", 16), name, kind != "t")
@@ -106,10 +113,12 @@ def functions(listing: str, vmlinux: Path) -> list[Symbol]:
     )
     marks = {symbol.name: symbol.address for symbol in symbols if not symbol.size}
     for mark in ("_text", "_etext"):
-        if marks.get(mark, 0) < KERNEL_IMAGE:
+        if mark not in marks or marks[mark] < lowest:
             raise VmlinuxUnfit(vmlinux=vmlinux, what=mark)
     kept: list[Symbol] = []
     for start, end in (("_text", "_etext"), ("_sinittext", "_einittext")):
+        if kept and marks.get(start, 0) < marks["_etext"]:
+            continue  # ARCH=um has its initialisation code within the text
         kept += _bound_functions(symbols, marks.get(start, 0), marks.get(end, 0))
     return kept
 

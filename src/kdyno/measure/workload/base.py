@@ -13,7 +13,7 @@ from kdyno.base.lanes import COUNTED_LANE, LaneName
 from kdyno.base.measurement import Benchmark
 from kdyno.measure.guest.job import Program, TestOrder
 from kdyno.measure.guest.stream import AgentReport
-from kdyno.measure.workload.needs import Load, Needs
+from kdyno.measure.workload.needs import Load, Needs, Runner
 
 
 class NoTests(UserError):
@@ -39,6 +39,9 @@ class WorkloadSettings(Frozen):
     """The settings of a workload in an experiment: every kind has a class of its own, which adds to this."""
 
     type: str
+
+    runner: ClassVar[Runner] = "agent"
+    """What carries it out."""
 
     iterations_range: ClassVar[tuple[int, int]]
     """The fewest and the most samples of a boot that blocks = "auto" may choose."""

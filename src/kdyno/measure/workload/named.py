@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from kdyno.base.errors import UserError
 from kdyno.base.mistakes import problems
 from kdyno.measure.guest.agent import ALL, catalogue
+from kdyno.measure.paths.table import ALL as ALL_PATHS
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.measure.workload.definition import (
     PROBLEMS_SHOWN,
@@ -31,8 +32,12 @@ from kdyno.measure.workload.definition import (
 )
 from kdyno.measure.workload.lmbench import LmbenchWorkload
 from kdyno.measure.workload.needs import Load, Needs
+from kdyno.measure.workload.paths import PathsWorkload
 from kdyno.measure.workload.programs import ProgramsWorkload, renamed
 from kdyno.measure.workload.registry import WORKLOADS
+
+PATHS = "paths"
+"""The load that a kernel runs on itself; a name of a path or of a group may follow a colon."""
 
 
 class UnknownLoad(UserError):
@@ -55,6 +60,11 @@ class NotAnAssignment(UserError):
 class NoTrainingLoad(UserError):
     message = "nothing can be trained on {named}: its workload (`{type}`) has nothing that the emulated PMU counts"
     hint = "name a workload that has tests, or programs with an [operation]; or name tests"
+
+
+class PathsBesideOthers(UserError):
+    message = "`train` has {paths} beside {others}: paths are run by a kernel that is a process, the others by a guest"
+    hint = "train on one kind; `paths` are all paths, `paths:GROUP` those of a group"
 
 
 class OneProgramTwice(UserError):
@@ -116,8 +126,12 @@ def _require_known(tests: Iterable[str]) -> None:
 def training_load(names: tuple[str, ...]) -> Load:
     """What is counted of all these loads. Tests keep their names, and those of suites: the agent is not asked.
 
-    Raises NoTrainingLoad, OneProgramTwice, and what reading a file raises.
+    Raises NoTrainingLoad, PathsBesideOthers, UnknownPath, OneProgramTwice, and what reading a file raises.
     """
+    if path_names := [name for name in names if _is_of_paths(name)]:
+        if others := [name for name in names if name not in path_names]:
+            raise PathsBesideOthers(paths=", ".join(path_names), others=", ".join(others))
+        return PathsWorkload(tests=tuple(name.partition(":")[2] or ALL_PATHS for name in path_names)).load()
     loads = [_counted(name) for name in names]
     programs = [program for load in loads for program in load.programs]
     for program in programs:
@@ -129,6 +143,11 @@ def training_load(names: tuple[str, ...]) -> Load:
         programs=tuple(programs),
         **dict(reduce(or_, loads, Needs())),
     )
+
+
+def _is_of_paths(name: str) -> bool:
+    """Return whether a load is `paths`, or `paths:NAME` for a path or a group."""
+    return name.partition(":")[0] == PATHS
 
 
 def _counted(name: str) -> Load:

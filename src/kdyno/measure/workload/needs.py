@@ -6,8 +6,13 @@ them. Guests get it from `MachineSettings.at_least`, `Machine.provide`, or the r
 
 from __future__ import annotations
 
+from typing import Literal
+
 from kdyno.base.frozen import Frozen
 from kdyno.measure.guest.job import Program
+
+Runner = Literal["agent", "kernel"]
+"""What carries a load out: the agent in a guest or on this host, or the kernel itself."""
 
 
 class Needs(Frozen):
@@ -79,6 +84,7 @@ class Load(Needs):
     """By test: parameters that differ from the test's defaults."""
     programs: tuple[Program, ...] = ()
     memory_mb: int = 0
+    runner: Runner = "agent"
 
     @property
     def names(self) -> tuple[str, ...]:

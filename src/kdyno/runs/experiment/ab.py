@@ -28,6 +28,7 @@ from kdyno.kernel.recipe import RecipeSpec
 from kdyno.kernel.source import FETCHERS
 from kdyno.kernel.version import NotAKernelTree, kernel_version
 from kdyno.measure.workload.definition import is_file, own_names
+from kdyno.measure.workload.registry import default_workload
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.resolve import experiment_of
 from kdyno.runs.experiment.short import SHOWN, Piece, pieces, table
@@ -132,7 +133,7 @@ def as_table(texts: Sequence[str], options: Options, base: Path) -> dict[str, An
         **({"blocks": options.blocks} if options.blocks is not None else {}),
         **({"layouts": options.layouts} if options.layouts is not None else {}),
         "variants": dict(zip(names, recipes, strict=True)),
-        **({"workload": workload} if (workload := _workload(options.tests, base)) else {}),
+        **({"workload": workload} if (workload := _workload(options.tests, machine, base)) else {}),
         **({"machine": settings} if settings else {}),
         **({"judge": {"margin": options.margin}} if options.margin is not None else {}),
     }
@@ -217,8 +218,12 @@ def _machine(options: Options, base: Path) -> tuple[MachineSettings, dict[str, A
     return machine, _set_keys(machine.located(base), machine)
 
 
-def _workload(names: Sequence[str], base: Path) -> dict[str, Any]:
-    """Return [workload] with these tests and programs. A name that is not a program is taken for a test."""
+def _workload(names: Sequence[str], machine: MachineSettings, base: Path) -> dict[str, Any]:
+    """Return [workload] with these tests and programs. A name that is not a program is taken for a test, or for a path
+    where the kernel runs its benchmarks itself.
+    """
+    if machine.runner == "kernel":
+        return {"type": default_workload(machine.runner).type, "tests": list(names)} if names else {}
     own_programs = own_names()
     programs = [name for name in names if is_file(name) or name.rpartition("=")[2] in own_programs]
     tests = [name for name in names if name not in programs]

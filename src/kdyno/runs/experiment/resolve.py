@@ -13,9 +13,11 @@ from pydantic import ValidationError
 
 from kdyno.base.mistakes import Mistake, first_fault, unfit
 from kdyno.kernel import knobs
+from kdyno.kernel.arch import ARCHES
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
 from kdyno.kernel.recipe import KconfigValue, RecipeSpec
 from kdyno.measure.workload.named import training_load
+from kdyno.measure.workload.registry import default_workload
 from kdyno.runs.experiment.errors import (
     BadRecordedExperiment,
     LayoutOfBuiltKernel,
@@ -82,8 +84,11 @@ def resolve(file: ReadFile) -> Experiment:
     settings: dict[str, Any] = {key: getattr(content, key) for key in content.model_fields_set - NOT_OF_A_RUN}
     if content.blocks == "auto":
         settings |= {"auto": True, "blocks": pilot_blocks(content.layouts)}
-    source, config = SOURCE.located(content.source or None, base) or "", CONFIG.located(content.config, base)
-    workload = content.workload.located(base)
+    is_set = content.model_fields_set.__contains__
+    source = SOURCE.located(content.source or None, base) or ""
+    own_base = ARCHES[content.machine.arch].base
+    config = CONFIG.located(content.config, base) if is_set("config") else own_base
+    workload = (content.workload if is_set("workload") else default_workload(content.machine.runner)).located(base)
     needs = workload.needs()
     machine = content.machine.located(base).at_least(needs, workload.cpus())
     load_of = cache(training_load)
@@ -91,7 +96,9 @@ def resolve(file: ReadFile) -> Experiment:
     if machine.starts_kernels:
         training_loads = [spec.profile.train for spec in variants.values() if spec.profile and spec.profile.train]
         needed_kconfig = reduce(or_, map(load_of, training_loads), needs).kconfig
-    recipes = resolve_recipes(variants, source, config, needed_kconfig, load_of)
+    # A kernel that runs its benchmarks itself starts no program; those that are trained on one are of guests.
+    own_kconfig = needed_kconfig if machine.runner == "agent" else {}
+    recipes = resolve_recipes(variants, source, config, own_kconfig, needed_kconfig, load_of)
     resolved_settings = {
         "source": source,
         "config": config,

@@ -122,13 +122,14 @@ def resolve_recipes(
     source: str,
     config: str,
     kconfig: Mapping[str, KconfigValue],
+    training_kconfig: Mapping[str, KconfigValue],
     load_of: Callable[[tuple[str, ...]], Load],
 ) -> dict[str, Recipe]:
     """Return the recipes of variants. Each profile has its trainee, which names source and configuration.
 
-    `kconfig` are the symbols that workloads need in each kernel. The symbols of a variant override them, and a built
-    kernel stays as it is. `load_of` returns the load for the names in `train`. Raises UnknownTrainee, TraineeIsBuilt
-    and CircularTraining.
+    `kconfig` are the symbols that workloads need in each kernel, `training_kconfig` those that they need in trainees.
+    The symbols of a variant override them, and a built kernel stays as it is. `load_of` returns the load for the names
+    in `train`. Raises UnknownTrainee, TraineeIsBuilt and CircularTraining.
     """
 
     def recipe_of(spec: RecipeSpec, profile: ProfileSpec | None) -> Recipe:
@@ -156,7 +157,8 @@ def resolve_recipes(
         trainee = recipe_of(spec, None) if trainee_name is None else resolve_variant(trainee_name, path)
         if trainee.image is not None:
             raise TraineeIsBuilt(name=name, trainee=trainee_name)
-        origin = {"source": trainee.source or source, "config": trainee.config or config}
+        trainee_kconfig = {**training_kconfig, **trainee.kconfig}
+        origin = {"source": trainee.source or source, "config": trainee.config or config, "kconfig": trainee_kconfig}
         return trainee.model_copy(update=origin)
 
     return {name: resolve_variant(name, ()) for name in specs}

@@ -11,6 +11,7 @@ from kdyno.base.lanes import COUNTED_LANE
 from kdyno.base.talk import Talk
 from kdyno.boot.registry import open_machine
 from kdyno.judge.verdicts.assemble import Rejudge, assemble
+from kdyno.kernel.arch import ARCHES
 from kdyno.kernel.build import BuildPlan, plan_build
 from kdyno.kernel.delegation.resolve import source_files
 from kdyno.kernel.image import Image
@@ -122,7 +123,8 @@ def search_files(tuning: Tuning, session: Session) -> Found:
     machine = open_machine(experiment.machine)
 
     def plan(recipe: Recipe) -> BuildPlan:
-        return plan_build(recipe, source, recipe.config or experiment.config, session.state, cpu=machine.cpu)
+        base, arch = recipe.config or experiment.config, ARCHES[experiment.machine.arch]
+        return plan_build(recipe, source, base, session.state, cpu=machine.cpu, arch=arch)
 
     with open_trials(session.state, session.talk.say) as trials:
         kernels = AssignmentKernels(

@@ -5,22 +5,17 @@ The wall lane must run under KVM that was proven to work: times of an emulator d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.errors import InfrastructureError
 from kdyno.base.frozen import Frozen
 from kdyno.boot.kvm import why_not_kvm
 from kdyno.boot.qemu import QEMU
 from kdyno.judge.stats.compare import Comparison
 from kdyno.judge.stats.estimate import Estimate
-from kdyno.judge.verdicts.assemble import assemble
 from kdyno.judge.verdicts.model import RunReport
-from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.runs.experiment.models import Experiment
-from kdyno.runs.run import run_experiment
 from kdyno.runs.session import Session
-from kdyno.store.artefacts import Artefacts
 from kdyno.understand.validate.effects import Agreement, Effect, agreement, sign_lines, summary, worst
+from kdyno.understand.validate.lanes import BothLanes, NoSharedEffect, measure_lanes, require_two_variants
 
 WORST = 10
 """The number of effects with the wrong sign that are shown."""
@@ -29,29 +24,6 @@ WORST = 10
 class KvmNotProven(InfrastructureError):
     message = "the model cannot be compared with times of kernels on this machine: {why}"
     hint = "use `kdyno validate --library SOURCE`, which runs functions of a kernel in user space and works without KVM"
-
-
-class KvmNeedsTwoVariants(UserError):
-    message = "experiment {name} has one variant, and no effects to compare"
-    hint = "name a second kernel under [variants]"
-
-
-class RunLost(InfrastructureError):
-    message = "boots of run {run} were lost: {boots}"
-    hint = "run the same command to repeat them; the other boots are kept"
-
-
-class NoSharedKvmBenchmark(InfrastructureError):
-    message = "runs {model} and {wall} have no benchmark that both lanes measured of a variant and the baseline"
-    hint = "see the outcome of their boots in `kdyno report RUN`"
-
-
-@dataclass(frozen=True)
-class BothLanes:
-    """One experiment judged in both lanes."""
-
-    model: RunReport
-    wall: RunReport
 
 
 class KernelEffect(Frozen):
@@ -100,35 +72,22 @@ class KvmReport(Frozen):
 def measure_kvm(experiment: Experiment, family: str, session: Session) -> BothLanes:
     """Carry out the experiment in both lanes: modelled cycles of a CPU family (a name or `file:PATH`), and KVM.
 
-    Boots on record are not repeated. Raises KvmNotProven, KvmNeedsTwoVariants, RunLost, and what `run_experiment`
+    Boots on record are not repeated. Raises KvmNotProven, NeedsTwoVariants, RunLost, and what `run_experiment`
     raises.
     """
-    if len(experiment.variants) < 2:
-        raise KvmNeedsTwoVariants(name=experiment.name)
+    require_two_variants(experiment)
     if why := why_not_kvm(QEMU):
         raise KvmNotProven(why=why)
-    pmu = PmuConfig(events="all", family=family, clock="cycles")
-    lanes = {"model": experiment.machine.with_pmu(pmu), "wall": experiment.machine.in_timed_lane()}
-    reports = {}
-    for lane, machine in lanes.items():
-        session.talk.say(f"{experiment.name} in the {lane} lane")
-        finished_run = run_experiment(experiment.model_copy(update={"machine": machine}), session, again=False)
-        if finished_run.outcome.lost:
-            raise RunLost(
-                run=finished_run.run_id,
-                boots="; ".join(f"{boot}: {why}" for boot, why in finished_run.outcome.lost.items()),
-            )
-        reports[lane] = assemble(session.store, finished_run.run_id, Artefacts(session.state.artefacts), analysed=False)
-    return BothLanes(**reports)
+    return measure_lanes(experiment, family, None, session)
 
 
 def compare_kvm(lanes: BothLanes) -> KvmReport:
-    """Compare each effect that both lanes estimated. Pure. Raises NoSharedKvmBenchmark."""
+    """Compare each effect that both lanes estimated. Pure. Raises NoSharedEffect."""
     model, wall = _estimates(lanes.model), _estimates(lanes.wall)
     shared_keys = [key for key in wall if key in model]
     effects = tuple(_effect(key, wall[key], model[key]) for key in shared_keys)
     if not effects:
-        raise NoSharedKvmBenchmark(model=lanes.model.run.id, wall=lanes.wall.run.id)
+        raise NoSharedEffect(model=lanes.model.run.id, wall=lanes.wall.run.id)
     variant_names = dict.fromkeys(effect.variant for effect in effects)
     all_keys = {_key(comparison): None for report in (lanes.wall, lanes.model) for comparison in report.comparisons}
     return KvmReport(

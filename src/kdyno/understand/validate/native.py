@@ -8,22 +8,21 @@ another speed.
 
 from __future__ import annotations
 
-import os
 import statistics
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from pydantic import ValidationError
 
-from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.errors import InfrastructureError
 from kdyno.base.lanes import COUNTED_LANE, TIMED_LANE
 from kdyno.base.measurement import Benchmark, Sample
 from kdyno.base.process import output, spawn
 from kdyno.base.talk import Talk
+from kdyno.boot.host.quiet import pin_to_cpu, writable_tmpfs
 from kdyno.measure.cycles.measure import ProbeBroken, find_probe
 from kdyno.measure.cycles.probe import ProgramList, TimedProgram
 from kdyno.measure.guest.agent import expected_records, find_agent, native_command, tsc_khz
@@ -35,14 +34,6 @@ BYTES_OF_KIB = 1024
 FEW = 0.1
 """The quantile of a pass's samples that counts, as in the calibration on programs. Noise nearly always lengthens a
 sample. If it lengthens the chain of additions instead, the sample seems too short."""
-FIRST = -20
-"""The highest priority (niceness)."""
-MOUNTS = Path("/proc/mounts")
-
-
-class NoTmpfs(UserError):
-    message = "files of the tests need a writable tmpfs, as in the guest: {why}"
-    hint = "mount a tmpfs: mount -t tmpfs tmpfs /dev/shm"
 
 
 class NativeFailed(InfrastructureError):
@@ -92,11 +83,11 @@ def cycles_per_ns(tsc_khz: int, ticks_before: float, ticks_after: float) -> floa
 
 def measure_native(orders: Sequence[TestOrder], passes: int, talk: Talk) -> list[NativePass]:
     """Run all tests, `passes` times one after the other, on one CPU. Raises NativeFailed, NoTmpfs, ProgramMissing."""
-    agent, probe, place = find_agent(), find_probe(), writable_tmpfs()
+    agent, probe, place = find_agent(), find_probe(), writable_tmpfs("files of the tests need")
     khz = tsc_khz()
     chain = _any_program(probe)
     native_passes: list[NativePass] = []
-    with talk.working("timing on this CPU") as advance, pin_to_last_cpu():
+    with talk.working("timing on this CPU") as advance, pin_to_cpu():
         for number in range(passes):
             cycles, clocks, absent = dict[str, float](), list[float](), dict[str, str]()
             ticks_before = _ticks_per_cycle(probe, chain)
@@ -114,37 +105,6 @@ def measure_native(orders: Sequence[TestOrder], passes: int, talk: Talk) -> list
                 absent |= {**report.unsupported, **report.broken}
             native_passes.append(NativePass(cycles, statistics.median(clocks), absent))
     return native_passes
-
-
-def writable_tmpfs(mounts: Path = MOUNTS) -> Path:
-    """Return the mount point of a writable tmpfs, the file system of the guest. Raises NoTmpfs."""
-    try:
-        rows = [line.split(" ") for line in mounts.read_text(encoding="utf-8").splitlines()]
-    except OSError as error:
-        raise NoTmpfs(why=f"{mounts}: {error.strerror}") from error
-    directories = [Path(row[1]) for row in rows if row[2] == "tmpfs" and "rw" in row[3].split(",")]
-    for directory in sorted(directories, key=lambda directory: (directory != Path("/dev/shm"), str(directory))):
-        if os.access(directory, os.W_OK | os.X_OK) and not str(directory).startswith("/sys"):
-            return directory
-    raise NoTmpfs(why="none is mounted read-write" if not directories else f"not {', '.join(map(str, directories))}")
-
-
-@contextmanager
-def pin_to_last_cpu() -> Iterator[None]:
-    """Keep this thread and its children on the last CPU that it may use: the first CPUs serve most interrupts.
-
-    It gets the highest priority if that is allowed: this changes its share of the CPU, and not the code of the kernel.
-    """
-    allowed, priority = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
-    os.sched_setaffinity(0, {max(allowed)})
-    try:
-        with suppress(PermissionError):
-            os.setpriority(os.PRIO_PROCESS, 0, FIRST)
-        yield
-    finally:
-        with suppress(OSError):  # CPUs may have been removed meanwhile
-            os.sched_setaffinity(0, allowed)
-            os.setpriority(os.PRIO_PROCESS, 0, priority)
 
 
 def _run(agent: Path, order: TestOrder, place: Path) -> AgentReport:

@@ -1,0 +1,176 @@
+"""The output of a kernel that ran its paths, read as the hostile input that it is.
+
+data/paths/README.md describes the lines. Each must be one that the job asked for, in the kernel's order; the first that
+isn't ends the reading with a fault. The last line says that the kernel came to its end.
+
+A sample is in cycles of the core, whatever its clock does: before and after each repetition stands a chain of additions
+that wait for each other, a cycle each. Where the two disagree the clock moved, and the sample is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kdyno.base.lanes import Clock, LaneName
+from kdyno.base.measurement import Benchmark, Sample
+from kdyno.base.text import clean
+from kdyno.measure.guest.stream import AgentReport
+from kdyno.measure.guest.stream_records import HelloRecord
+from kdyno.measure.paths.table import KernelPath
+
+VERSION = "1"
+"""The version of the output; main.c of data/paths has the same."""
+NUMBER = r"([0-9]{1,18})"
+HELLO = re.compile(rf"kdyno-paths ([0-9]+) (\S{{1,200}}) {NUMBER}")
+SAMPLE = re.compile(rf"kdyno-path (\S{{1,80}}) {' '.join([NUMBER] * 6)}")
+ERROR = re.compile(r"kdyno-path-error (\S{1,80}) (.{1,200})")
+DONE = "kdyno-paths done"
+LONGEST_LINE = 400
+CLOCK_MOVED = 0.02
+"""The relative difference of the chains before and after a repetition above which the clock moved. A tick of the host
+in one of them makes it longer by more; the sample is left out as well."""
+FEWEST = 3
+"""The fewest samples that a path is judged by."""
+
+
+class OutputFault(ValueError):
+    """The fault of an output; the text names the line."""
+
+
+@dataclass(frozen=True)
+class RequestedPaths:
+    """What a job asked for."""
+
+    lane: LaneName
+    clock: Clock
+    """What samples are read in."""
+    paths: Sequence[KernelPath]
+    """In the order of the table."""
+    repetitions: int
+    is_timed: bool
+    """Whether the core's clock counts: not under an emulator, which counts itself."""
+
+
+@dataclass(frozen=True)
+class PathsOutput:
+    """An output that was read."""
+
+    report: AgentReport
+    moved: int = 0
+    """The samples that were left out, since the core's clock moved."""
+    mhz: float | None = None
+
+
+@dataclass
+class _Reading:
+    hello: HelloRecord | None = None
+    samples: dict[str, list[Sample]] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
+    moved: dict[str, int] = field(default_factory=dict)
+    complete: bool = False
+
+
+def read_output(path: Path, asked: RequestedPaths) -> PathsOutput:
+    """Read an output to its end or to its first fault; no content of it raises an error."""
+    reading, fault = _Reading(), None
+    try:
+        with path.open("rb") as file:
+            _read(iter(lambda: file.readline(LONGEST_LINE), b""), asked, reading)
+    except FileNotFoundError:
+        fault = "no stream"
+    except OutputFault as error:
+        fault = str(error)
+    for name, moved in reading.moved.items():
+        if asked.repetitions - moved < min(FEWEST, asked.repetitions):
+            reading.samples.pop(name, None)
+            reading.broken[name] = f"the core's clock moved in {moved} of {asked.repetitions} repetitions"
+    report = AgentReport(
+        hello=reading.hello,
+        benchmarks=tuple(_benchmarks(asked)),
+        samples=tuple(sample for samples in reading.samples.values() for sample in samples),
+        broken=reading.broken,
+        complete=reading.complete and fault is None,
+        fault=fault,
+    )
+    return PathsOutput(report, sum(reading.moved.values()))
+
+
+def _benchmarks(asked: RequestedPaths) -> Iterable[Benchmark]:
+    return (path.benchmark(asked.clock) for path in asked.paths)
+
+
+def _read(lines: Iterable[bytes], asked: RequestedPaths, reading: _Reading) -> None:
+    wanted = {path.name: path for path in asked.paths}
+    repetition_of = dict.fromkeys(wanted, 0)
+    for number, line in enumerate(lines, 1):
+        place, text = f"line {number}", line.decode("ascii", "replace")
+        if not text.endswith("\n"):
+            raise OutputFault(f"{place} is cut short, or longer than {LONGEST_LINE} bytes")
+        text = text[:-1]
+        if reading.complete:
+            raise OutputFault(f"{place} comes after the end")
+        if reading.hello is None:
+            reading.hello = _hello(place, text, asked)
+        elif text == DONE:
+            _require_whole(place, repetition_of, asked, reading)
+            reading.complete = True
+        elif match := ERROR.fullmatch(text):
+            if match[1] not in wanted or match[1] in reading.broken:
+                raise OutputFault(f"{place}: {clean(text)}")
+            reading.broken[match[1]] = clean(match[2])
+        else:
+            _sample(place, text, wanted, repetition_of, asked, reading)
+
+
+def _hello(place: str, text: str, asked: RequestedPaths) -> HelloRecord:
+    match = HELLO.fullmatch(text)
+    if match is None:
+        raise OutputFault(f"{place} is not the first line of a kernel that runs paths: {clean(text)}")
+    version, release, count = match.groups()
+    if version != VERSION:
+        raise OutputFault(f"{place}: version {version}, but this kdyno reads version {VERSION}")
+    if int(count) != len(asked.paths):
+        raise OutputFault(f"{place}: it runs {count} paths, {len(asked.paths)} were requested")
+    return HelloRecord(
+        v=1, type="hello", agent="kdyno-paths", kernel=clean(release), lane=asked.lane, cpus=1, init=False
+    )
+
+
+def _require_whole(place: str, repetition_of: dict[str, int], asked: RequestedPaths, reading: _Reading) -> None:
+    for name, done in repetition_of.items():
+        if done != asked.repetitions and name not in reading.broken:
+            raise OutputFault(f"{place}: the end after {done} of {asked.repetitions} repetitions of {name}")
+
+
+def _sample(
+    place: str,
+    text: str,
+    wanted: dict[str, KernelPath],
+    repetition_of: dict[str, int],
+    asked: RequestedPaths,
+    reading: _Reading,
+) -> None:
+    match = SAMPLE.fullmatch(text)
+    if match is None:
+        raise OutputFault(f"{place} is none that kernels of kdyno write: {clean(text)}")
+    name = match[1]
+    repetition, operations, ticks, before, after, length = map(int, match.groups()[1:])
+    if name not in wanted or name in reading.broken or repetition != repetition_of[name]:
+        raise OutputFault(f"{place}: {clean(name)} repetition {repetition}, which was not expected")
+    if repetition >= asked.repetitions or not (operations and ticks and before and after and length):
+        raise OutputFault(f"{place}: {clean(text)}")
+    repetition_of[name] += 1
+    if not asked.is_timed:
+        elapsed = ticks
+    elif abs(after - before) > CLOCK_MOVED * min(before, after):
+        reading.moved[name] = reading.moved.get(name, 0) + 1
+        return
+    else:
+        elapsed = max(1, round(ticks * 2 * length / (before + after)))
+    work = wanted[name].work(operations)
+    reading.samples.setdefault(name, []).append(
+        Sample(benchmark=name, iteration=repetition, elapsed=elapsed, work=work)
+    )

@@ -1,0 +1,79 @@
+"""The table of the paths: data/paths/paths.tsv, which a kernel that has them writes (`kdyno.list`)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+from kdyno.base.errors import UserError
+from kdyno.base.lanes import Clock
+from kdyno.base.measurement import Benchmark
+from kdyno.measure.guest.job import TestOrder
+
+ALL = "all"
+"""Stands for every path."""
+
+
+class UnknownPath(UserError):
+    message = "the workload names the path {name}, which kernels of kdyno do not have"
+    hint = "did you mean {near}? groups of paths: {groups}; docs/silicon.md lists all paths"
+
+
+@dataclass(frozen=True)
+class KernelPath:
+    """One path through a kernel: a benchmark that it runs on itself."""
+
+    name: str
+    group: str
+    operation: str
+    """What one operation is, for people."""
+    unit: Literal["operation", "byte"]
+    """What is counted: operations, or the bytes that they move."""
+    bytes: int
+    """Bytes of an operation; 0 where operations are counted."""
+    kind: Literal["path", "library"]
+    """`library`: a loop of a function of lib/ alone."""
+
+    def benchmark(self, clock: Clock) -> Benchmark:
+        """Return the benchmark, as read in this clock."""
+        is_cost = self.unit == "operation"
+        return Benchmark(
+            name=self.name,
+            test=self.group,
+            unit=clock.cost_unit if is_cost else clock.bandwidth_unit,
+            direction="lower" if is_cost else "higher",
+            description=self.operation,
+        )
+
+    def work(self, operations: int) -> int:
+        """Return what so many operations do, in its unit."""
+        return operations if self.unit == "operation" else operations * self.bytes
+
+
+@cache
+def paths() -> dict[str, KernelPath]:
+    """Return all paths by name, in the order in which a kernel runs them."""
+    text = (files("kdyno") / "data" / "paths" / "paths.tsv").read_text(encoding="utf-8")
+    rows = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
+    return {
+        name: KernelPath(name, group, operation, unit, int(size), kind)  # type: ignore[arg-type]
+        for name, group, operation, unit, size, kind in rows
+    }
+
+
+def path_orders(names: Sequence[str]) -> tuple[TestOrder, ...]:
+    """Return the orders for these paths, each once, in the kernel's order. Names are those of paths and groups, and
+    `all`. Raise UnknownPath.
+    """
+    known = paths()
+    groups = list(dict.fromkeys(path.group for path in known.values()))
+    for name in names:
+        if name not in (ALL, *groups, *known):
+            [near] = difflib.get_close_matches(name, [ALL, *groups, *known], n=1, cutoff=0)
+            raise UnknownPath(name=name, near=near, groups=", ".join(groups))
+    chosen = [path.name for path in known.values() if {path.name, path.group, ALL} & set(names)]
+    return tuple(TestOrder(name=name) for name in chosen)
