@@ -4,7 +4,7 @@
 
 #include "kdyno_paths.h"
 
-#define MAX_COUNT	2048
+#define MAX_COUNT	4096
 
 static struct file *file;
 static loff_t offsets[MAX_COUNT];
@@ -106,7 +106,7 @@ static void teardown(const struct kdyno_path *path)
 
 static const struct kdyno_path rows[] = {
 	ROW("tmpfs_read_64", "64 B read at a random place of 1 MB on tmpfs",
-	    TMPFS, 64, 2048, prepare, run_read),
+	    TMPFS, 64, 4096, prepare, run_read),
 	ROW("tmpfs_read_4k", "4 kB read at a random place of 1 MB on tmpfs",
 	    TMPFS, 4096, 1000, prepare, run_read),
 	ROW("tmpfs_read_64k", "64 kB read at a random place of 1 MB on tmpfs",
@@ -118,7 +118,7 @@ static const struct kdyno_path rows[] = {
 	ROW("tmpfs_write_64k", "64 kB written at a random place of 1 MB on tmpfs",
 	    TMPFS, 65536, 100, prepare, run_write),
 	ROW("tmpfs_append_4k", "4 kB appended to a new file on tmpfs",
-	    TMPFS, 4096, 256, prepare_append, run_append),
+	    TMPFS, 4096, 512, prepare_append, run_append),
 	ROW("ext4_read_64", "64 B read at a random place of 1 MB on ext4",
 	    EXT4, 64, 2048, prepare, run_read),
 	ROW("ext4_read_4k", "4 kB read at a random place of 1 MB on ext4",
@@ -126,15 +126,15 @@ static const struct kdyno_path rows[] = {
 	ROW("ext4_read_64k", "64 kB read at a random place of 1 MB on ext4",
 	    EXT4, 65536, 100, prepare, run_read),
 	ROW("ext4_write_64", "64 B written at a random place of 1 MB on ext4",
-	    EXT4, 64, 1000, prepare, run_write),
+	    EXT4, 64, 2048, prepare, run_write),
 	ROW("ext4_write_4k", "4 kB written at a random place of 1 MB on ext4",
-	    EXT4, 4096, 500, prepare, run_write),
+	    EXT4, 4096, 1000, prepare, run_write),
 	ROW("ext4_write_64k", "64 kB written at a random place of 1 MB on ext4",
-	    EXT4, 65536, 50, prepare, run_write),
+	    EXT4, 65536, 100, prepare, run_write),
 	ROW("ext4_append_4k", "4 kB appended to a new file on ext4",
-	    EXT4, 4096, 256, prepare_append, run_append),
+	    EXT4, 4096, 512, prepare_append, run_append),
 	ROW("ext4_fsync_4k", "4 kB written and synced on ext4",
-	    EXT4, 4096, 50, prepare, run_write_sync),
+	    EXT4, 4096, 150, prepare, run_write_sync),
 	{ }
 };
 

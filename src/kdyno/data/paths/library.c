@@ -19,7 +19,7 @@
 
 #include "kdyno_paths.h"
 
-#define MAX_COUNT	4096
+#define MAX_COUNT	8192
 #define NUMBERS		1000
 #define ARRAYS		8
 #define BITS		4096
@@ -420,19 +420,19 @@ static const struct kdyno_path rows[] = {
 	ROW("snprintf", "line of five values formatted",
 	    0, 1000, prepare_words, run_snprintf),
 	ROW("kstrtoull", "number of 1 to 20 digits read",
-	    0, 4096, prepare_words, run_kstrtoull),
+	    0, 8192, prepare_words, run_kstrtoull),
 	ROW("crc32_1500", "CRC of 1,500 B",
 	    1500, 200, prepare_data, run_crc32),
 	ROW("siphash_64", "hash of 64 B",
-	    64, 4096, prepare_data, run_siphash),
+	    64, 6000, prepare_data, run_siphash),
 	ROW("xxh64_1k", "hash of 1 kB",
 	    1024, 2000, prepare_data, run_xxh64),
 	ROW("sha256_1k", "digest of 1 kB",
-	    1024, 40, prepare_data, run_sha256),
+	    1024, 60, prepare_data, run_sha256),
 	ROW("chacha20_1k", "1 kB encrypted",
 	    1024, 100, prepare_data, run_chacha),
 	ROW("csum_1460", "checksum of 1,460 B",
-	    1460, 2000, prepare_data, run_checksum),
+	    1460, 6000, prepare_data, run_checksum),
 	ROW("memcpy_1500", "1,500 B copied",
 	    1500, 4096, prepare_data, run_memcpy),
 	ROW("sort_1000", "1,000 random numbers sorted",

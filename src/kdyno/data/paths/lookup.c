@@ -12,7 +12,7 @@
 #include "kdyno_paths.h"
 
 #define FILES		64
-#define MAX_COUNT	1024
+#define MAX_COUNT	2048
 #define LENGTH		80
 #define FLAT		KDYNO_TMPFS "/flat"
 #define DEEP		KDYNO_TMPFS "/deep"
@@ -300,7 +300,7 @@ static int run_readdir(const struct kdyno_path *path)
 
 static const struct kdyno_path rows[] = {
 	ROW("lookup", "name of one of 64 files in a directory looked up",
-	    &flat, 1024, prepare, run_lookup),
+	    &flat, 2048, prepare, run_lookup),
 	ROW("lookup_deep", "name of one of 64 files nine directories down looked up",
 	    &deep, 1024, prepare, run_lookup),
 	ROW("lookup_negative", "name of no file looked up",
@@ -308,17 +308,17 @@ static const struct kdyno_path rows[] = {
 	ROW("stat", "file looked up by name and its attributes read",
 	    &flat, 1024, prepare, run_stat),
 	ROW("open_close", "file opened by name and closed",
-	    &flat, 600, prepare, run_open),
+	    &flat, 1200, prepare, run_open),
 	ROW("create_unlink", "file made, closed and removed on tmpfs",
 	    &flat, 200, prepare, run_create),
 	ROW("mkdir_rmdir", "directory made and removed on tmpfs",
-	    &flat, 200, prepare, run_mkdir),
+	    &flat, 300, prepare, run_mkdir),
 	ROW("rename", "file renamed on tmpfs",
-	    &flat, 300, prepare, run_rename),
+	    &flat, 400, prepare, run_rename),
 	ROW("readdir", "64 entries of a directory read on tmpfs",
-	    &flat, 200, prepare_readdir, run_readdir),
+	    &flat, 400, prepare_readdir, run_readdir),
 	ROW("ext4_open_close", "file opened by name and closed on ext4",
-	    &ext4, 600, prepare, run_open),
+	    &ext4, 1200, prepare, run_open),
 	ROW("ext4_create_unlink", "file made, closed and removed on ext4",
 	    &ext4, 50, prepare, run_create),
 	ROW("ext4_rename", "file renamed on ext4",

@@ -55,6 +55,7 @@ MODULE_PARM_DESC(list, "write a table of the paths and run none");
 
 /* Instructions of the chain that tells the length of a core cycle. */
 #define CHAIN		4000
+#define CHAINS		3
 
 static const struct kdyno_group * const groups[] = {
 	&kdyno_files,
@@ -269,7 +270,7 @@ static __always_inline u64 ticks(void)
 }
 
 /* Additions that wait for each other, of registers: a cycle each. */
-static noinline u64 chain(void)
+static __always_inline u64 chain_once(void)
 {
 	unsigned long sum = 0, step = seed | 1;
 	unsigned int rounds = CHAIN / 100;
@@ -284,6 +285,17 @@ static noinline u64 chain(void)
 		     : [sum] "+r" (sum), [rounds] "+r" (rounds)
 		     : [step] "r" (step) : "cc");
 	return ticks() - start;
+}
+
+/* The least of some: what the host does meanwhile is no part of the clock. */
+static noinline u64 chain(void)
+{
+	u64 least = U64_MAX;
+	unsigned int i;
+
+	for (i = 0; i < CHAINS; i++)
+		least = min(least, chain_once());
+	return least;
 }
 
 /* xchg %bx,%bx and the like do nothing; the emulated PMU looks for them. */

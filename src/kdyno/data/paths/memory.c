@@ -99,32 +99,32 @@ static const unsigned int numbers[] = { 0, 1, 2, 3, 32, 192, 1024, 8192 };
 	{								\
 		.name = "pages_" #_order,				\
 		.operation = "pages of order " #_order " taken and given back", \
-		.count = 2048,						\
+		.count = 4096,						\
 		.argument = &numbers[_order],				\
 		.prepare = prepare,					\
 		.run = run_pages,					\
 	}
 
-#define KMALLOC(_name, _operation, _argument)				\
+#define KMALLOC(_name, _operation, _count, _argument)			\
 	{								\
 		.name = "kmalloc_" _name,				\
 		.operation = _operation " taken and given back",	\
-		.count = 4096,						\
+		.count = _count,						\
 		.argument = _argument,					\
 		.prepare = prepare,					\
 		.run = run_kmalloc,					\
 	}
 
 static const struct kdyno_path rows[] = {
-	KMALLOC("32", "32 B", &numbers[4]),
-	KMALLOC("192", "192 B", &numbers[5]),
-	KMALLOC("1024", "1 kB", &numbers[6]),
-	KMALLOC("8192", "8 kB", &numbers[7]),
-	KMALLOC("mixed", "8 B to 4 kB", NULL),
+	KMALLOC("32", "32 B", 16384, &numbers[4]),
+	KMALLOC("192", "192 B", 16384, &numbers[5]),
+	KMALLOC("1024", "1 kB", 8192, &numbers[6]),
+	KMALLOC("8192", "8 kB", 4096, &numbers[7]),
+	KMALLOC("mixed", "8 B to 4 kB", 16384, NULL),
 	{
 		.name = "slab_bulk",
 		.operation = "64 objects of 256 B taken and given back at once",
-		.count = 200,
+		.count = 800,
 		.setup = setup_bulk,
 		.run = run_bulk,
 		.teardown = teardown_bulk,

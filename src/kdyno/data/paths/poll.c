@@ -15,7 +15,7 @@
 #include "kdyno_paths.h"
 
 #define MAX_FILES	500
-#define MAX_COUNT	1024
+#define MAX_COUNT	2048
 
 static struct file *pipes[MAX_FILES][2];
 static int descriptors[MAX_FILES];
@@ -169,11 +169,11 @@ static const struct kdyno_path rows[] = {
 	ROW("poll_500", "500 pipes asked, none of them ready",
 	    &many, 20, setup_poll, run_poll),
 	ROW("epoll_10", "byte to one of 10 pipes, seen by epoll and read",
-	    &few, 800, setup_epoll, run_epoll),
+	    &few, 1600, setup_epoll, run_epoll),
 	ROW("epoll_500", "byte to one of 500 pipes, seen by epoll and read",
-	    &many, 800, setup_epoll, run_epoll),
+	    &many, 1200, setup_epoll, run_epoll),
 	ROW("epoll_change_500", "one of 500 pipes taken from epoll and added again",
-	    &many, 400, setup_epoll, run_epoll_change),
+	    &many, 800, setup_epoll, run_epoll_change),
 	{ }
 };
 

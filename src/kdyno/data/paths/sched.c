@@ -14,7 +14,7 @@
 
 #define THREADS		16
 #define TIMERS		256
-#define MAX_COUNT	2048
+#define MAX_COUNT	4096
 
 static struct task_struct *threads[THREADS];
 static bool over;
@@ -256,21 +256,21 @@ static const struct kdyno_path rows[] = {
 	{
 		.name = "completion_ping",
 		.operation = "completion for another thread and one back",
-		.count = 600,
+		.count = 1000,
 		.setup = setup_completion,
 		.run = run_completion,
 		.teardown = teardown_completion,
 	}, {
 		.name = "wake_16",
 		.operation = "16 threads woken at once, and the last one waited for",
-		.count = 60,
+		.count = 120,
 		.setup = setup_crowd,
 		.run = run_crowd,
 		.teardown = teardown_crowd,
 	}, {
 		.name = "timer",
 		.operation = "timer armed and another one cancelled",
-		.count = 2048,
+		.count = 4096,
 		.setup = setup_timers,
 		.prepare = prepare_timers,
 		.run = run_timers,
@@ -286,14 +286,14 @@ static const struct kdyno_path rows[] = {
 	}, {
 		.name = "work",
 		.operation = "work queued and waited for",
-		.count = 250,
+		.count = 800,
 		.setup = setup_work,
 		.run = run_work,
 		.teardown = teardown_work,
 	}, {
 		.name = "thread",
 		.operation = "kernel thread made, run and reaped",
-		.count = 30,
+		.count = 80,
 		.run = run_thread,
 	},
 	{ }

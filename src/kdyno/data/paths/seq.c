@@ -83,12 +83,12 @@ static void teardown(const struct kdyno_path *path)
 	}
 
 static const struct kdyno_path rows[] = {
-	ROW("proc_meminfo", "/proc/meminfo read", "meminfo", 0, 150, run),
-	ROW("proc_stat", "/proc/stat read", "stat", 0, 60, run),
-	ROW("proc_vmstat", "/proc/vmstat read", "vmstat", 0, 100, run),
-	ROW("proc_status", "/proc/self/status read", "self/status", 0, 150, run),
+	ROW("proc_meminfo", "/proc/meminfo read", "meminfo", 0, 250, run),
+	ROW("proc_stat", "/proc/stat read", "stat", 0, 150, run),
+	ROW("proc_vmstat", "/proc/vmstat read", "vmstat", 0, 150, run),
+	ROW("proc_status", "/proc/self/status read", "self/status", 0, 250, run),
 	ROW("proc_mountinfo", "/proc/self/mountinfo read", "self/mountinfo", 0,
-	    100, run),
+	    200, run),
 	ROW("proc_kallsyms", "page of /proc/kallsyms read", "kallsyms", PAGE_SIZE,
 	    20, run_page),
 	{ }

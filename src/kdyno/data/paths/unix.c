@@ -84,13 +84,13 @@ static const struct kdyno_path rows[] = {
 	ROW("unix_ping", "byte to another thread and back, AF_UNIX stream",
 	    0, 300, setup_ping, NULL, run_ping),
 	ROW("unix_stream_64", "64 B sent and received, AF_UNIX stream",
-	    64, 800, setup_stream, prepare, run_stream),
+	    64, 1600, setup_stream, prepare, run_stream),
 	ROW("unix_stream_4k", "4 kB sent and received, AF_UNIX stream",
 	    4096, 500, setup_stream, prepare, run_stream),
 	ROW("unix_stream_64k", "64 kB sent and received, AF_UNIX stream",
-	    65536, 30, setup_stream, prepare, run_stream),
+	    65536, 50, setup_stream, prepare, run_stream),
 	ROW("unix_datagram_64", "64 B sent and received, AF_UNIX datagram",
-	    64, 800, setup_datagram, prepare, run_stream),
+	    64, 1600, setup_datagram, prepare, run_stream),
 	{ }
 };
 
