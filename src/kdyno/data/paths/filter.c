@@ -9,12 +9,14 @@
 #include "kdyno_paths.h"
 
 #define PACKETS		64
+#define FILTERED	4096
 #define BYTES		128
 #define KEY_BYTES	16
 #define IV_BYTES	16
 
 static struct bpf_prog *program;
 static struct sk_buff *packets[PACKETS];
+static u32 order[FILTERED];
 static struct crypto_sync_skcipher *cipher;
 
 /* As tcpdump translates "ip and udp and not fragments and port 53". */
@@ -70,12 +72,14 @@ static int prepare_packets(const struct kdyno_path *path)
 		bytes[14] = 0x45;
 		bytes[20] = 0;
 		bytes[21] = 0;
-		bytes[23] = kdyno_below(4) ? IPPROTO_UDP : IPPROTO_TCP;
-		if (!kdyno_below(4)) {
+		bytes[23] = i % 4 ? IPPROTO_UDP : IPPROTO_TCP;
+		if (i / 4 % 4 == 0) {
 			bytes[36] = 0;
 			bytes[37] = 53;
 		}
 	}
+	for (i = 0; i < path->count; i++)
+		order[i] = kdyno_below(PACKETS);
 	return 0;
 }
 
@@ -85,7 +89,7 @@ static int run_program(const struct kdyno_path *path)
 
 	for (i = 0; i < path->count; i++)
 		kdyno_sink += bpf_prog_run_pin_on_cpu(program,
-						      packets[i % PACKETS]);
+						      packets[order[i]]);
 	return 0;
 }
 
@@ -150,7 +154,7 @@ static const struct kdyno_path rows[] = {
 	{
 		.name = "bpf_filter",
 		.operation = "packet through a filter of 13 instructions",
-		.count = 4096,
+		.count = FILTERED,
 		.setup = setup_program,
 		.prepare = prepare_packets,
 		.run = run_program,

@@ -25,6 +25,8 @@
 #define BITS		4096
 #define TEXT		65536
 #define LEVEL		3
+#define LETTERS		2048
+#define WORDS		256
 
 struct item {
 	struct list_head list;
@@ -38,6 +40,10 @@ static u64 words[MAX_COUNT];
 static u32 places[MAX_COUNT];
 static char digits[MAX_COUNT][24];
 static DECLARE_BITMAP(bits, BITS);
+
+static u8 letters[LETTERS];
+static u32 starts[WORDS];
+static u32 lengths[WORDS];
 
 static void *workspace;
 static size_t packed;
@@ -56,24 +62,28 @@ static int prepare_data(const struct kdyno_path *path)
 	return 0;
 }
 
+static void make_vocabulary(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < LETTERS; i++)
+		letters[i] = 'a' + kdyno_below(26);
+	for (i = 0; i < WORDS; i++) {
+		lengths[i] = 2 + kdyno_below(8);
+		starts[i] = kdyno_below(LETTERS - lengths[i]);
+	}
+}
+
 /* Words of a small vocabulary, which pack about as well as source code. */
 static void make_text(void)
 {
-	static u8 vocabulary[2048];
-	static u32 starts[256], lengths[256];
-	unsigned int i, at = 0;
+	unsigned int at = 0;
 
-	for (i = 0; i < sizeof(vocabulary); i++)
-		vocabulary[i] = 'a' + kdyno_below(26);
-	for (i = 0; i < 256; i++) {
-		lengths[i] = 2 + kdyno_below(8);
-		starts[i] = kdyno_below(sizeof(vocabulary) - lengths[i]);
-	}
 	while (at < TEXT) {
-		u32 word = kdyno_below(1 + kdyno_below(256));
+		u32 word = kdyno_below(1 + kdyno_below(WORDS));
 		u32 length = min(lengths[word], TEXT - at);
 
-		memcpy(kdyno_from + at, vocabulary + starts[word], length);
+		memcpy(kdyno_from + at, letters + starts[word], length);
 		at += length;
 		if (at < TEXT)
 			kdyno_from[at++] = kdyno_below(8) ? ' ' : '\n';
@@ -297,6 +307,7 @@ static int run_bits(const struct kdyno_path *path)
 
 static int setup_lz4(const struct kdyno_path *path)
 {
+	make_vocabulary();
 	workspace = vmalloc(LZ4_MEM_COMPRESS);
 	return workspace ? 0 : -ENOMEM;
 }
@@ -343,6 +354,7 @@ static int setup_zstd(const struct kdyno_path *path)
 {
 	size_t pack_size, unpack_size = zstd_dctx_workspace_bound();
 
+	make_vocabulary();
 	zstd = zstd_get_params(LEVEL, TEXT);
 	pack_size = ALIGN(zstd_cctx_workspace_bound(&zstd.cParams), 64);
 	workspace = vmalloc(pack_size + unpack_size);

@@ -42,6 +42,10 @@ static unsigned long seed = 1;
 module_param(seed, ulong, 0);
 MODULE_PARM_DESC(seed, "what keys and data are made from");
 
+static bool width;
+module_param(width, bool, 0);
+MODULE_PARM_DESC(width, "tell how much of the core was ours, too");
+
 static bool list;
 module_param(list, bool, 0);
 MODULE_PARM_DESC(list, "write a table of the paths and run none");
@@ -52,6 +56,9 @@ MODULE_PARM_DESC(list, "write a table of the paths and run none");
 /* What crates/marker announces of a repetition that isn't recorded. */
 #define WARM_UP		0xffff
 #define UNSEEN		0xfffe
+
+/* Repetitions before those that are recorded or seen. */
+#define UNSEEN_REPETITIONS	2
 
 /* Instructions of the chain that tells the length of a core cycle. */
 #define CHAIN		4000
@@ -72,10 +79,15 @@ static const struct kdyno_group * const groups[] = {
 	&kdyno_library,
 };
 
+struct clock {
+	u64 chain;
+	u64 wide;
+};
+
 struct sample {
 	u64 ticks;
-	u64 before;
-	u64 after;
+	struct clock before;
+	struct clock after;
 };
 
 u8 *kdyno_from;
@@ -287,14 +299,42 @@ static __always_inline u64 chain_once(void)
 	return ticks() - start;
 }
 
-/* The least of some: what the host does meanwhile is no part of the clock. */
-static noinline u64 chain(void)
+/*
+ * As many additions in four chains. Another thread of the same core leaves the
+ * chain above as it is, but not these.
+ */
+static __always_inline u64 wide_once(void)
 {
-	u64 least = U64_MAX;
+	unsigned long a = 0, b = 0, c = 0, d = 0, step = seed | 1;
+	unsigned int rounds = CHAIN / 100;
+	u64 start = ticks();
+
+	asm volatile("1:\n\t"
+		     ".rept 25\n\t"
+		     "add %[step], %[a]\n\t"
+		     "add %[step], %[b]\n\t"
+		     "add %[step], %[c]\n\t"
+		     "add %[step], %[d]\n\t"
+		     ".endr\n\t"
+		     "dec %[rounds]\n\t"
+		     "jnz 1b"
+		     : [a] "+r" (a), [b] "+r" (b), [c] "+r" (c), [d] "+r" (d),
+		       [rounds] "+r" (rounds)
+		     : [step] "r" (step) : "cc");
+	return ticks() - start;
+}
+
+/* The least of some: what the host does meanwhile is no part of the clock. */
+static noinline struct clock read_clock(void)
+{
+	struct clock least = { U64_MAX, U64_MAX };
 	unsigned int i;
 
-	for (i = 0; i < CHAINS; i++)
-		least = min(least, chain_once());
+	for (i = 0; i < CHAINS; i++) {
+		least.chain = min(least.chain, chain_once());
+		if (width)
+			least.wide = min(least.wide, wide_once());
+	}
 	return least;
 }
 
@@ -334,14 +374,14 @@ static noinline int repeat(const struct kdyno_path *path, unsigned int index,
 	if (error)
 		return error;
 	kdyno_settle(1);
-	sample->before = chain();
+	sample->before = read_clock();
 	announce(index, announced);
 	sample->ticks = ticks();
 	mark_open();
 	error = path->run(path);
 	mark_close();
 	sample->ticks = ticks() - sample->ticks;
-	sample->after = chain();
+	sample->after = read_clock();
 	return error;
 }
 
@@ -354,8 +394,9 @@ static int measure(const struct kdyno_path *path, unsigned int index)
 	random_seed(path->name, ~0);
 	if (path->setup)
 		error = path->setup(path);
-	error = error ?: repeat(path, index, repetitions, UNSEEN, &unused);
-	error = error ?: repeat(path, index, repetitions + 1, WARM_UP, &unused);
+	for (i = 0; i < UNSEEN_REPETITIONS; i++)
+		error = error ?: repeat(path, index, repetitions + i, UNSEEN, &unused);
+	error = error ?: repeat(path, index, repetitions + i, WARM_UP, &unused);
 	for (i = 0; i < repetitions && !error; i++)
 		error = repeat(path, index, i, i, &samples[i]);
 	if (path->teardown)
@@ -373,10 +414,16 @@ static void measure_and_say(const struct kdyno_path *path, unsigned int index)
 		say("kdyno-path-error %s %pe\n", path->name, ERR_PTR(error));
 		return;
 	}
-	for (i = 0; i < repetitions; i++)
-		say("kdyno-path %s %u %u %llu %llu %llu %u\n", path->name, i,
-		    path->count, samples[i].ticks, samples[i].before,
-		    samples[i].after, CHAIN);
+	for (i = 0; i < repetitions; i++) {
+		const struct sample *sample = &samples[i];
+
+		say("kdyno-path %s %u %u %llu %llu %llu %u", path->name, i,
+		    path->count, sample->ticks, sample->before.chain,
+		    sample->after.chain, CHAIN);
+		if (width)
+			say(" %llu %llu", sample->before.wide, sample->after.wide);
+		say("\n");
+	}
 }
 
 static bool wanted(const char *name)

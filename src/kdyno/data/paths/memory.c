@@ -26,8 +26,9 @@ static int prepare(const struct kdyno_path *path)
 		if (size)
 			sizes[i] = *size;
 		else
-			sizes[i] = 8 + kdyno_below(8 << kdyno_below(10));
+			sizes[order[i]] = 8 + kdyno_below(8 << i % 10);
 	}
+	kdyno_shuffle(order, BATCH);
 	return 0;
 }
 

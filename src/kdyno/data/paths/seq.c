@@ -8,6 +8,7 @@
 #include "kdyno_paths.h"
 
 static struct file *file;
+static loff_t place;
 
 static int setup(const struct kdyno_path *path)
 {
@@ -50,14 +51,10 @@ static int run(const struct kdyno_path *path)
 	return 0;
 }
 
-/* A long file: one page of it for each operation, from its beginning on. */
-static int run_page(const struct kdyno_path *path)
+static int read_pages(unsigned int count)
 {
-	unsigned int i;
-	loff_t at = 0;
-
-	for (i = 0; i < path->count; i++) {
-		ssize_t got = read_at(&at);
+	while (count--) {
+		ssize_t got = read_at(&place);
 
 		if (got <= 0)
 			return got ?: -ENODATA;
@@ -65,12 +62,24 @@ static int run_page(const struct kdyno_path *path)
 	return 0;
 }
 
+/* A long file: one page of it for each operation, from another place each time. */
+static int prepare_page(const struct kdyno_path *path)
+{
+	place = 0;
+	return read_pages(1 + kdyno_below(100));
+}
+
+static int run_page(const struct kdyno_path *path)
+{
+	return read_pages(path->count);
+}
+
 static void teardown(const struct kdyno_path *path)
 {
 	kdyno_close(&file);
 }
 
-#define ROW(_name, _operation, _file, _size, _count, _run)		\
+#define ROW(_name, _operation, _file, _size, _count, _prepare, _run)	\
 	{								\
 		.name = _name,						\
 		.operation = _operation,				\
@@ -78,19 +87,20 @@ static void teardown(const struct kdyno_path *path)
 		.count = _count,					\
 		.argument = KDYNO_PROC "/" _file,			\
 		.setup = setup,						\
+		.prepare = _prepare,					\
 		.run = _run,						\
 		.teardown = teardown,					\
 	}
 
 static const struct kdyno_path rows[] = {
-	ROW("proc_meminfo", "/proc/meminfo read", "meminfo", 0, 250, run),
-	ROW("proc_stat", "/proc/stat read", "stat", 0, 150, run),
-	ROW("proc_vmstat", "/proc/vmstat read", "vmstat", 0, 150, run),
-	ROW("proc_status", "/proc/self/status read", "self/status", 0, 250, run),
+	ROW("proc_meminfo", "/proc/meminfo read", "meminfo", 0, 250, NULL, run),
+	ROW("proc_stat", "/proc/stat read", "stat", 0, 150, NULL, run),
+	ROW("proc_vmstat", "/proc/vmstat read", "vmstat", 0, 150, NULL, run),
+	ROW("proc_status", "/proc/self/status read", "self/status", 0, 250, NULL, run),
 	ROW("proc_mountinfo", "/proc/self/mountinfo read", "self/mountinfo", 0,
-	    200, run),
+	    200, NULL, run),
 	ROW("proc_kallsyms", "page of /proc/kallsyms read", "kallsyms", PAGE_SIZE,
-	    20, run_page),
+	    20, prepare_page, run_page),
 	{ }
 };
 

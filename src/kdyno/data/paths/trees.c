@@ -261,7 +261,7 @@ static const struct kdyno_path rows[] = {
 	TREE("xarray", "random index of 1,024 stored, loaded and erased",
 	     1024, 2048, NULL, run_xarray, teardown_xarray),
 	TREE("maple_tree", "random index of 256 stored, loaded and erased",
-	     256, 256, NULL, run_maple, teardown_maple),
+	     256, 512, NULL, run_maple, teardown_maple),
 	TREE("rbtree", "random key of 1,024 added, found and erased",
 	     1024, 2048, NULL, run_rbtree, NULL),
 	TREE("rhashtable", "random key of 1,024 inserted, found and removed",
