@@ -60,9 +60,12 @@ MODULE_PARM_DESC(list, "write a table of the paths and run none");
 /* Repetitions before those that are recorded or seen. */
 #define UNSEEN_REPETITIONS	2
 
-/* Instructions of the chain that tells the length of a core cycle. */
-#define CHAIN		4000
-#define CHAINS		3
+/*
+ * Instructions of the chain that tells the length of a core cycle. They last
+ * longer than a TSC's step by a factor of 500: some count in steps of 10 ns.
+ */
+#define CHAIN		20000
+#define CHAINS		2
 
 static const struct kdyno_group * const groups[] = {
 	&kdyno_files,
