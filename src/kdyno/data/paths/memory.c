@@ -119,7 +119,7 @@ static const unsigned int numbers[] = { 0, 1, 2, 3, 32, 192, 1024, 8192 };
 static const struct kdyno_path rows[] = {
 	KMALLOC("32", "32 B", 16384, &numbers[4]),
 	KMALLOC("192", "192 B", 16384, &numbers[5]),
-	KMALLOC("1024", "1 kB", 8192, &numbers[6]),
+	KMALLOC("1024", "1 kB", 12288, &numbers[6]),
 	KMALLOC("8192", "8 kB", 4096, &numbers[7]),
 	KMALLOC("mixed", "8 B to 4 kB", 16384, NULL),
 	{
