@@ -23,8 +23,10 @@
 #include <linux/time-internal.h>
 #include <linux/utsname.h>
 #include <net/net_namespace.h>
+#include <as-layout.h>
 #include <os.h>
 
+#include "huge_user.h"
 #include "kdyno_paths.h"
 
 #undef MODULE_PARAM_PREFIX
@@ -45,6 +47,10 @@ MODULE_PARM_DESC(seed, "what keys and data are made from");
 static bool width;
 module_param(width, bool, 0);
 MODULE_PARM_DESC(width, "tell how much of the core was ours, too");
+
+static bool huge;
+module_param(huge, bool, 0);
+MODULE_PARM_DESC(huge, "move the kernel to huge pages of its host");
 
 static bool list;
 module_param(list, bool, 0);
@@ -501,6 +507,18 @@ static void check_names(void)
 	kfree(copy);
 }
 
+/* The image, and the memory behind what libc has taken. */
+static void __init move_to_huge_pages(void)
+{
+	int error = kdyno_move_to_huge_pages(uml_physmem, (unsigned long)&_end, 1);
+
+	if (error >= 0)
+		error = kdyno_move_to_huge_pages(uml_reserved,
+						 high_physmem, 0);
+	if (error < 0)
+		say("kdyno-path-error huge %pe\n", ERR_PTR(error));
+}
+
 static int __init make_buffers(void)
 {
 	kdyno_from = (u8 *)__get_free_pages(GFP_KERNEL, get_order(KDYNO_BUFFER));
@@ -554,6 +572,8 @@ static int __init kdyno_main(void *unused)
 	repetitions = clamp(repetitions, 1, MAX_REPETITIONS);
 	say("kdyno-paths 1 %s %u\n", init_utsname()->release, all(NULL));
 	check_names();
+	if (huge)
+		move_to_huge_pages();
 	error = make_buffers();
 	if (error) {
 		say("kdyno-path-error buffers %pe\n", ERR_PTR(error));
