@@ -11,8 +11,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +24,7 @@ from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.frozen import digest
 from kdyno.base.host import host_facts
 from kdyno.base.lanes import CORE_CLOCK, COUNTED_LANE, LANES, TIMED_LANE, Clock, LaneName
-from kdyno.base.process import ToolMissing, output, spawn
+from kdyno.base.process import ToolMissing, attempt, output, spawn
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import (
@@ -39,7 +38,7 @@ from kdyno.boot.base import (
 )
 from kdyno.boot.conditions import watched
 from kdyno.boot.ending import Exit, verdict_on_boot
-from kdyno.boot.host.quiet import pin_to_cpu, writable_tmpfs
+from kdyno.boot.host.quiet import quieten, writable_tmpfs
 from kdyno.boot.platforms import Output
 from kdyno.boot.pmu import Pmu, PmuOutsideModelLane, located_pmu
 from kdyno.boot.watch import POLL_SECONDS, Watch
@@ -71,6 +70,9 @@ MEANINGFUL = frozenset({"init_on_alloc", "init_on_free", "slab_nomerge", "slub_d
 kernel hasn't got; it would ignore them in silence."""
 HOST_STOPS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGXFSZ})
 """Signals that come from the host: the kernel is not at fault."""
+FIXED_ADDRESSES = ("setarch", "-R")
+"""Heap and stack of a program at the same addresses in each boot. Linux 7.2 for ARCH=um would execute itself once more
+for that, and leave an emulator."""
 UNLIKE = (
     "a kernel as a process (ARCH=um): system call entry, page tables, copies to user memory, locks between CPUs, "
     "interrupts and mitigations are not measured"
@@ -151,10 +153,16 @@ class UmlMachine:
             raise TmpfsFull(place=place, free=free // MIB, needed=needed)
         return place
 
+    @cached_property
+    def _fixed(self) -> tuple[str, ...]:
+        """Return the words that leave out this host's random addresses, if it lets a program do so."""
+        return FIXED_ADDRESSES if attempt([*FIXED_ADDRESSES, "true"]).returncode == 0 else ()
+
     def describe(self) -> Description:
         """Describe the machine. Raises NoTmpfs, TmpfsFull, NoSuchCpu, ToolMissing and QemuUserWithoutPlugins."""
         config, place = self.config, self.place
         facts: dict[str, Any] = {"type": "uml", "memory_mb": config.memory_mb, "cmdline": list(WORDS)}
+        facts["fixed_addresses"] = bool(self._fixed)
         notices = [UNLIKE]
         if self.pmu:
             facts |= {"qemu": self._qemu_version(), **self.pmu.facts()}
@@ -216,23 +224,18 @@ class UmlMachine:
 
     def boot(self, order: BootOrder) -> BootEnd:
         """Run the kernel, watch it, and read its output."""
-        with watched() as conditions, self._in_quiet():
+        with watched() as conditions:
             end, moved = self._boot(order)
         return replace(end, conditions=conditions if self.pmu else {**conditions, "clock_moved": moved})
-
-    @contextmanager
-    def _in_quiet(self) -> Iterator[None]:
-        """Keep what is timed on one CPU."""
-        with ExitStack() as stack:
-            if not self.pmu:
-                stack.enter_context(pin_to_cpu(self.config.cpu))
-            yield
 
     def _boot(self, order: BootOrder) -> tuple[BootEnd, int]:
         """Return the end of the boot, and the number of samples that were left out since the core's clock moved."""
         console, stream = order.directory / "console.log", order.directory / "stream.txt"
         pmu = self.pmu if order.is_counted else None
-        command = self.command(order, pmu)
+        program = order.directory / "linux"
+        command = self.command(order, program, pmu)
+        assert order.kernel is not None
+        shutil.copy(order.kernel, program)  # its pages lie elsewhere in each boot
         start = time.monotonic()
         watch = Watch(console, stream, self.config.limits)
         stopped = None
@@ -244,11 +247,14 @@ class UmlMachine:
             ) as kernel,
         ):
             watch.bound(kernel.pid, LONGEST_MEMORY)
+            if not self.pmu:
+                quieten(kernel.pid, self.config.cpu)
             while kernel.poll() is None and stopped is None and not order.cancelled.is_set():
                 time.sleep(POLL_SECONDS)
                 stopped = watch.broken_limit()
         seconds = time.monotonic() - start
         stopped = watch.cut() or stopped
+        program.unlink()
         if order.cancelled.is_set():
             left = Exit(lost="interrupted")
         else:
@@ -258,12 +264,12 @@ class UmlMachine:
         end = BootEnd(status, reason, seconds, watch.ready, command, console, stream, read.report)
         return (pmu.applied(end, order.directory / RECORD) if pmu else end), read.moved
 
-    def command(self, order: BootOrder, pmu: Pmu | None) -> tuple[str, ...]:
-        """Return the command of a boot."""
+    def command(self, order: BootOrder, program: Path, pmu: Pmu | None) -> tuple[str, ...]:
+        """Return the command of a boot of this program."""
         names = ",".join(test.name for test in order.job.tests)
         under = (QEMU_USER, *pmu.user_words(order)) if pmu else (QEMU_USER,) if self.pmu else ()
         own = (f"kdyno.repetitions={order.job.iterations}", f"kdyno.seed={order.seed + 1}", f"kdyno.paths={names}")
-        return (*under, str(order.kernel), f"mem={self.config.memory_mb}M", *WORDS, *own, *order.cmdline)
+        return (*self._fixed, *under, str(program), f"mem={self.config.memory_mb}M", *WORDS, *own, *order.cmdline)
 
     def _requested(self, order: BootOrder) -> RequestedPaths:
         known = paths()

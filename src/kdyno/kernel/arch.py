@@ -34,8 +34,8 @@ class Arch:
     """By the name in an image: the path in the object directory."""
     linked_by: Driver
     """What Kbuild calls for the last link (scripts/link-vmlinux.sh)."""
-    subarch: Mapping[str, str]
-    """By the compiler's family: the value of SUBARCH; empty where there is none."""
+    words: Mapping[str, tuple[str, ...]]
+    """By the compiler's family: words of make beside ARCH."""
     kcflags: tuple[str, ...] = ()
     """Flags of its own, before those of a recipe."""
 
@@ -46,8 +46,7 @@ class Arch:
 
     def make(self, toolchain: Toolchain) -> tuple[str, ...]:
         """Return the words that name it for make."""
-        subarch = self.subarch.get(toolchain.identity.family)
-        return (f"ARCH={self.name}", *((f"SUBARCH={subarch}",) if subarch else ()))
+        return (f"ARCH={self.name}", *self.words.get(toolchain.identity.family, ()))
 
     def base_for(self, config: str) -> str:
         """Return the base configuration for a kernel of this architecture: the one that is named, unless that is what
@@ -70,7 +69,7 @@ X86_64 = Arch(
     program="bzImage",
     files={"bzImage": "arch/x86/boot/bzImage", **_EVERYWHERE},
     linked_by="linker",
-    subarch={},
+    words={},
 )
 UM = Arch(
     name="um",
@@ -80,8 +79,9 @@ UM = Arch(
     program="vmlinux",
     files=_EVERYWHERE,
     linked_by="compiler",
-    # scripts/Makefile.clang knows no target for um on x86_64, but one for um on x86, which is x86_64 too.
-    subarch={"gcc": "x86_64", "clang": "x86"},
+    # scripts/Makefile.clang knows no target for um on x86_64, but one for um on x86, which is x86_64 too. llvm-objcopy
+    # 19 refuses the static program.
+    words={"gcc": ("SUBARCH=x86_64",), "clang": ("SUBARCH=x86", "OBJCOPY=objcopy")},
     # arch/um/Makefile has -mcmodel=large, by which each call is an indirect one through a register; the program lies
     # below 2 GB. The others are those of arch/x86/Makefile: code for UML should be code for x86.
     kcflags=("-mcmodel=small", "-mno-red-zone", "-mno-mmx", "-mno-sse", "-mno-sse2", "-mno-3dnow", "-mno-avx"),

@@ -54,6 +54,11 @@ def environment(linker: str) -> dict[str, str]:
     return {"KDYNO_LAYOUT_FORMAT": FORMAT, LINKER: linker}
 
 
+def lto_words(linker: str, name: str, words: str) -> dict[str, str]:
+    """Return the variable that gives the link of vmlinux.o these words; none for linkers that compile nothing."""
+    return {f"{LTO_WORDS}_{name.upper()}": words} if linker.startswith("ld.lld") else {}
+
+
 def words(arch: Arch) -> tuple[str, ...]:
     """Return the words of make, as a plan has them, by which Kbuild calls the delegate."""
     return (LINKER_WORD,) if arch.linked_by == "linker" else (LINKER_WORD, DRIVER_WORD)

@@ -36,15 +36,31 @@ def writable_tmpfs(what: str, mounts: Path = MOUNTS, *, executable: bool = False
     raise NoTmpfs(what=what, why=f"not {', '.join(map(str, directories))}" if directories else lacking)
 
 
+def quieten(pid: int, cpu: int | None = None) -> None:
+    """Keep a program on this CPU, or on the last one that this process may use, before all other programs there.
+
+    Without the right to do so, or on the only CPU, it goes before others as far as it may: a program that hangs must
+    not keep kdyno from ending it.
+    """
+    allowed = os.sched_getaffinity(0)
+    with suppress(ProcessLookupError):  # it has ended
+        os.sched_setaffinity(pid, {max(allowed) if cpu is None else cpu})
+        if len(allowed) > 1:
+            with suppress(PermissionError):
+                os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
+                return
+        with suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, pid, FIRST)
+
+
 @contextmanager
-def pin_to_cpu(cpu: int | None = None) -> Iterator[None]:
-    """Keep this thread, and what it starts, on this CPU, or on the last one that it may use: the first ones serve most
-    interrupts.
+def pin_to_cpu() -> Iterator[None]:
+    """Keep this thread, and what it starts, on the last CPU that it may use: the first ones serve most interrupts.
 
     It goes before others there, if it may: a share of the CPU is no other code of the kernel.
     """
     allowed, priority = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
-    os.sched_setaffinity(0, {max(allowed) if cpu is None else cpu})
+    os.sched_setaffinity(0, {max(allowed)})
     try:
         with suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, FIRST)

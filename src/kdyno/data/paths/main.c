@@ -458,15 +458,15 @@ static unsigned int all(void (*visit)(const struct kdyno_group *group,
 				      unsigned int index))
 {
 	const struct kdyno_path *path;
-	unsigned int i, index = 0, found = 0;
+	unsigned int i, found = 0;
 
 	for (i = 0; i < ARRAY_SIZE(groups); i++) {
-		for (path = groups[i]->paths; path->name; path++, index++) {
+		for (path = groups[i]->paths; path->name; path++) {
 			if (!wanted(path->name))
 				continue;
-			found++;
 			if (visit)
-				visit(groups[i], path, index);
+				visit(groups[i], path, found);
+			found++;
 		}
 	}
 	return found;

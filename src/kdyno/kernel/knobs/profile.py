@@ -72,7 +72,7 @@ def contribute(value: Profile | None, context: KnobContext) -> Contribution:
     if value.trained_for == "pgo":
         parts.append(profile_pgo.counting(context.toolchain))
     if value.trained_for == "propeller" and "autofdo" not in value.use:
-        words = {f"{lkd.LTO_WORDS}_MAP": "--lto-basic-block-address-map"}
+        words = lkd.lto_words(context.linker, "map", "--lto-basic-block-address-map")
         parts.append(Contribution(kcflags=(BLOCK_MAP,), environment=words))
     return combined([_laid_out(context), *parts])
 
@@ -111,7 +111,7 @@ def _pgo(value: Profile, profile: Input, context: KnobContext) -> Contribution:
     return profile_pgo.compiled_by(profile, context.toolchain, _thresholds(value))
 
 
-def _autofdo(value: Profile, profile: Input, _: KnobContext) -> Contribution:
+def _autofdo(value: Profile, profile: Input, context: KnobContext) -> Contribution:
     thresholds = _thresholds(value)
     words = tuple(word for threshold in thresholds for word in ("-mllvm", threshold))
     mapped = (BLOCK_MAP,) if value.trained_for == "propeller" else ()
@@ -122,22 +122,22 @@ def _autofdo(value: Profile, profile: Input, _: KnobContext) -> Contribution:
             *(["--lto-basic-block-address-map"] if mapped else []),
         )
     )
-    return _compiled_by(profile, "-fprofile-sample-use=", (*words, *mapped), linked)
+    return _compiled_by(profile, "-fprofile-sample-use=", (*words, *mapped), linked, context)
 
 
-def _propeller(_: Profile, profile: Input, __: KnobContext) -> Contribution:
+def _propeller(_: Profile, profile: Input, context: KnobContext) -> Contribution:
     linked = f"--lto-basic-block-sections={profile.placeholder} --lto-unique-basic-block-section-names"
-    return _compiled_by(profile, "-fbasic-block-sections=list=", (), linked)
+    return _compiled_by(profile, "-fbasic-block-sections=list=", (), linked, context)
 
 
-def _compiled_by(profile: Input, option: str, add: tuple[str, ...], linked: str) -> Contribution:
+def _compiled_by(profile: Input, option: str, add: tuple[str, ...], linked: str, context: KnobContext) -> Contribution:
     """Return the contribution of a profile that ccd cuts for each source; the link is told of it if that compiles."""
     use = resolved.ProfileUse(name=profile.name, file=f"../{DIRECTORY}/{profile.file_name}", option=option, add=add)
     return Contribution(
         inputs=(profile,),
         profiles=(use,),
         facts=(f"profile {profile.name} {profile.digest} {option} {' '.join(add)}; {linked}",),
-        environment={f"{lkd.LTO_WORDS}_{profile.name.upper()}": linked},
+        environment=lkd.lto_words(context.linker, profile.name, linked),
     )
 
 
