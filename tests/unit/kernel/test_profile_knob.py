@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from kdyno.base.profile_files import ProfileOfAnotherTool
 from kdyno.base.state import State
+from kdyno.kernel.arch import UM
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.knobs import Contribution, KnobContext, profile_given
 from kdyno.kernel.knobs.profile import ClangTooOld, NeedsClang
@@ -134,6 +135,13 @@ def test_thresholds_go_to_the_compiler_and_to_the_link_and_decide_the_key() -> N
     assert use.add == ("-mllvm", "-profile-summary-hot-count=500", "-mllvm", "-profile-summary-cold-count=7")
     assert "--mllvm=-profile-summary-hot-count=500" in made.environment["KDYNO_LTO_WORDS_AUTOFDO"]
     assert made.facts != planned(use=("autofdo",), hot=501, cold=7)[1].facts
+
+
+def test_a_linker_that_compiles_nothing_gets_no_words_about_profiles() -> None:
+    planner = Planner(replace(context("clang-19", "19.1.7"), arch=UM))
+    made = contribute("profile", Profile(trainee=TRAINEE, use=("autofdo", "propeller")), planner.where)
+    assert not [name for name in made.environment if name.startswith("KDYNO_LTO_WORDS")]
+    assert len(made.profiles) == 2
 
 
 def test_what_a_compiler_cannot_do_is_refused_with_the_reason() -> None:
