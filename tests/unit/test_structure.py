@@ -215,6 +215,8 @@ NOT_A_NAME = {
     ("model", "kdyno.measure.cycles.calibrate"): "a table of a family's file",
     ("model", "kdyno.measure.cycles.kernel_fit"): "the same",
     ("model", "kdyno.measure.cycles.kernel_measured"): "the same",
+    ("model", "kdyno.runs.derive"): "the same",
+    ("model", "kdyno.understand.validate.path_gains"): "the same",
     ("wall", "kdyno.measure.readers.units"): "what other tools call a time",
     ("wall", "kdyno.measure.readers.headings"): "the same",
     ("wall", "kdyno.measure.readers.roles"): "the same",

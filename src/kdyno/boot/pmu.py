@@ -108,11 +108,11 @@ class Pmu:
 
     def notices(self) -> tuple[str, ...]:
         if self.config.clock == "cycles":
-            clock = f"cycles are {self.family.caption()}"
+            clock: tuple[str, ...] = (f"cycles are {self.family.caption()}", self.family.gains_note())
         else:
-            clock = "instructions are those of the measured loops, without interrupts, REP counted once"
+            clock = ("instructions are those of the measured loops, without interrupts, REP counted once",)
         beside = "user code's accesses share the modelled caches and TLBs, and are in no sample of time"
-        return (clock, beside) if self.config.scope == "all" else (clock,)
+        return (*clock, beside) if self.config.scope == "all" else clock
 
     def unlike(self, cpu: str, vendor: str, has_smap: bool) -> str | None:
         """Return how the guest's CPU differs from the family in ways that change kernel paths; None if it doesn't."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.base.terminal import line
-from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
+from kdyno.cli.common import family_name, number_from, print_json, state_of, store_of, talk_of, write_family
 from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
     from kdyno.measure.cycles.calibrate import Calibration
     from kdyno.measure.cycles.evaluate import Quality
-    from kdyno.measure.cycles.family import Family, FamilyFile
+    from kdyno.measure.cycles.family import Family
     from kdyno.measure.cycles.kernel_fit import KernelCalibration
     from kdyno.measure.cycles.kernel_measured import KernelMeasurement
 
@@ -78,7 +77,7 @@ def _calibrate_programs(args: argparse.Namespace) -> int:
             line(row)
     if args.output:
         cpu = str(host_facts().get("cpu", "unknown"))
-        _write(args, calibrated_family(calibration, _name_for(args.output, family), cpu, args.date))
+        write_family(args, calibrated_family(calibration, family_name(args.output, family), cpu, args.date))
     return 0
 
 
@@ -93,7 +92,7 @@ def _calibrate_kernel(args: argparse.Namespace) -> int:
         for row in kernel_lines(calibration):
             line(row)
     if args.output:
-        _write(args, with_kernel_weights(calibration, _name_for(args.output, family), args.date))
+        write_family(args, with_kernel_weights(calibration, family_name(args.output, family), args.date))
     return 0
 
 
@@ -114,19 +113,6 @@ def _kernel_measurement(args: argparse.Namespace) -> tuple[KernelMeasurement, Fa
     family = load_family(measured.family if args.family == "auto" else args.family)
     measured.require_geometry(family, path)
     return measured, family
-
-
-def _name_for(output: Path, family: Family) -> str:
-    stem = output.stem
-    return stem if re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,59}", stem) else family.name
-
-
-def _write(args: argparse.Namespace, made: FamilyFile) -> None:
-    from kdyno.base.files import write_whole
-    from kdyno.measure.cycles.calibrate import as_toml
-
-    write_whole(args.output, as_toml(made))
-    talk_of(args).say(f'wrote {args.output}; use it as family = "file:{args.output}"')
 
 
 def lines(calibration: Calibration) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,9 @@ from kdyno.base.talk import Talk
 from kdyno.base.text import harmless_json
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kdyno.measure.cycles.family import Family, FamilyFile
     from kdyno.store.records import RunRecord
     from kdyno.store.store import Store
     from kdyno.store.url import Access, StoreUrl
@@ -38,6 +42,20 @@ def store_url_of(args: argparse.Namespace, access: Access) -> tuple[StoreUrl, Ac
     from kdyno.store.url import store_url
 
     return store_url(args.store, state_of(args), access)
+
+
+def family_name(output: Path, family: Family) -> str:
+    """Return the name of a CPU family that is written to a file: the file's, if it can be one."""
+    return output.stem if re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,59}", output.stem) else family.name
+
+
+def write_family(args: argparse.Namespace, family: FamilyFile) -> None:
+    """Write a CPU family to the file of `--output`."""
+    from kdyno.base.files import write_whole
+    from kdyno.measure.cycles.calibrate import as_toml
+
+    write_whole(args.output, as_toml(family))
+    talk_of(args).say(f'wrote {args.output}; use it as family = "file:{args.output}"')
 
 
 def print_json(value: Any) -> None:

@@ -45,7 +45,8 @@ def act(args: argparse.Namespace) -> int:
     with store_of(args) as store:
         result = search_files(tuning, Session(state, store, talk))
         judgements, is_lost = judge_mixed(tuning, result, Session(state, store, talk)) if result.files else ([], False)
-    tuned = outcome(result, tuple(judgements), f"cycles are {tuning.family.caption()}")
+    family = tuning.family
+    tuned = outcome(result, tuple(judgements), f"cycles are {family.caption()}; {family.gains_note()}")
     tuned = write_plan(tuned, tuning.config.choices, args.output)
     if args.json:
         print_json(tuned.model_dump(mode="json"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kdyno.base.errors import UserError
 from kdyno.base.terminal import line
 from kdyno.base.text import format_count, format_list
-from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
+from kdyno.cli.common import family_name, number_from, print_json, state_of, store_of, talk_of, write_family
 from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kdyno.measure.cycles.evaluate import EvaluatedProgram, Quality
     from kdyno.measure.cycles.kernel_measured import Validation
 
+FAMILY_SUFFIX = ".toml"
+"""Of the file that `--paths` writes as a CPU family, and not as JSON."""
 NOISY = 0.1
 """The median spread between passes above which a host is reported as noisy."""
 
@@ -55,7 +57,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="number of passes; a noisy host needs more (default 5; 7 with --library)",
     )
     parser.add_argument("--seed", type=number_from(0), metavar="N", help="seed of the guest (default 1)")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE.json", help="write the measurement and its figures")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE.json",
+        help="write the measurement and its figures; with --paths, FILE.toml: the family with what gains are worth",
+    )
     parser.add_argument("--json", action="store_true", help="print the measurement and its figures as JSON")
     parser.epilog = (
         "The first run builds a kernel with the configuration of the running kernel, which takes many minutes."
@@ -137,17 +145,24 @@ def _kvm(args: argparse.Namespace) -> int:
 
 
 def _paths(args: argparse.Namespace) -> int:
+    from kdyno.base.cpu import read_cpu
     from kdyno.runs.experiment.resolve import load_experiment
     from kdyno.store.artefacts import Artefacts
     from kdyno.understand.validate import paths
     from kdyno.understand.validate.kernel import host_family
+    from kdyno.understand.validate.path_gains import silicon_gains, with_gains
 
     experiment = load_experiment(args.paths)
-    family = host_family(args.family)[0]
+    family_spec, family = host_family(args.family)
     with store_of(args) as store:
-        lanes = paths.measure_paths(experiment, family, Session(state_of(args), store, talk_of(args)))
-    report = paths.compare_paths(lanes, family, Artefacts(state_of(args).artefacts))
-    _tell(args, report, paths.lines(report))
+        lanes = paths.measure_paths(experiment, family_spec, Session(state_of(args), store, talk_of(args)))
+    report = paths.compare_paths(lanes, family_spec, Artefacts(state_of(args).artefacts))
+    if not args.output or args.output.suffix != FAMILY_SUFFIX:
+        _tell(args, report, paths.lines(report))
+        return 0
+    _print(args, report, paths.lines(report))
+    gains = silicon_gains(report, {variant.name: variant.recipe for variant in lanes.wall.run.variants}, read_cpu())
+    write_family(args, with_gains(family, gains, family_name(args.output, family)))
     return 0
 
 
@@ -155,14 +170,19 @@ def _tell(args: argparse.Namespace, report: BaseModel, text: Iterable[str]) -> N
     """Print a report in the requested form, and write it."""
     from kdyno.base.files import write_whole
 
+    _print(args, report, text)
+    if args.output:
+        write_whole(args.output, report.model_dump_json(indent=1) + "\n")
+        talk_of(args).say(f"wrote {args.output}")
+
+
+def _print(args: argparse.Namespace, report: BaseModel, text: Iterable[str]) -> None:
+    """Print a report in the requested form."""
     if args.json:
         print_json(report.model_dump(mode="json"))
     else:
         for row in text:
             line(row)
-    if args.output:
-        write_whole(args.output, report.model_dump_json(indent=1) + "\n")
-        talk_of(args).say(f"wrote {args.output}")
 
 
 def lines(validation: Validation) -> list[str]:

@@ -119,4 +119,8 @@ def boots_to_do(planned: PlannedTraining, store: Store) -> int:
 
 
 def _contents(families: Mapping[str, Family]) -> dict[str, str]:
-    return {name: digest(family.model_dump(mode="json", exclude={"path"})) for name, family in families.items()}
+    """Return the digests of what families say of hardware and weights."""
+    return {
+        name: digest(family.model_dump(mode="json", exclude={"path": True, "model": {"silicon"}}))
+        for name, family in families.items()
+    }

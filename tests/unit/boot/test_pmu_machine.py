@@ -189,8 +189,9 @@ def test_user_code_is_another_scope_which_the_plugin_is_told_and_a_reader_too(qe
 
 
 def test_modelled_cycles_are_the_first_thing_said(qemu: FakeQemu) -> None:
-    [notice] = QemuMachine(QemuConfig(pmu=PmuConfig())).describe().notices
-    assert notice.startswith("cycles are modelled, sapphirerapids-")
+    cycles, gains = QemuMachine(QemuConfig(pmu=PmuConfig())).describe().notices
+    assert cycles.startswith("cycles are modelled, sapphirerapids-")
+    assert gains == load_family("sapphirerapids").gains_note()
     assert qemu.commands
 
 

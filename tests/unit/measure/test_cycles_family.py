@@ -10,6 +10,7 @@ from kdyno.base.cpu import Cpu
 from kdyno.base.cpu_families import table
 from kdyno.measure.cycles.events import EVENTS
 from kdyno.measure.cycles.family import BadFamily, FamilyFile, UnknownFamily, families, load_family
+from kdyno.measure.cycles.gains import gains_note
 from kdyno.measure.cycles.host import UnknownCpu, family_of
 
 
@@ -53,6 +54,60 @@ def test_a_calibrated_family_says_how_good_it_is_and_a_default_one_that_it_is_no
         caption.startswith("modelled, sapphirerapids-1: median error ") and " held-out programs, Spearman 0." in caption
     )
     assert load_family("haswell").caption() == "modelled, haswell-1: default weights, not calibrated"
+
+
+GAIN = """
+[[model.silicon]]
+recipe = "AutoFDO, trained on the paths"
+cpu = "AMD EPYC, Zen 4"
+paths = 79
+silicon = 1.16
+model = 1.27
+held_out_correlation = 0.71
+held_out_median_error = 0.08
+wrong_signs = 1
+clear = 61
+
+[[model.silicon]]
+recipe = "clang -O2"
+cpu = "AMD EPYC, Zen 4"
+paths = 1
+silicon = 1.03
+model = 0.98
+wrong_signs = 0
+clear = 1
+"""
+
+
+def with_rows(directory: Path, rows: str) -> Path:
+    path = directory / "mine.toml"
+    path.write_text(load_family("haswell").path.read_text() + rows)
+    return path
+
+
+def test_a_family_says_where_its_gains_were_furthest_from_a_processor(tmp_path: Path) -> None:
+    family = load_family(f"file:{with_rows(tmp_path, GAIN)}")
+    assert family.gains_note() == (
+        "the model said +27.0 % where AMD EPYC, Zen 4 said +16.0 % (AutoFDO, trained on the paths; 79 paths); it was "
+        "nearer in 1 other recipe"
+    )
+    only = family.model.silicon[1:]
+    assert gains_note(only) == "the model said -2.0 % where AMD EPYC, Zen 4 said +3.0 % (clang -O2; 1 path)"
+
+
+def test_a_family_whose_gains_were_not_compared_says_so() -> None:
+    assert load_family("haswell").gains_note() == (
+        "no processor of this family was asked what its gains are worth: `kdyno validate --paths` asks this one"
+    )
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("silicon = 1.16", "silicon = 0.0"), ("clear = 61", "clear = 80"), ("wrong_signs = 1", "x = 1")],
+)
+def test_impossible_gains_are_refused(tmp_path: Path, right: str, wrong: str) -> None:
+    with pytest.raises(BadFamily, match="silicon"):
+        load_family(f"file:{with_rows(tmp_path, GAIN.replace(right, wrong, 1))}")
 
 
 def test_a_name_that_is_almost_right_gets_the_right_one() -> None:

@@ -67,6 +67,8 @@ class Budgets(Frozen):
     """The boots that they are from."""
     budgets: tuple[Budget, ...]
     """Budgets by benchmark, and within it by variant, the baseline first."""
+    notes: tuple[str, ...] = ()
+    """Notes that a reader of differences between variants must know first."""
     missing: tuple[str, ...]
     """Why a benchmark of a variant has no budget, in a sentence each."""
 

@@ -106,11 +106,14 @@ def as_toml(family: FamilyFile) -> str:
     plain = {key: value for key, value in written.items() if value not in (None, [], {})}
     tables = {key: value for key, value in plain.items() if isinstance(value, dict)}
     text = "".join(f"{key} = {_value(value)}\n" for key, value in plain.items() if key not in tables)
-    weights = tables["model"].pop("weights")
+    weights, gains = (tables["model"].pop(name) for name in ("weights", "silicon"))
     for key, table in (*tables.items(), ("model.weights", weights)):
-        lines = (f"{name} = {_value(value)}\n" for name, value in table.items() if value is not None)
-        text += f"\n[{key}]\n" + "".join(lines)
-    return text
+        text += f"\n[{key}]\n" + _rows(table)
+    return text + "".join(f"\n[[model.silicon]]\n{_rows(gain)}" for gain in gains)
+
+
+def _rows(table: dict[str, Any]) -> str:
+    return "".join(f"{name} = {_value(value)}\n" for name, value in table.items() if value is not None)
 
 
 def _value(value: Any) -> str:

@@ -19,6 +19,7 @@ from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen
 from kdyno.base.mistakes import problems
 from kdyno.measure.cycles.events import EVENTS
+from kdyno.measure.cycles.gains import SiliconGain, gains_note
 
 FILE = "file:"
 MOST_BYTES = 1_000_000
@@ -198,6 +199,8 @@ class Model(Frozen):
     kernel_source: str | None = None
     """Validated on kernel code: the built kernel, the running kernel that it stood for, and the CPU that was timed."""
     weights: dict[str, Weight]
+    silicon: tuple[SiliconGain, ...] = ()
+    """What recipes gain on processors of the family and with these weights, as `kdyno validate --paths` finds it."""
 
     @field_validator("weights")
     @classmethod
@@ -287,6 +290,10 @@ class Family(FamilyFile):
             )
             known += f"; of kernel code {kernel_error}"
         return f"modelled, {self.model_name}: {known}"
+
+    def gains_note(self) -> str:
+        """The note that goes with modelled gains: how far those of the model were from those of a processor."""
+        return gains_note(self.model.silicon)
 
 
 def _error(median: float, count: int | None, noun: str, spearman: float | None) -> str:

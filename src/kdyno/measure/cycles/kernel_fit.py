@@ -117,6 +117,7 @@ def with_kernel_weights(calibration: KernelCalibration, name: str, date: str | N
             "kernel_source": f"Linux {kernels.version} for {kernels.running}, {calibration.measured.cpu}",
             "date": date or old.model.date,
             "weights": {event: float(f"{weight:.4g}") for event, weight in calibration.weights.items()},
+            "silicon": (),  # gains that were compared with a processor's had the old weights
         }
     )
     settings = {key: getattr(old, key) for key in FamilyFile.model_fields}

@@ -69,12 +69,14 @@ def explain_budgets(
     kernels = tuple(variants[name] for name in dict.fromkeys((run.baseline, variant)))
     request = SidesRequest(kernels, tuple(dict.fromkeys(benchmark.test for benchmark in benchmarks)), "all", family)
     sides = find_sides(report, request, session=session)
-    budgets = make_budgets(report, benchmarks, sides.records, sides.boots, chosen_family)
+    family_of_run = chosen_family or family_of(run, sides.records[0].record)
+    budgets = make_budgets(report, benchmarks, sides.records, sides.boots, family_of_run)
     if not budgets.budgets:
         raise NotMeasured(
             benchmark=format_list([benchmark.name for benchmark in benchmarks]), variant=variant, why=budgets.missing[0]
         )
-    return budgets
+    notes = (family_of_run.gains_note(),) if len(kernels) > 1 else ()
+    return budgets.model_copy(update={"notes": notes})
 
 
 def with_budgets(report: RunReport, artefacts: Artefacts) -> RunReport:

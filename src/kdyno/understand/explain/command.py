@@ -96,7 +96,9 @@ def explain_benchmark(report: RunReport, request: ExplainRequest, *, session: Se
     recorded_sides = find_sides(report, sides_request, session=session)
     baseline, variant = (recorded.measured_region(benchmark) for recorded in recorded_sides.records)
     subject = ComparedSubject(benchmark.name, run.baseline, request.variant, unit_of(benchmark), recorded_sides.boots)
-    explanation = explain(subject, baseline, variant, family or family_of(run, variant.record))
+    family = family or family_of(run, variant.record)
+    explanation = explain(subject, baseline, variant, family)
+    explanation = explanation.model_copy(update={"notes": (family.gains_note(), *explanation.notes)})
     explanation = _with_line_tables(
         explanation, {run.baseline: baseline, request.variant: variant}, recorded_sides.images
     )

@@ -50,6 +50,8 @@ def render_budgets(budgets: Budgets, console: Console) -> None:
     names = budget_rows.variants(budgets.budgets)
     show.line(budget_rows.caption(budgets), "bold")
     show.line(f"from {budgets.boots}, median iteration; task and exception work, and user code")
+    for note in budgets.notes:
+        show.line(f"note: {note}", "bold yellow")
     if len({budget.benchmark for budget in budgets.budgets}) == 1:
         [budget, *_] = budgets.budgets
         title = f"{budget.benchmark}: cycles per {budget.unit}"

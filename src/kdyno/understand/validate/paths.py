@@ -23,12 +23,16 @@ from kdyno.measure.paths.table import paths
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.session import Session
 from kdyno.store.artefacts import Artefacts
-from kdyno.understand.explain.records import common_boots, has_records, read_recording
+from kdyno.understand.explain.budgets import make_budgets
+from kdyno.understand.explain.records import Recorded, common_boots, has_records, read_recording
 from kdyno.understand.validate.effects import Agreement, Effect, agreement, sign_lines, summary
 from kdyno.understand.validate.lanes import BothLanes, NoSharedEffect, measure_lanes
+from kdyno.understand.validate.path_reasons import PathReason, path_reason, reason_lines
 
 MODEL_BLOCKS = 2
 """Blocks of the model lane: counts repeat to the bit, and only the data of the paths differ."""
+REASONS = 3
+"""The number of paths of each variant whose reasons are given."""
 WORST = 10
 """The number of paths that are shown of each variant: those that the model is furthest off."""
 
@@ -106,6 +110,8 @@ class PathsReport(Frozen):
     baseline: str
     effects: tuple[PathEffect, ...]
     variants: tuple[PathsOfVariant, ...]
+    reasons: tuple[PathReason, ...]
+    """Of each variant, the paths about which model and processor disagree most; none without PMU records."""
     levels: tuple[PathLevel, ...]
     level_error: float
     """The median of |modelled / native - 1| of levels."""
@@ -129,7 +135,8 @@ def compare_paths(lanes: BothLanes, family: str, artefacts: Artefacts) -> PathsR
     shared = [key for key in wall if key in model]
     if not shared:
         raise NoSharedEffect(model=lanes.model.run.id, wall=lanes.wall.run.id)
-    instructions = _instructions(lanes.model, artefacts)
+    recorded = _recordings(lanes.model, artefacts)
+    instructions = _instructions(recorded, lanes.model)
     effects = tuple(_effect(key, wall[key], model[key], instructions) for key in shared)
     levels = tuple(_levels(shared, wall, model))
     errors = [abs(level.model / level.silicon - 1) for level in levels]
@@ -142,6 +149,7 @@ def compare_paths(lanes: BothLanes, family: str, artefacts: Artefacts) -> PathsR
         baseline=lanes.wall.baseline,
         effects=effects,
         variants=tuple(_of_variants(effects)),
+        reasons=tuple(_reasons(effects, wall, recorded, lanes.model)),
         levels=levels,
         level_error=float(np.median(errors)),
         left_out=tuple(", ".join(key) for key in {**wall, **model} if key not in shared),
@@ -201,16 +209,22 @@ def _levels(
                 )
 
 
-def _instructions(report: RunReport, artefacts: Artefacts) -> dict[Key, float]:
-    """Return the ratio of instructions, baseline over variant, from the PMU records of one block."""
+def _recordings(report: RunReport, artefacts: Artefacts) -> Mapping[str, Recorded]:
+    """Return the PMU records of the boots of one block, by variant; empty if no block has all of them."""
     boots = common_boots(report.boots, report.baseline, *report.others)
     if boots is None or not has_records(boots):
         return {}
+    return {boot.variant: read_recording(boot, artefacts) for boot in boots}
+
+
+def _instructions(recorded: Mapping[str, Recorded], report: RunReport) -> dict[Key, float]:
+    """Return the ratio of instructions, baseline over variant."""
+    if not recorded:
+        return {}
     counts = {}
-    for boot in boots:
-        recording = read_recording(boot, artefacts)
+    for variant, recording in recorded.items():
         names = recording.benchmarks
-        counts[boot.variant] = {
+        counts[variant] = {
             names[index]: _instructions_of(region, recording.record.names)
             for index, region in recording.record.regions.items()
             if index < len(names)
@@ -227,6 +241,28 @@ def _instructions(report: RunReport, artefacts: Artefacts) -> dict[Key, float]:
 def _instructions_of(region: Region, names: Sequence[str]) -> float:
     index = names.index("instructions")
     return float(sum(int(counts.sum(axis=0)[index]) for counts in region.iterations.values()))
+
+
+def _reasons(
+    effects: Sequence[PathEffect], wall: Mapping[Key, Comparison], recorded: Mapping[str, Recorded], report: RunReport
+) -> Iterable[PathReason]:
+    """Yield the reasons of the paths of each variant that the model is furthest off."""
+    for variant in dict.fromkeys(effect.variant for effect in effects if recorded):
+        paths_of_variant = [effect for effect in effects if effect.variant == variant and effect.kind == "path"]
+        names = [effect.path for effect in _furthest(paths_of_variant)[:REASONS]]
+        benchmarks = [benchmark for benchmark in report.benchmarks if benchmark.name in names]
+        sides = (recorded[report.baseline], recorded[variant])
+        budgets = make_budgets(report, benchmarks, sides, "").budgets
+        budget_by_side = {(budget.benchmark, budget.variant): budget for budget in budgets}
+        for name in names:
+            pair = [budget_by_side.get((name, side.variant)) for side in sides]
+            if pair[0] and pair[1] and (reason := path_reason(wall[variant, name], pair[0], pair[1])):
+                yield reason
+
+
+def _furthest(effects: Iterable[PathEffect]) -> list[PathEffect]:
+    """Return effects, those first that the model is furthest off."""
+    return sorted(effects, key=lambda effect: -effect.disagreement)
 
 
 def _of_variants(effects: Sequence[PathEffect]) -> Iterable[PathsOfVariant]:
@@ -282,8 +318,11 @@ def lines(report: PathsReport) -> list[str]:
         if row.scope == "paths":
             chosen = [effect for effect in report.effects if effect.variant == row.variant and effect.kind == "path"]
             rows.append(f"  furthest off: {'':<{max(0, width - 12)}}  {'silicon':>8}  {'modelled':>8}  {'instr.':>8}")
-            worst = sorted(chosen, key=lambda effect: -effect.disagreement)[:WORST]
-            rows += [f"    {_row(effect, width)}" for effect in worst]
+            rows += [f"    {_row(effect, width)}" for effect in _furthest(chosen)[:WORST]]
+            reasons = [reason for reason in report.reasons if reason.variant == row.variant]
+            if reasons:
+                rows.append("  where they disagree most, and what makes the model's difference:")
+                rows += [f"    {text}" for text in reason_lines(reasons)]
         rows.append("")
     rows += [
         f"cycles of an operation, {len(report.levels):,} paths of all kernels: the model is off by "
