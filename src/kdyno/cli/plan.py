@@ -6,14 +6,17 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kdyno.base.talk import Talk
 from kdyno.base.terminal import line
 from kdyno.cli.common import print_json, state_of, store_of, talk_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kdyno.base.state import State
     from kdyno.runs.experiment.models import Experiment
-    from kdyno.runs.forecast import Forecast
+    from kdyno.runs.forecast import ConfirmationForecast, Forecast
+    from kdyno.store.store import Store
 
 BLOCKS_SHOWN = 4
 
@@ -24,15 +27,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.base.text import format_count
     from kdyno.runs.experiment.resolve import load_experiment
     from kdyno.runs.forecast import forecast
-    from kdyno.runs.outlook import span, total_time
+    from kdyno.runs.outlook import total_time
     from kdyno.runs.prepare import prepare
     from kdyno.runs.run_plan import plan_run
 
     state, talk = state_of(args), talk_of(args)
-    experiment = load_experiment(args.experiment)
+    whole = experiment = load_experiment(args.experiment)
     if experiment.auto:
         from kdyno.runs.pilot import COMES_FIRST, pilot_of
 
@@ -42,12 +44,59 @@ def act(args: argparse.Namespace) -> int:
     prepared.require_cpu()
     with store_of(args, "look") as store:
         ahead = forecast(prepared, plan_run(prepared), state, store)
+        if whole.confirm:
+            ahead = ahead.model_copy(update={"confirmation": _confirmation(whole, state, store)})
     if args.json:
         print_json(ahead.model_dump(mode="json"))
         return 0
     about = prepared.about
     line(f"experiment {experiment.name}, run {ahead.run}, lane {about.lane}, baseline {experiment.baseline}")
     line()
+    _print_images(ahead)
+    _print_given(about.shared, experiment)
+    _print_boots(ahead, experiment)
+    line()
+    line(f"time: {total_time(ahead)}")
+    if ahead.confirmation:
+        _print_confirmation(ahead.confirmation)
+    return 0
+
+
+def _confirmation(experiment: Experiment, state: State, store: Store) -> ConfirmationForecast:
+    """Forecast the run on this processor that comes after the verdicts."""
+    from kdyno.runs.forecast import ConfirmationForecast, forecast
+    from kdyno.runs.prepare import prepare
+    from kdyno.runs.run_plan import plan_run
+    from kdyno.runs.silicon import plan_on_silicon
+
+    plan = plan_on_silicon(experiment, state)
+    if plan.experiment is None:
+        return ConfirmationForecast(ahead=None, left_out=dict(plan.left_out))
+    prepared = prepare(plan.experiment, state, Talk(quiet=True))
+    ahead = forecast(prepared, plan_run(prepared), state, store)
+    return ConfirmationForecast(ahead=ahead, left_out=dict(plan.left_out))
+
+
+def _print_confirmation(confirmation: ConfirmationForecast) -> None:
+    from kdyno.base.text import format_count
+    from kdyno.runs.outlook import total_time
+
+    line()
+    line("then, on this processor: the same recipes as kernels that are processes")
+    for name, reason in confirmation.left_out.items():
+        line(f"  {name} can't be had there: {reason}")
+    if ahead := confirmation.ahead:
+        _print_images(ahead)
+        line()
+        line(f"boots: {format_count(len(ahead.boots), 'boot')} to do, {ahead.boots_done} on record, run {ahead.run}")
+        line(f"time: {total_time(ahead)}")
+
+
+def _print_images(ahead: Forecast) -> None:
+    """Print the images of a run, and what is trained before them."""
+    from kdyno.base.text import format_count
+    from kdyno.runs.outlook import span
+
     line("images")
     origins = {(build.kernel, build.config) for build in ahead.builds}
     width = max(24, max((len(build.variant) for build in ahead.builds), default=0))
@@ -66,11 +115,6 @@ def act(args: argparse.Namespace) -> int:
         line(
             f"  {training.use:<{width}} {training.image[:12]}  {training.variant}: {', '.join(training.tests)}; {boots}"
         )
-    _print_given(about.shared, experiment)
-    _print_boots(ahead, experiment)
-    line()
-    line(f"time: {total_time(ahead)}")
-    return 0
 
 
 def _print_given(shared: Sequence[Path], experiment: Experiment) -> None:

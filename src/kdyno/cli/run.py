@@ -6,13 +6,16 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kdyno.base.errors import KdynoError
 from kdyno.base.terminal import reader_may_leave
 from kdyno.cli import exit_codes
 from kdyno.cli.common import state_of, store_of, talk_of
 from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
+    from kdyno.base.talk import Talk
     from kdyno.judge.verdicts.regression import Finding
+    from kdyno.runs.boots import Outcome
     from kdyno.runs.experiment.models import Experiment
 
 OF_FINDING: dict[Finding, int] = {
@@ -58,6 +61,8 @@ def carry_out(experiment: Experiment, args: argparse.Namespace) -> int:
     """Run an experiment with the options, print its report, and return the exit code."""
     from kdyno.judge.verdicts.regression import find_regression, require_known
     from kdyno.report.output import print_report
+    from kdyno.runs.silicon import offer
+    from kdyno.understand.confirm import confirm
     from kdyno.understand.judged_run import run_and_judge
 
     benchmarks: list[str] | None = args.fail_on_regression
@@ -67,12 +72,29 @@ def carry_out(experiment: Experiment, args: argparse.Namespace) -> int:
     with store_of(args) as store:
         session = Session(state_of(args), store, talk)
         done = run_and_judge(experiment, session, again=args.again, analysed=bool(args.json or args.html))
+        report, outcomes, problem = done.report, [done.outcome], None
+        if experiment.confirm and not done.outcome.lost:
+            try:
+                confirmed = confirm(report, experiment, session, again=args.again)
+            except KdynoError as error:
+                problem = error  # the verdicts are shown first
+            else:
+                report, outcomes = confirmed.report, [done.outcome, confirmed.outcome]
     with reader_may_leave():  # the exit code stays the same
-        print_report(done.report, as_json=args.json, html=args.html, talk=talk, artefacts=done.artefacts)
-    for variant, reason in done.outcome.given_up.items():
-        talk.warn(f"{variant} was abandoned: all of its boots failed: {reason}")
-    for boot, reason in done.outcome.lost.items():
-        talk.warn(f"lost: {boot}: {reason}; run the same command to try it again")
-    if done.outcome.lost:
+        print_report(report, as_json=args.json, html=args.html, talk=talk, artefacts=done.artefacts)
+    for outcome in outcomes:
+        _warn(outcome, talk)
+    if note := offer(experiment):
+        talk.say(note)
+    if problem:
+        raise problem
+    if any(outcome.lost for outcome in outcomes):
         return exit_codes.LOST
     return exit_codes.DONE if benchmarks is None else OF_FINDING[find_regression(done.report, benchmarks)]
+
+
+def _warn(outcome: Outcome, talk: Talk) -> None:
+    for variant, reason in outcome.given_up.items():
+        talk.warn(f"{variant} was abandoned: all of its boots failed: {reason}")
+    for boot, reason in outcome.lost.items():
+        talk.warn(f"lost: {boot}: {reason}; run the same command to try it again")

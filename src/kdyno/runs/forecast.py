@@ -98,6 +98,8 @@ class Forecast(Frozen):
     training_guess: bool = False
     check_boots: int = 0
     """The number of boots in which kernels run their own tests, one after the other."""
+    confirmation: ConfirmationForecast | None = None
+    """The run on this processor that comes after the verdicts; None unless the experiment asks for it."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -121,6 +123,18 @@ class Forecast(Frozen):
         guessed_decisions = [build.decision for build in self.builds if build.guess]
         boots = (self.boots and self.boot_guess) or (self.training_boots and self.training_guess)
         return tuple(dict.fromkeys([*guessed_decisions, *(["boot"] if boots or self.check_boots else [])]))
+
+
+class ConfirmationForecast(Frozen):
+    """The forecast of a confirmation on this processor."""
+
+    ahead: Forecast | None
+    """None if no variant can be had there."""
+    left_out: dict[str, str]
+    """Variants that can't be had there, with the reasons."""
+
+
+Forecast.model_rebuild()
 
 
 def forecast(prepared: Prepared, plan: RunPlan, state: State, store: Store) -> Forecast:

@@ -38,6 +38,37 @@ class ConsoleText(Frozen):
     text: str
 
 
+class ConfirmedVariant(Frozen):
+    """The gain of a variant in a run, and on a processor: geometric means of speeds, 1.16 is 16 % faster."""
+
+    variant: str
+    gain: float | None
+    """In the run; None if it has no mean."""
+    benchmarks: int
+    """The number of benchmarks in it."""
+    silicon: float | None
+    """On the processor; None if there is no mean."""
+    low: float | None
+    """The ends of its interval; None without a known spread."""
+    high: float | None
+    paths: int
+    """The number of paths in it."""
+    sentence: str
+
+
+class Confirmation(Frozen):
+    """The gains of a run beside those of the same recipes on this host's processor."""
+
+    run: str | None
+    """The run on the processor; None if no variant could be had there."""
+    cpu: str | None
+    notices: tuple[str, ...]
+    """The notices of that run."""
+    variants: tuple[ConfirmedVariant, ...]
+    left_out: dict[str, str]
+    """Variants that can't be had there, with the reasons."""
+
+
 class Report(Frozen):
     """Values and the judge's verdicts on them, whoever measured them."""
 
@@ -95,6 +126,9 @@ class RunReport(Report):
     """Budgets of modelled cycles; None unless boots of the run counted all events (see
     understand/explain/budgets.py).
     """
+    confirmation: Confirmation | None = None
+    """What this host's processor makes of the gains; None unless the experiment asks for it, and it was carried out
+    just now."""
     reproduce: str
     """One command line that repeats the run."""
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdyno.judge.verdicts.model import Report
-from kdyno.report.sections import boots, budget, failed_boots, files, provenance, scaling, selftest, why
+from kdyno.report.sections import boots, budget, confirmation, failed_boots, files, provenance, scaling, selftest, why
 from kdyno.report.sections.base import Line, ReportSection, ShownSection
 from kdyno.store.artefacts import Artefacts
 
 SECTIONS: tuple[ReportSection, ...] = (
+    confirmation.SECTION,
     scaling.SECTION,
     why.SECTION,
     budget.SECTION,

@@ -55,6 +55,11 @@ class LayoutOfBuiltKernel(UserError):
     hint = "remove `layouts`: verdicts are then about these images, with one link order each"
 
 
+class NotToConfirm(UserError):
+    message = "{path}:{line}: {why}"
+    hint = "remove `confirm`; `kdyno validate --paths` compares both lanes of a machine whose kernels are processes"
+
+
 class TooManyBoots(UserError):
     message = "{path}:{line}: {why}"
     hint = "split the experiment, or use fewer blocks or variants"

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from kdyno.base.frozen import Frozen
 from kdyno.base.measurement import Correction
+from kdyno.boot.base import MachineSettings
 from kdyno.boot.registry import MachineConfig, default_machine
 from kdyno.kernel.recipe import Recipe, RecipeSpec
 from kdyno.measure.workload.registry import WorkloadConfig, default_workload
@@ -27,7 +28,10 @@ MOST_RECORDED_BYTES = 10_000_000
 MOST_NAME = 500
 """The most characters of a variant's name, with the values of a matrix in it."""
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=80)]
+MOST_SHORT_NAME = 80
+"""The most characters of the name of an experiment, and of a variant as written."""
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=MOST_SHORT_NAME)]
 VariantName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=MOST_NAME)]
 MatrixValue = str | int | bool
 BlockCount = Annotated[int, Field(ge=1, le=10_000)]
@@ -93,6 +97,9 @@ class _Common(Frozen):
     seeds: Literal["shared", "own"] = "shared"
     """`shared`: one seed for all boots of a block, so that they meet the same randomness; `own`: one for each boot."""
     judge: JudgeConfig = JudgeConfig()
+    confirm: Literal["silicon"] | None = None
+    """`silicon`: after the verdicts the same recipes are timed on this host's processor, as kernels that are processes;
+    both judgements are shown side by side."""
 
 
 class ExperimentFile(_Common):
@@ -122,7 +129,18 @@ class Experiment(_Common):
             raise PydanticCustomError("baseline", "the baseline {name} is not a variant", {"name": self.baseline})
         if problem := too_many_boots(len(self.variants), self.judge.most_blocks if self.auto else self.blocks):
             raise PydanticCustomError("boots", "{why}", {"why": problem})
+        if self.confirm and (problem := confirmation_problem(self.machine)):
+            raise PydanticCustomError("confirm", "{why}", {"why": problem})
         return self
+
+
+def confirmation_problem(machine: MachineSettings) -> str:
+    """Return why the gains on a machine can't be confirmed on this processor; empty if they can."""
+    if machine.runner == "kernel":
+        return f'the machine `{machine.type}` is this processor already: `confirm = "silicon"` adds nothing'
+    if not machine.starts_kernels:
+        return f"a machine of type `{machine.type}` builds no kernels that could be confirmed"
+    return ""
 
 
 def too_many_boots(variants: int, blocks: int) -> str:

@@ -22,13 +22,14 @@ from kdyno.runs.experiment.errors import (
     BadRecordedExperiment,
     LayoutOfBuiltKernel,
     NoBaseline,
+    NotToConfirm,
     NoTuning,
     OneLayout,
     TooManyBoots,
     TooManyLayouts,
 )
 from kdyno.runs.experiment.file import ReadFile, parse_file, read_file
-from kdyno.runs.experiment.models import MOST_RECORDED_BYTES, Experiment, too_many_boots
+from kdyno.runs.experiment.models import MOST_RECORDED_BYTES, Experiment, confirmation_problem, too_many_boots
 from kdyno.runs.experiment.plan import pilot_blocks
 from kdyno.runs.experiment.tune import TuneConfig
 from kdyno.runs.experiment.variants import expand, matrix_mistakes, resolve_recipes
@@ -122,6 +123,8 @@ def _require_consistent(file: ReadFile, variants: Mapping[str, RecipeSpec]) -> N
         raise OneLayout(path=path, line=line_of("layouts"))
     if problem := too_many_boots(len(variants), content.judge.most_blocks if blocks == "auto" else blocks):
         raise TooManyBoots(path=path, line=line_of("blocks"), why=problem)
+    if content.confirm and (problem := confirmation_problem(content.machine)):
+        raise NotToConfirm(path=path, line=line_of("confirm"), why=problem)
     if built_variants := [name for name, spec in variants.items() if spec.image is not None and content.layouts]:
         raise LayoutOfBuiltKernel(path=path, line=line_of("variants", built_variants[0]), variant=built_variants[0])
     is_built_here = any(spec.image is None for spec in variants.values())

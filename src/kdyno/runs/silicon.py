@@ -1,0 +1,152 @@
+"""An experiment on silicon: the same recipes as kernels that are processes, timed on this host's processor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from kdyno.base.errors import UserError
+from kdyno.base.lanes import LANES
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.base.text import format_count
+from kdyno.boot.registry import default_machine
+from kdyno.kernel.arch import ARCHES
+from kdyno.kernel.recipe import KconfigValue, Recipe
+from kdyno.measure.paths.table import paths
+from kdyno.measure.workload.needs import Runner
+from kdyno.measure.workload.registry import default_workload
+from kdyno.runs.experiment.models import MOST_SHORT_NAME, Experiment
+from kdyno.runs.images import build_images
+from kdyno.runs.prepare import Prepared, prepare
+from kdyno.runs.session import Session
+from kdyno.runs.train import make_inputs
+
+BLOCKS = 12
+SUFFIX = "-on-silicon"
+RUNNER: Runner = "kernel"
+"""Who carries the paths out: a kernel that is a process."""
+
+
+@dataclass(frozen=True)
+class SiliconPlan:
+    """What an experiment can have on this processor."""
+
+    experiment: Experiment | None
+    """The baseline and the variants that can be had; None if there is nothing to compare."""
+    left_out: Mapping[str, str]
+    """Variants that can't be had, with the reasons."""
+
+
+def on_silicon(experiment: Experiment) -> Experiment:
+    """Return the experiment with this processor as its machine: same source, recipes, seeds and inputs. Pure.
+
+    Profiles are trained as in the experiment. Symbols that only its workloads and their training need are left out, as
+    no program is started.
+    """
+    machine = default_machine(RUNNER)
+    arch = ARCHES[machine.arch]
+    loads = [
+        recipe.profile.trainee.load
+        for recipe in experiment.variants.values()
+        if recipe.profile and recipe.profile.trainee
+    ]
+    needed = reduce(or_, loads, experiment.workload.needs()).kconfig
+    chosen = [path.name for path in paths().values() if path.kind == "path"]
+    return experiment.model_copy(
+        update={
+            "name": f"{experiment.name[: MOST_SHORT_NAME - len(SUFFIX)]}{SUFFIX}",
+            "machine": machine,
+            "config": arch.base,
+            "workload": default_workload(RUNNER).select_tests(chosen),
+            "variants": {name: _recipe(recipe, needed) for name, recipe in experiment.variants.items()},
+            "blocks": BLOCKS,
+            "auto": False,
+            "layouts": min(experiment.layouts, BLOCKS),
+            "judge": experiment.judge.model_copy(update={"looks": 1}),
+            "confirm": None,
+        }
+    )
+
+
+def _recipe(recipe: Recipe, needed: Mapping[str, KconfigValue]) -> Recipe:
+    own = {symbol: value for symbol, value in recipe.kconfig.items() if needed.get(symbol) != value}
+    arch = ARCHES[default_machine(RUNNER).arch]
+    is_base = recipe.config is not None and arch.base_for(recipe.config) == arch.base
+    return recipe.model_copy(update={"kconfig": own, **({"config": None} if is_base else {})})
+
+
+def plan_on_silicon(experiment: Experiment, state: State) -> SiliconPlan:
+    """Find out which variants can be had on this processor, as far as that is known before the builds.
+
+    Raises the errors of the machine, which concern all of them.
+    """
+    prepared, left_out = _prepared(on_silicon(experiment), state)
+    return _remaining(on_silicon(experiment), prepared, left_out)
+
+
+def build_on_silicon(experiment: Experiment, session: Session) -> SiliconPlan:
+    """Build the kernels for this processor, and find out which variants can be had. Raises as `plan_on_silicon`, and
+    what training raises.
+    """
+    whole = on_silicon(experiment)
+    with session.state.hold_shared():
+        prepared, left_out = _prepared(whole, session.state)
+        for name, of_variant in prepared.items():
+            try:
+                make_inputs(of_variant.trainings, session)
+                build_images({name: of_variant.plans.get(name, ())}, session.state, session.talk)
+            except UserError as error:
+                left_out[name] = str(error)
+    return _remaining(whole, prepared, left_out)
+
+
+def _prepared(whole: Experiment, state: State) -> tuple[dict[str, Prepared], dict[str, str]]:
+    """Prepare each variant beside the baseline; return those that can be had, the baseline first, and the reasons of
+    the others. Without the baseline none can be had.
+    """
+    prepared: dict[str, Prepared] = {}
+    left_out: dict[str, str] = {}
+    for name in dict.fromkeys((whole.baseline, *whole.variants)):
+        if whole.baseline in left_out:
+            break
+        if reason := _unfit(whole.variants[name]):
+            left_out[name] = reason
+            continue
+        try:
+            prepared[name] = prepare(_only(whole, {whole.baseline, name}), state, Talk(quiet=True))
+        except UserError as error:
+            left_out[name] = str(error)
+    return prepared, left_out
+
+
+def _unfit(recipe: Recipe) -> str:
+    """Return why a recipe can't become a kernel of another architecture; empty if that is not known."""
+    if recipe.image is not None:
+        return "it is a built kernel"
+    return "it has a base configuration of its own, for another architecture" if recipe.config is not None else ""
+
+
+def _remaining(whole: Experiment, prepared: Mapping[str, Prepared], left_out: Mapping[str, str]) -> SiliconPlan:
+    names = set(prepared) - set(left_out)
+    is_comparable = whole.baseline in names and len(names) > 1
+    return SiliconPlan(_only(whole, names) if is_comparable else None, left_out)
+
+
+def _only(whole: Experiment, names: set[str]) -> Experiment:
+    variants = {name: recipe for name, recipe in whole.variants.items() if name in names}
+    return whole.model_copy(update={"variants": variants})
+
+
+def offer(experiment: Experiment) -> str:
+    """Return a note that this processor can be asked about gains by profiles that were only modelled; empty if there
+    are none.
+    """
+    machine = experiment.machine
+    is_modelled = machine.starts_kernels and machine.runner != RUNNER and LANES[machine.lane].is_icount
+    if experiment.confirm or not is_modelled or not any(recipe.profile for recipe in experiment.variants.values()):
+        return ""
+    builds = format_count(len(experiment.variants), "more build")
+    return f'note: `confirm = "silicon"` in the experiment would ask this processor: {builds} and a minute'
