@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from kdyno.runs.session import Session
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
 from kdyno.store.url import store_url
+from kdyno.understand.confirm import confirm
 from kdyno.understand.judged_run import run_and_judge
 
 StrPath = str | os.PathLike[str]
@@ -161,7 +162,11 @@ def _carry_out(experiment: Experiment, *, again: bool, state: StrPath | None, st
     with Store(*store_url(store, state_directory, "make")) as opened_store:
         session = Session(state_directory, opened_store, Talk(quiet))
         judged = run_and_judge(experiment, session, again=again, analysed=True)
-    return Result(judged.report, judged.outcome.given_up, judged.outcome.lost, judged.artefacts)
+        report, outcome = judged.report, judged.outcome
+        if experiment.confirm and not outcome.lost:
+            confirmed = confirm(report, experiment, session, again=again)
+            report, outcome = confirmed.report, replace(outcome, lost=confirmed.outcome.lost)
+    return Result(report, outcome.given_up, outcome.lost, judged.artefacts)
 
 
 def _state(path: StrPath | None) -> State:
