@@ -45,7 +45,7 @@ def act(args: argparse.Namespace) -> int:
     with store_of(args, "look") as store:
         ahead = forecast(prepared, plan_run(prepared), state, store)
         if whole.confirm:
-            ahead = ahead.model_copy(update={"confirmation": _confirmation(whole, state, store)})
+            ahead = ahead.model_copy(update={"confirmation": _confirmation(whole, ahead, state, store)})
     if args.json:
         print_json(ahead.model_dump(mode="json"))
         return 0
@@ -62,8 +62,8 @@ def act(args: argparse.Namespace) -> int:
     return 0
 
 
-def _confirmation(experiment: Experiment, state: State, store: Store) -> ConfirmationForecast:
-    """Forecast the run on this processor that comes after the verdicts."""
+def _confirmation(experiment: Experiment, before: Forecast, state: State, store: Store) -> ConfirmationForecast:
+    """Forecast the run on this processor that comes after the verdicts, without what is made before."""
     from kdyno.runs.forecast import ConfirmationForecast, forecast
     from kdyno.runs.prepare import prepare
     from kdyno.runs.run_plan import plan_run
@@ -73,7 +73,7 @@ def _confirmation(experiment: Experiment, state: State, store: Store) -> Confirm
     if plan.experiment is None:
         return ConfirmationForecast(ahead=None, left_out=dict(plan.left_out))
     prepared = prepare(plan.experiment, state, Talk(quiet=True))
-    ahead = forecast(prepared, plan_run(prepared), state, store)
+    ahead = forecast(prepared, plan_run(prepared), state, store).after(before)
     return ConfirmationForecast(ahead=ahead, left_out=dict(plan.left_out))
 
 
@@ -86,6 +86,7 @@ def _print_confirmation(confirmation: ConfirmationForecast) -> None:
     for name, reason in confirmation.left_out.items():
         line(f"  {name} can't be had there: {reason}")
     if ahead := confirmation.ahead:
+        line()
         _print_images(ahead)
         line()
         line(f"boots: {format_count(len(ahead.boots), 'boot')} to do, {ahead.boots_done} on record, run {ahead.run}")

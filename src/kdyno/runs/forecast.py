@@ -101,6 +101,20 @@ class Forecast(Frozen):
     confirmation: ConfirmationForecast | None = None
     """The run on this processor that comes after the verdicts; None unless the experiment asks for it."""
 
+    def after(self, before: Forecast) -> Forecast:
+        """Return the forecast without the images and the training of a run that is carried out before."""
+        keys = {build.key for build in before.builds}
+        trained = {(training.use, training.image) for training in before.trainings}
+        trainings = tuple(one for one in self.trainings if (one.use, one.image) not in trained)
+        no_training = {"training_boots": 0, "training_seconds": 0.0, "training_guess": False}
+        return self.model_copy(
+            update={
+                "builds": tuple(build for build in self.builds if build.key not in keys),
+                "trainings": trainings,
+                **({} if trainings else no_training),
+            }
+        )
+
     @computed_field  # type: ignore[prop-decorator]
     @property
     def seconds(self) -> float | None:

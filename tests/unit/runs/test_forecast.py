@@ -20,7 +20,7 @@ from kdyno.measure.guest.job import Job
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.plan import plan_boots
-from kdyno.runs.forecast import BuildForecast, Forecast, forecast
+from kdyno.runs.forecast import BuildForecast, Forecast, TrainingForecast, forecast
 from kdyno.runs.prepare import Prepared
 from kdyno.runs.run_plan import RunPlan
 from kdyno.store.store import Store
@@ -229,3 +229,16 @@ def test_the_whole_is_the_builds_and_the_boots_side_by_side() -> None:
         side_by_side=2,
     )
     assert ahead.seconds == 100.0
+
+
+def test_a_run_after_another_has_neither_its_images_nor_its_training() -> None:
+    build = BuildForecast("plain", "a", "build", "none yet", 60.0)
+    training = TrainingForecast("autofdo", "plain", "a", ("general",), 3, 3)
+    known = {"boots": (), "boots_done": 0, "boot_seconds": 1.0, "boot_seconds_from": "", "boot_guess": False}
+    trained = {"trainings": (training,), "training_boots": 3, "training_seconds": 90.0}
+    before = Forecast(run="one", builds=(build,), side_by_side=1, **known, **trained)
+    own = replace(build, key="b")
+    after = Forecast(run="two", builds=(build, own), side_by_side=1, **known, **trained).after(before)
+    assert (after.builds, after.trainings, after.training_boots, after.seconds) == ((own,), (), 0, 60.0)
+    other = before.model_copy(update={"trainings": ()})
+    assert before.after(other).training_boots == 3
