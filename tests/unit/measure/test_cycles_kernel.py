@@ -11,6 +11,7 @@ import pytest
 from kdyno.measure.cycles.calibrate import as_toml
 from kdyno.measure.cycles.events import UNSEEN
 from kdyno.measure.cycles.family import BadFamily, load_family, read_family
+from kdyno.measure.cycles.gains import SiliconGain
 from kdyno.measure.cycles.kernel_fit import SOUGHT, calibrate_kernel, with_kernel_weights
 from kdyno.measure.cycles.kernel_measured import (
     KernelMeasurement,
@@ -100,6 +101,13 @@ def test_a_family_says_its_error_on_kernel_code(tmp_path: Path) -> None:
     calibrated = load_family("znver4")
     both = calibrated.model_copy(update={"model": calibrated.model.model_copy(update=update)}).caption()
     assert both.startswith(calibrated.caption()) and both.endswith("on 16 benchmarks, Spearman 0.97")
+
+
+def test_gains_that_were_compared_with_other_weights_are_left_out() -> None:
+    gain = SiliconGain(recipe="x", cpu="y", paths=1, silicon=1.1, model=1.2, wrong_signs=0, clear=1)
+    old = family()
+    old = old.model_copy(update={"model": old.model.model_copy(update={"silicon": (gain,)})})
+    assert with_kernel_weights(calibrate_kernel(measured(), old), "mine", None).model.silicon == ()
 
 
 def test_an_error_on_kernel_code_is_whole(tmp_path: Path) -> None:

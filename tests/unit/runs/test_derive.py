@@ -10,15 +10,18 @@ from typing import Any
 import pytest
 
 from kdyno.base.cpu import read_cpu
+from kdyno.base.frozen import digest
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.kernel import knobs
 from kdyno.kernel.image import Image
 from kdyno.kernel.knobs.base import Contribution, Knob, KnobContext
 from kdyno.kernel.recipe import Profile, ProfileSettings, Recipe, Training
+from kdyno.measure.cycles.family import load_family
+from kdyno.measure.cycles.gains import SiliconGain
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.workload.named import training_load
-from kdyno.runs.derive import boots_left
+from kdyno.runs.derive import _contents, boots_left
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.variants import CircularTraining, UnknownTrainee, resolve_recipes
 from kdyno.runs.exporters import EXPORTERS, Exporter
@@ -235,3 +238,11 @@ def test_kernels_that_are_trained_on_themselves_are_refused_by_name(tree: Path) 
         experiment(tree, a=trained_on("b"), b=trained_on("a"))
     with pytest.raises(UnknownTrainee, match="variant a is trained on b, which does not exist"):
         experiment(tree, a=trained_on("b"))
+
+
+def test_what_gains_are_worth_on_a_processor_changes_no_input() -> None:
+    plain = load_family("haswell")
+    gain = SiliconGain(recipe="x", cpu="y", paths=1, silicon=1.1, model=1.2, wrong_signs=0, clear=1)
+    known = plain.model_copy(update={"model": plain.model.model_copy(update={"silicon": (gain,)})})
+    whole = digest(plain.model_dump(mode="json", exclude={"path": True, "model": {"silicon"}}))
+    assert _contents({"haswell": known}) == _contents({"haswell": plain}) == {"haswell": whole}

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import json
+import math
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kdyno.base.cpu import Cpu
-from kdyno.base.lanes import LaneName
+from kdyno.base.lanes import CORE_CLOCK, LaneName
+from kdyno.base.measurement import Benchmark
 from kdyno.cli.common import family_name, write_family
+from kdyno.cli.main import main
 from kdyno.judge.stats.compare import Comparison
 from kdyno.judge.verdicts.assemble import judge_run
 from kdyno.judge.verdicts.model import RunReport
@@ -21,11 +28,14 @@ from kdyno.measure.cycles.family import load_family
 from kdyno.measure.paths.table import paths
 from kdyno.measure.workload.needs import Load
 from kdyno.store.artefacts import Artefacts
+from kdyno.understand.validate import kernel as validate_kernel
+from kdyno.understand.validate import paths as validate_paths
 from kdyno.understand.validate.lanes import BothLanes
 from kdyno.understand.validate.path_gains import cpu_words, recipe_words, silicon_gains, with_gains
 from kdyno.understand.validate.path_reasons import path_reason, reason_lines
 from kdyno.understand.validate.paths import PathsReport, compare_paths, lines
 from tests.unit import specimen
+from tests.unit.experiment_files import MINIMAL, written
 
 ZEN_4 = Cpu(vendor="AuthenticAMD", family=25, model=17, stepping=1, name="AMD EPYC", flags=frozenset())
 RATIOS = ((0.8, 0.7), (0.9, 0.8), (1.1, 1.05), (1.05, 0.9), (0.95, 0.85), (0.9, 0.88))
@@ -160,3 +170,55 @@ def test_without_pmu_records_the_text_has_no_reasons(compared: tuple[PathsReport
     report, _ = compared
     assert report.reasons == () and not any("disagree" in row for row in lines(report))
     assert any(row.startswith(f"{VARIANT}, 6 paths: the model said +") for row in lines(report))
+
+
+def test_the_three_paths_about_which_both_disagree_most_have_reasons(
+    compared: tuple[PathsReport, BothLanes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, lanes = compared
+    names = sorted(NAMES, key=lambda name: -abs(math.log(RATIOS[NAMES.index(name)][0] / RATIOS[NAMES.index(name)][1])))
+    asked: list[str] = []
+
+    def make_budgets(_report: RunReport, benchmarks: Sequence[Benchmark], sides: Sequence[Any], _boots: str) -> Any:
+        asked.extend(benchmark.name for benchmark in benchmarks)
+        made = [
+            budget(one.name, side.variant, "op", {"loads": 100.0 + place}, {})
+            for one in benchmarks
+            for place, side in enumerate(sides)
+        ]
+        return SimpleNamespace(budgets=made[:-1])  # a record may lack a benchmark
+
+    recordings = {name: SimpleNamespace(variant=name) for name in (lanes.model.baseline, VARIANT)}
+    benchmarks = [path.benchmark(CORE_CLOCK) for path in paths().values()]
+    model = lanes.model.model_copy(update={"benchmarks": tuple(benchmarks)})
+    monkeypatch.setattr(validate_paths, "_recordings", lambda *_: recordings)
+    monkeypatch.setattr(validate_paths, "_instructions", lambda *_: {})
+    monkeypatch.setattr(validate_paths, "make_budgets", make_budgets)
+    report = compare_paths(BothLanes(model, lanes.wall), "znver4", Artefacts(tmp_path))
+    assert sorted(asked) == sorted(names[:3])
+    assert [reason.path for reason in report.reasons] == [name for name in names[:3] if name != asked[-1]]
+    assert all(reason.causes == {"loads": 1.0} for reason in report.reasons)
+    assert "  where they disagree most, and what makes the model's difference:" in lines(report)
+
+
+@pytest.mark.parametrize("name", ["mine.toml", "mine.json"])
+def test_the_command_writes_a_family_or_the_report_by_the_ending_of_the_file(
+    compared: tuple[PathsReport, BothLanes],
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    report, lanes = compared
+    monkeypatch.setattr(validate_paths, "measure_paths", lambda *_: lanes)
+    monkeypatch.setattr(validate_kernel, "host_family", lambda _name: ("znver4", load_family("znver4")))
+    experiment = written(tmp_path, MINIMAL)
+    output = tmp_path / name
+    words = ["validate", "--paths", str(experiment), "-o", str(output), "--state", str(tmp_path / "state")]
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    assert f"{VARIANT}, 6 paths: the model said +" in out and f"wrote {output}" in err
+    if name.endswith(".toml"):
+        assert load_family(f"file:{output}").model.silicon[-1].paths == 6
+    else:
+        assert json.loads(output.read_text())["variants"][0]["count"] == report.variants[0].count == 6
