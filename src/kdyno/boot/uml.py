@@ -45,7 +45,7 @@ from kdyno.boot.watch import POLL_SECONDS, Watch
 from kdyno.kernel.image import ArchName
 from kdyno.measure.guest.job import FileChannel
 from kdyno.measure.guest.pmu import RECORD, PmuConfig
-from kdyno.measure.paths.output import RequestedPaths, read_output
+from kdyno.measure.paths.output import PathsOutput, RequestedPaths, read_output
 from kdyno.measure.paths.table import paths
 from kdyno.measure.workload.needs import Needs, Runner
 
@@ -73,6 +73,8 @@ HOST_STOPS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SI
 FIXED_ADDRESSES = ("setarch", "-R")
 """Heap and stack of a program at the same addresses in each boot. Linux 7.2 for ARCH=um would execute itself once more
 for that, and leave an emulator."""
+AGAIN = 8
+"""How often a kernel repeats a repetition at most while somebody else is on its core, or its clock moves."""
 UNLIKE = (
     "a kernel as a process (ARCH=um): system call entry, page tables, copies to user memory, locks between CPUs, "
     "interrupts and mitigations are not measured"
@@ -225,11 +227,16 @@ class UmlMachine:
     def boot(self, order: BootOrder) -> BootEnd:
         """Run the kernel, watch it, and read its output."""
         with watched() as conditions:
-            end, moved = self._boot(order)
-        return replace(end, conditions=conditions if self.pmu else {**conditions, "clock_moved": moved})
+            end, read = self._boot(order)
+        return replace(
+            end,
+            conditions=conditions
+            if self.pmu
+            else {**conditions, "clock_moved": read.moved, "core_shared": read.shared},
+        )
 
-    def _boot(self, order: BootOrder) -> tuple[BootEnd, int]:
-        """Return the end of the boot, and the number of samples that were left out since the core's clock moved."""
+    def _boot(self, order: BootOrder) -> tuple[BootEnd, PathsOutput]:
+        """Return the end of the boot, and its output."""
         console, stream = order.directory / "console.log", order.directory / "stream.txt"
         pmu = self.pmu if order.is_counted else None
         program = order.directory / "linux"
@@ -262,14 +269,24 @@ class UmlMachine:
         read = read_output(stream, self._requested(order))
         status, reason = verdict_on_boot(left, read.report, console)
         end = BootEnd(status, reason, seconds, watch.ready, command, console, stream, read.report)
-        return (pmu.applied(end, order.directory / RECORD) if pmu else end), read.moved
+        return (pmu.applied(end, order.directory / RECORD) if pmu else end), read
 
     def command(self, order: BootOrder, program: Path, pmu: Pmu | None) -> tuple[str, ...]:
         """Return the command of a boot of this program."""
         names = ",".join(test.name for test in order.job.tests)
         under = (QEMU_USER, *pmu.user_words(order)) if pmu else (QEMU_USER,) if self.pmu else ()
         own = (f"kdyno.repetitions={order.job.iterations}", f"kdyno.seed={order.seed + 1}", f"kdyno.paths={names}")
-        return (*self._fixed, *under, str(program), f"mem={self.config.memory_mb}M", *WORDS, *own, *order.cmdline)
+        again = f"kdyno.again={0 if self.pmu else AGAIN}"
+        return (
+            *self._fixed,
+            *under,
+            str(program),
+            f"mem={self.config.memory_mb}M",
+            *WORDS,
+            *own,
+            again,
+            *order.cmdline,
+        )
 
     def _requested(self, order: BootOrder) -> RequestedPaths:
         known = paths()
