@@ -51,6 +51,8 @@ from kdyno.measure.workload.needs import Needs, Runner
 
 QEMU_USER = "qemu-x86_64"
 MIB = 1 << 20
+MEMORY_MB = 256
+"""The memory of a kernel, where none is named."""
 SIDE_BY_SIDE = 2
 """The number of parallel boots in the lane model: each occupies one CPU of the host."""
 LONGEST_MEMORY = 1 << 32
@@ -117,7 +119,7 @@ class UmlConfig(MachineSettings):
     """`wall`: cycles of this processor's core; `model`: counted by the emulated PMU."""
     cpu: Annotated[int, Field(ge=0, lt=8192)] | None = None
     """Lane wall: the CPU of this host that it runs on; None: the last one that kdyno may use."""
-    memory_mb: Annotated[int, Field(ge=128, le=4096)] = 256
+    memory_mb: Annotated[int, Field(ge=128, le=4096)] = MEMORY_MB
     pmu: PmuConfig | None = None
     """Lane model: how the emulated PMU counts; None: as by default."""
     limits: BootLimits = BootLimits()
@@ -135,6 +137,17 @@ class UmlConfig(MachineSettings):
         return self.pmu or PmuConfig()
 
 
+def memory_place(megabytes: int) -> Path:
+    """Return a directory in which kernels that are processes can have that much memory. Raises NoTmpfs and
+    TmpfsFull.
+    """
+    place = writable_tmpfs(NEEDS_MEMORY, executable=True)
+    free = shutil.disk_usage(place).free
+    if free < megabytes * MIB:
+        raise TmpfsFull(place=place, free=free // MIB, needed=megabytes)
+    return place
+
+
 class UmlMachine:
     """Runs kernels as processes of this host."""
 
@@ -148,12 +161,7 @@ class UmlMachine:
     @cached_property
     def place(self) -> Path:
         """Return the directory for the kernel's memory. Raises NoTmpfs and TmpfsFull."""
-        place = writable_tmpfs(NEEDS_MEMORY, executable=True)
-        free = shutil.disk_usage(place).free
-        needed = self.config.memory_mb * (SIDE_BY_SIDE if self.pmu else 1)
-        if free < needed * MIB:
-            raise TmpfsFull(place=place, free=free // MIB, needed=needed)
-        return place
+        return memory_place(self.config.memory_mb * (SIDE_BY_SIDE if self.pmu else 1))
 
     @cached_property
     def _fixed(self) -> tuple[str, ...]:
