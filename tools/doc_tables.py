@@ -83,3 +83,19 @@ def write(document: Path, tool: str, tables: Mapping[str, str]) -> None:
         first, mark, rest = text.partition(f"<!-- {label} -->\n\n")
         text = first + mark + (markdown + AFTER.sub("", rest, 1) if mark else "")
     document.write_text(text, encoding="utf-8")
+
+
+def stale_table(document: Path, name: str, markdown: str, write: bool) -> list[str]:
+    """Return what is wrong with the table that tools/check-docs keeps below the comment with this name; empty if it is
+    written anew.
+    """
+    place, text = document.name, document.read_text(encoding="utf-8")
+    first, mark, rest = text.partition(f"<!-- tools/check-docs: {name} -->\n\n")
+    if not mark:
+        return [f"{place} has no comment for the table `{name}`"]
+    now = first + mark + markdown + AFTER.sub("", rest, 1)
+    if write:
+        document.write_text(now, encoding="utf-8")
+    elif now != text:
+        return [f"{place}: the table `{name}` is stale: tools/check-docs --write"]
+    return []

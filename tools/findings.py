@@ -9,11 +9,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from doc_tables import DOCS, table
+from doc_tables import DOCS, stale_table, table
 
 README = DOCS.parent / "README.md"
-MARK = "<!-- tools/check-docs: findings -->\n\n"
-TABLE = re.compile(rf"(?<={re.escape(MARK)})(?:\|.*\n)+")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?= %)")
 MEAN = r"geometric mean of \d+ benchmarks is ([^,]+, \w+)"
 MARKUP = re.compile(r"[*`]|<[^>]*>")
@@ -106,7 +104,7 @@ def findings() -> str:
             "beside published accounts",
         ),
     ]
-    return table(("what", "result"), rows).rstrip("\n") + "\n"
+    return table(("what", "result"), rows)
 
 
 def stale(write: bool) -> list[str]:
@@ -115,12 +113,4 @@ def stale(write: bool) -> list[str]:
         now = findings()
     except NotThere as lack:
         return [f"README.md: what has been found: {lack}"]
-    text = README.read_text(encoding="utf-8")
-    match = TABLE.search(text)
-    if match is None:
-        return [f"README.md has no table below {MARK.strip()}"]
-    if write:
-        README.write_text(text[: match.start()] + now + text[match.end() :], encoding="utf-8")
-    elif match[0] != now:
-        return ["README.md: what has been found is not what the pages say: tools/check-docs --write"]
-    return []
+    return stale_table(README, "findings", now, write)

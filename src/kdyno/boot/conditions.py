@@ -36,6 +36,7 @@ UNITS = {
     "quota_stops": "times",
     "swapped_pages": "pages",
     "clock_moved": "samples",
+    "core_shared": "samples",
 }
 """Every possible condition, with its unit. docs/host.md describes them."""
 

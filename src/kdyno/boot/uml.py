@@ -45,12 +45,14 @@ from kdyno.boot.watch import POLL_SECONDS, Watch
 from kdyno.kernel.image import ArchName
 from kdyno.measure.guest.job import FileChannel
 from kdyno.measure.guest.pmu import RECORD, PmuConfig
-from kdyno.measure.paths.output import RequestedPaths, read_output
+from kdyno.measure.paths.output import PathsOutput, RequestedPaths, read_output
 from kdyno.measure.paths.table import paths
 from kdyno.measure.workload.needs import Needs, Runner
 
 QEMU_USER = "qemu-x86_64"
 MIB = 1 << 20
+MEMORY_MB = 256
+"""The memory of a kernel, where none is named."""
 SIDE_BY_SIDE = 2
 """The number of parallel boots in the lane model: each occupies one CPU of the host."""
 LONGEST_MEMORY = 1 << 32
@@ -73,6 +75,8 @@ HOST_STOPS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SI
 FIXED_ADDRESSES = ("setarch", "-R")
 """Heap and stack of a program at the same addresses in each boot. Linux 7.2 for ARCH=um would execute itself once more
 for that, and leave an emulator."""
+AGAIN = 8
+"""How often a kernel repeats a repetition at most while somebody else is on its core, or its clock moves."""
 UNLIKE = (
     "a kernel as a process (ARCH=um): system call entry, page tables, copies to user memory, locks between CPUs, "
     "interrupts and mitigations are not measured"
@@ -115,7 +119,7 @@ class UmlConfig(MachineSettings):
     """`wall`: cycles of this processor's core; `model`: counted by the emulated PMU."""
     cpu: Annotated[int, Field(ge=0, lt=8192)] | None = None
     """Lane wall: the CPU of this host that it runs on; None: the last one that kdyno may use."""
-    memory_mb: Annotated[int, Field(ge=128, le=4096)] = 256
+    memory_mb: Annotated[int, Field(ge=128, le=4096)] = MEMORY_MB
     pmu: PmuConfig | None = None
     """Lane model: how the emulated PMU counts; None: as by default."""
     limits: BootLimits = BootLimits()
@@ -133,6 +137,17 @@ class UmlConfig(MachineSettings):
         return self.pmu or PmuConfig()
 
 
+def memory_place(megabytes: int) -> Path:
+    """Return a directory in which kernels that are processes can have that much memory. Raises NoTmpfs and
+    TmpfsFull.
+    """
+    place = writable_tmpfs(NEEDS_MEMORY, executable=True)
+    free = shutil.disk_usage(place).free
+    if free < megabytes * MIB:
+        raise TmpfsFull(place=place, free=free // MIB, needed=megabytes)
+    return place
+
+
 class UmlMachine:
     """Runs kernels as processes of this host."""
 
@@ -146,12 +161,7 @@ class UmlMachine:
     @cached_property
     def place(self) -> Path:
         """Return the directory for the kernel's memory. Raises NoTmpfs and TmpfsFull."""
-        place = writable_tmpfs(NEEDS_MEMORY, executable=True)
-        free = shutil.disk_usage(place).free
-        needed = self.config.memory_mb * (SIDE_BY_SIDE if self.pmu else 1)
-        if free < needed * MIB:
-            raise TmpfsFull(place=place, free=free // MIB, needed=needed)
-        return place
+        return memory_place(self.config.memory_mb * (SIDE_BY_SIDE if self.pmu else 1))
 
     @cached_property
     def _fixed(self) -> tuple[str, ...]:
@@ -225,11 +235,16 @@ class UmlMachine:
     def boot(self, order: BootOrder) -> BootEnd:
         """Run the kernel, watch it, and read its output."""
         with watched() as conditions:
-            end, moved = self._boot(order)
-        return replace(end, conditions=conditions if self.pmu else {**conditions, "clock_moved": moved})
+            end, read = self._boot(order)
+        return replace(
+            end,
+            conditions=conditions
+            if self.pmu
+            else {**conditions, "clock_moved": read.moved, "core_shared": read.shared},
+        )
 
-    def _boot(self, order: BootOrder) -> tuple[BootEnd, int]:
-        """Return the end of the boot, and the number of samples that were left out since the core's clock moved."""
+    def _boot(self, order: BootOrder) -> tuple[BootEnd, PathsOutput]:
+        """Return the end of the boot, and its output."""
         console, stream = order.directory / "console.log", order.directory / "stream.txt"
         pmu = self.pmu if order.is_counted else None
         program = order.directory / "linux"
@@ -262,14 +277,24 @@ class UmlMachine:
         read = read_output(stream, self._requested(order))
         status, reason = verdict_on_boot(left, read.report, console)
         end = BootEnd(status, reason, seconds, watch.ready, command, console, stream, read.report)
-        return (pmu.applied(end, order.directory / RECORD) if pmu else end), read.moved
+        return (pmu.applied(end, order.directory / RECORD) if pmu else end), read
 
     def command(self, order: BootOrder, program: Path, pmu: Pmu | None) -> tuple[str, ...]:
         """Return the command of a boot of this program."""
         names = ",".join(test.name for test in order.job.tests)
         under = (QEMU_USER, *pmu.user_words(order)) if pmu else (QEMU_USER,) if self.pmu else ()
         own = (f"kdyno.repetitions={order.job.iterations}", f"kdyno.seed={order.seed + 1}", f"kdyno.paths={names}")
-        return (*self._fixed, *under, str(program), f"mem={self.config.memory_mb}M", *WORDS, *own, *order.cmdline)
+        again = f"kdyno.again={0 if self.pmu else AGAIN}"
+        return (
+            *self._fixed,
+            *under,
+            str(program),
+            f"mem={self.config.memory_mb}M",
+            *WORDS,
+            *own,
+            again,
+            *order.cmdline,
+        )
 
     def _requested(self, order: BootOrder) -> RequestedPaths:
         known = paths()

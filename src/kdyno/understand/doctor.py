@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,12 +16,14 @@ from kdyno.base.debuginfo import find_debuginfo
 from kdyno.base.host import host_facts
 from kdyno.base.installed import ProgramMissing
 from kdyno.base.packages import Requirement, requirements, way_to_install
-from kdyno.base.process import attempt
+from kdyno.base.process import ToolMissing, attempt
 from kdyno.base.state import State, nearest_existing, unwritable_reason
+from kdyno.boot.host.quiet import NoTmpfs
 from kdyno.boot.kvm import why_not_kvm
 from kdyno.boot.plugin import NO_MACHINE, why_no_plugin
 from kdyno.boot.qemu import QEMU
 from kdyno.boot.sandbox import why_no_sandbox
+from kdyno.boot.uml import FIXED_ADDRESSES, MEMORY_MB, QEMU_USER, QemuUserWithoutPlugins, TmpfsFull, memory_place
 from kdyno.kernel import ccache
 from kdyno.kernel.build_directory import why_unfit
 from kdyno.kernel.lkd import find_lkd
@@ -72,6 +74,9 @@ def examine(state: State) -> Iterator[DoctorFinding]:
     yield _installed("kdyno-debuginfo", find_debuginfo, "optional")
     yield _installed("PMU plugin", find_plugin, "missing")
     yield _qemu_loads_plugins()
+    yield _qemu_user_loads_plugins()
+    yield _memory_of_processes()
+    yield _fixed_addresses()
     yield _qemu_confines_itself()
     yield _rust()
     yield _state_directory(state)
@@ -107,18 +112,52 @@ def _installed(name: str, find: Callable[[], Path], without: Status) -> DoctorFi
 
 
 def _qemu_loads_plugins() -> DoctorFinding:
-    """Return the finding on plugins. Only [machine.pmu], `explain` and `profile` need them."""
-    name = "QEMU plugins"
+    """Return the finding on plugins of the system emulator. Only [machine.pmu], `explain` and `profile` need them."""
+    return _loads_plugins("QEMU plugins", QEMU, way_to_install("qemu-system-x86"), words=NO_MACHINE)
+
+
+def _qemu_user_loads_plugins() -> DoctorFinding:
+    """Return the finding on plugins of the user-mode emulator. Only calibrations and the lane model of the machine
+    `uml` need them.
+    """
+    return _loads_plugins("QEMU user plugins", QEMU_USER, QemuUserWithoutPlugins.hint, program=("/bin/true",))
+
+
+def _loads_plugins(
+    name: str, qemu: str, mend: str, words: Sequence[str] = (), program: Sequence[str] = ()
+) -> DoctorFinding:
     try:
         plugin = find_plugin()
     except ProgramMissing:
         return DoctorFinding(name, "optional", "can't be tried without the PMU plugin")
-    if shutil.which(QEMU) is None:
-        return DoctorFinding(name, "optional", f"can't be tried without {QEMU}")
-    if (why := why_no_plugin([QEMU, *NO_MACHINE], plugin)) is None:
-        return DoctorFinding(name, "ok", f"{QEMU} loads the PMU plugin")
-    mend = way_to_install("qemu-system-x86")
-    return DoctorFinding(name, "optional", f"{QEMU} can't load the PMU plugin: {why}", mend)
+    if shutil.which(qemu) is None:
+        return DoctorFinding(name, "optional", f"can't be tried without {qemu}")
+    if (why := why_no_plugin([qemu, *words], plugin, program)) is None:
+        return DoctorFinding(name, "ok", f"{qemu} loads the PMU plugin")
+    return DoctorFinding(name, "optional", f"{qemu} can't load the PMU plugin: {why}", mend)
+
+
+def _memory_of_processes() -> DoctorFinding:
+    """Return the finding on the place for the memory of kernels that are processes (machine `uml`)."""
+    name = "tmpfs"
+    try:
+        place = memory_place(MEMORY_MB)
+    except (NoTmpfs, TmpfsFull) as error:
+        return DoctorFinding(name, "optional", str(error), error.advice)
+    return DoctorFinding(name, "ok", f"{place} can hold the memory of a kernel of the machine uml")
+
+
+def _fixed_addresses() -> DoctorFinding:
+    """Return the finding on fixed addresses, which containers may forbid. Kernels of the machine `uml` run without."""
+    name, command = "fixed addresses", " ".join(FIXED_ADDRESSES)
+    try:
+        tried = attempt([*FIXED_ADDRESSES, "true"])
+    except ToolMissing as error:
+        return DoctorFinding(name, "optional", str(error), way_to_install("util-linux"))
+    if tried.returncode == 0:
+        return DoctorFinding(name, "ok", f"{command} is permitted")
+    detail = f"{command} is not permitted; boots of the machine uml differ more from each other"
+    return DoctorFinding(name, "optional", detail, "outside of a container it is permitted")
 
 
 def _qemu_confines_itself() -> DoctorFinding:

@@ -22,8 +22,11 @@ def hello(count: int) -> str:
     return f"kdyno-paths 1 6.12.117 {count}"
 
 
-def sample(name: str, repetition: int, ticks: int = 5000, before: int = 4000, after: int = 4000) -> str:
-    return f"kdyno-path {name} {repetition} 10 {ticks} {before} {after} 4000"
+def sample(
+    name: str, repetition: int, ticks: int = 5000, before: int = 4000, after: int = 4000, wide: float = 0.25
+) -> str:
+    widths = f"{wide * before:.0f} {wide * after:.0f}"
+    return f"kdyno-path {name} {repetition} 10 {ticks} {before} {after} 4000 {widths}"
 
 
 def read(directory: Path, lines: Sequence[str], *names: str, timed: bool = True, repetitions: int = 3) -> PathsOutput:
@@ -90,7 +93,15 @@ def test_a_path_whose_clock_moved_nearly_always_is_broken_and_says_so(tmp_path: 
     lines = [hello(1), *(sample(PIPE, number, after=4200) for number in range(3)), "kdyno-paths done"]
     report = read(tmp_path, lines, PIPE).report
     assert report.complete and not report.samples
-    assert report.broken == {PIPE: "the core's clock moved in 3 of 3 repetitions"}
+    assert report.broken == {
+        PIPE: "of 3 repetitions the core's clock moved in 3, and somebody else was on the core in 0"
+    }
+
+
+def test_a_repetition_with_somebody_else_on_the_core_is_left_out(tmp_path: Path) -> None:
+    lines = [hello(1), *(sample(PIPE, number, wide=0.27 if number else 0.4) for number in range(4))]
+    output = read(tmp_path, [*lines, "kdyno-paths done"], PIPE, repetitions=4)
+    assert (output.shared, output.moved, [each.iteration for each in output.report.samples]) == (1, 0, [1, 2, 3])
 
 
 def test_under_an_emulator_the_chains_do_not_count(tmp_path: Path) -> None:
@@ -119,8 +130,11 @@ def test_a_path_that_fails_is_broken_and_the_others_go_on(tmp_path: Path) -> Non
         ([*whole(PIPE)[:-1], sample(PIPE, 3)], "line 5: kdyno-path pipe_ping 3"),
         ([hello(1), sample(PIPE, 0, ticks=0)], "line 2: kdyno-path pipe_ping 0 10 0"),
         ([hello(1), sample(PIPE, 0, before=0)], "line 2: kdyno-path pipe_ping 0"),
-        ([hello(1), "kdyno-path pipe_ping 0 10 99999999999999999999 1 1 1"], "line 2 is none that kernels of kdyno"),
-        ([hello(1), "kdyno-path pipe_ping 0 -1 5 5 5 5"], "line 2 is none that kernels of kdyno"),
+        (
+            [hello(1), "kdyno-path pipe_ping 0 10 99999999999999999999 1 1 1 1 1"],
+            "line 2 is none that kernels of kdyno",
+        ),
+        ([hello(1), "kdyno-path pipe_ping 0 -1 5 5 5 5 5 5"], "line 2 is none that kernels of kdyno"),
         ([hello(1), "\x1b[2J"], "line 2 is none that kernels of kdyno write: "),
         ([hello(1), "x" * 1000], "line 2 is cut short, or longer than 400 bytes"),
         ([hello(1), "kdyno-path-error other -ENOMEM"], "line 2: kdyno-path-error other -ENOMEM"),

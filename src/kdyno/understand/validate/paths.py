@@ -164,6 +164,11 @@ def _comparisons(report: RunReport) -> dict[Key, Comparison]:
     return {(each.variant, each.benchmark): each for each in report.comparisons if each.estimate}
 
 
+def role_of(name: str) -> Role:
+    """Return the half that a path belongs to, by its place in the table."""
+    return "held-out" if list(paths()).index(name) % 2 else "fit"
+
+
 def _speed(ratio: float, comparison: Comparison) -> float:
     """Return a ratio of values as one of speeds."""
     return 1 / ratio if comparison.direction == "lower" else ratio
@@ -172,13 +177,12 @@ def _speed(ratio: float, comparison: Comparison) -> float:
 def _effect(key: Key, wall: Comparison, model: Comparison, instructions: Mapping[Key, float]) -> PathEffect:
     variant, name = key
     assert wall.estimate and model.estimate
-    path = list(paths()).index(name)
     ends = [_speed(end, wall) for end in (wall.estimate.low, wall.estimate.high) if end is not None]
     return PathEffect(
         variant=variant,
         path=name,
         kind=paths()[name].kind,
-        role="held-out" if path % 2 else "fit",
+        role=role_of(name),
         silicon=_speed(wall.estimate.ratio, wall),
         low=min(ends) if len(ends) == 2 else None,
         high=max(ends) if len(ends) == 2 else None,
