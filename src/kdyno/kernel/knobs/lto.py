@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kdyno.base.errors import UserError
-from kdyno.kernel.arch import UM
 from kdyno.kernel.knobs.base import Contribution, Host, KconfigRequest, Knob, KnobContext
 
 SYMBOLS = {"thin": "LTO_CLANG_THIN", "full": "LTO_CLANG_FULL"}
