@@ -8,11 +8,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from kdyno.base.measurement import DISTURBED_PATHS
 from kdyno.boot.base import BootEnd, BootOrder
 from kdyno.boot.fake import FakeMachine
 from kdyno.cli.main import main
@@ -31,6 +32,7 @@ type = "fake"
 recording = "recording"
 
 """
+DISTURBED = "other work was on its core"
 AS_RECORDED = FakeMachine.boot
 
 
@@ -95,7 +97,8 @@ class Lab:
         return sorted((boot.variant, boot.block) for boot in self.boots())
 
     def on_boot(self, ends: Sequence[BaseException | str | None]) -> list[BootOrder]:
-        """Let the machine's first boots end so: an exception, lost with a reason, or (None) as recorded.
+        """Let the machine's first boots end so: an exception, lost with a reason, as recorded (None) or so but
+        DISTURBED.
 
         Returns the list of all orders that it is given from now on.
         """
@@ -109,6 +112,8 @@ class Lab:
             end = AS_RECORDED(machine, order)
             if how is None:
                 return end
+            if how == DISTURBED:
+                return replace(end, conditions={DISTURBED_PATHS: 2.0}, disturbance=how)
             return BootEnd("lost", how, 1.0, None, (), end.console, end.stream, end.report)
 
         self.patch.setattr(FakeMachine, "boot", boot)

@@ -15,6 +15,8 @@ Quantity = Literal["speed", "count"]
 things (instructions, misses, bytes), which can be fewer or more.
 """
 BootStatus = Literal["ok", "failed", "lost"]
+DISTURBED_PATHS = "disturbed_paths"
+"""The condition of a boot that counts the benchmarks in which other work on the host spoiled many samples."""
 Correction = Literal["holm", "bh"]
 """The adjustment of p-values for the number of comparisons: after Holm, or after Benjamini and Hochberg."""
 COUNTS = frozenset({"instr", "B/instr", "misses", "walks"})

@@ -187,6 +187,8 @@ class BootEnd:
     """The conditions of the host during the boot; see conditions.py. Empty if they don't matter."""
     advice: str = ""
     """A hint, if the machine has one."""
+    disturbance: str = ""
+    """What other work on the host did to many samples: a run carries out such a boot again. Empty if it did little."""
 
 
 @dataclass(frozen=True)

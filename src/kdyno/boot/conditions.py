@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
 
+from kdyno.base.measurement import DISTURBED_PATHS
 from kdyno.boot.host import files
 from kdyno.boot.host.counters import Counters, other_load, read_counters, steal_percent
 
@@ -37,6 +38,7 @@ UNITS = {
     "swapped_pages": "pages",
     "clock_moved": "samples",
     "core_shared": "samples",
+    DISTURBED_PATHS: "paths",
 }
 """Every possible condition, with its unit. docs/host.md describes them."""
 

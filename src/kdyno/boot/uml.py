@@ -24,9 +24,11 @@ from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.frozen import digest
 from kdyno.base.host import host_facts
 from kdyno.base.lanes import CORE_CLOCK, COUNTED_LANE, LANES, TIMED_LANE, Clock, LaneName
+from kdyno.base.measurement import DISTURBED_PATHS
 from kdyno.base.process import ToolMissing, attempt, output, spawn
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
+from kdyno.base.text import format_count
 from kdyno.boot.base import (
     BootEnd,
     BootLimits,
@@ -45,7 +47,7 @@ from kdyno.boot.watch import POLL_SECONDS, Watch
 from kdyno.kernel.image import ArchName
 from kdyno.measure.guest.job import FileChannel
 from kdyno.measure.guest.pmu import RECORD, PmuConfig
-from kdyno.measure.paths.output import PathsOutput, RequestedPaths, read_output
+from kdyno.measure.paths.output import DISTURBED_SHARE, PathsOutput, RequestedPaths, read_output
 from kdyno.measure.paths.table import paths
 from kdyno.measure.workload.needs import Needs, Runner
 
@@ -135,6 +137,17 @@ class UmlConfig(MachineSettings):
 
     def pmu_settings(self) -> PmuConfig:
         return self.pmu or PmuConfig()
+
+
+def _disturbance(disturbed: Sequence[str]) -> str:
+    """Return what was done to these paths; empty if there are none."""
+    if not disturbed:
+        return ""
+    others = f" and {format_count(len(disturbed) - 1, 'other path')}" if disturbed[1:] else ""
+    return (
+        f"other work was on its core, or the core's clock moved, in more than {100 * DISTURBED_SHARE:.0f} % of the "
+        f"repetitions of {disturbed[0]}{others}"
+    )
 
 
 def memory_place(megabytes: int) -> Path:
@@ -236,12 +249,11 @@ class UmlMachine:
         """Run the kernel, watch it, and read its output."""
         with watched() as conditions:
             end, read = self._boot(order)
-        return replace(
-            end,
-            conditions=conditions
-            if self.pmu
-            else {**conditions, "clock_moved": read.moved, "core_shared": read.shared},
-        )
+        if self.pmu:
+            return replace(end, conditions=conditions)
+        disturbed = read.disturbed if end.status == "ok" else ()
+        marks = {"clock_moved": read.moved, "core_shared": read.shared, DISTURBED_PATHS: len(disturbed)}
+        return replace(end, conditions={**conditions, **marks}, disturbance=_disturbance(disturbed))
 
     def _boot(self, order: BootOrder) -> tuple[BootEnd, PathsOutput]:
         """Return the end of the boot, and its output."""

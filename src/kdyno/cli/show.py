@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 BOOTED: tuple[ImageFile, ...] = ("bzImage", "vmlinux")
 """The files of an image to compare when its runs on two hosts differ."""
+RUN_AGAIN = "run again"
+"""The end of a boot that other work on the host disturbed, and that a later attempt replaces."""
 PIECE = 64 * 1024
 """The number of characters of a console to print at once if it has no lines."""
 
@@ -78,12 +80,16 @@ def _print_run(run: RunRecord, boots: Sequence[BootRecord]) -> None:
     line()
     line("boots")
     for variant in run.variants:
-        ends = [boot.status for boot in boots if boot.variant == variant.name]
-        counts = ", ".join(f"{ends.count(status)} {status}" for status in ("ok", "failed", "lost") if status in ends)
+        ends = [_end(boot) for boot in boots if boot.variant == variant.name]
+        counts = ", ".join(f"{ends.count(end)} {end}" for end in ("ok", "failed", "lost", RUN_AGAIN) if end in ends)
         line(f"  {variant.name}: {counts or 'none yet'} of {run.blocks}")
     for boot in boots:
         if boot.status != "ok":
-            line(f"  {boot.variant}/{boot.block}: {boot.status}: {boot.reason}")
+            line(f"  {boot.variant}/{boot.block}: {_end(boot)}: {boot.reason}")
+
+
+def _end(boot: BootRecord) -> str:
+    return RUN_AGAIN if boot.was_run_again else boot.status
 
 
 def _print_protections(args: argparse.Namespace, run: RunRecord) -> None:

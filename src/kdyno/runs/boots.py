@@ -6,7 +6,7 @@ import shutil
 from collections import Counter, deque
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import mkdtemp
@@ -24,6 +24,8 @@ from kdyno.runs.so_far import judge_of_run
 
 ATTEMPTS = 3
 """How often one command starts a boot before it counts as lost."""
+RERUNS = 2
+"""How often a boot is run again at most, by all commands together, because other work on the host disturbed it."""
 LOOK_SECONDS = 1.0
 """The time between checks for a stop signal: a signal just before a wait without a timeout would go unnoticed."""
 
@@ -97,9 +99,10 @@ class Boots:
     ) -> Iterator[tuple[PlannedBoot, BootEnd]]:
         """Yield boots when they have ended and are on record. `parallel` run at a time, with files in `place`.
 
-        A lost boot is started again.
+        A lost boot is started again, and a disturbed one, whose last attempt counts in any case.
         """
         attempts: Counter[str] = Counter()
+        reruns = self.session.store.count_reruns(self.plan.keys[boot.cell] for boot in waiting)
         running: dict[Future[BootEnd], _Running] = {}
         while True:
             while waiting and len(running) < self.prepared.about.parallel:
@@ -117,9 +120,16 @@ class Boots:
                 under_way = running.pop(future)
                 boot, key = under_way.boot, self.plan.keys[under_way.boot.cell]
                 end = attach_samples(future.result(), self.prepared.experiment.workload)
+                is_rerun = end.status == "ok" and bool(end.disturbance) and reruns[key] < RERUNS
+                if is_rerun:
+                    end = replace(end, status="lost", reason=end.disturbance)
                 record = boot_record(key, boot.seed, under_way.started, end, self.artefacts)
                 self.session.store.add_boot(record, end.report.benchmarks)
                 shutil.rmtree(under_way.scratch)
+                if is_rerun:
+                    reruns[key] += 1
+                    waiting.appendleft(boot)
+                    continue
                 attempts[key] += 1
                 self._learn(boot, end, blocks)
                 if end.status == "lost" and attempts[key] < ATTEMPTS:

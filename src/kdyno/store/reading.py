@@ -6,7 +6,7 @@ transaction.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -142,6 +142,16 @@ def ends(connection: Connection, store: StoreUrl, keys: Iterable[str]) -> dict[s
             with rows.read(store, f"boot {row.key}"):
                 by_key[row.key] = End(status=row.status, reason=row.reason, seconds=row.seconds, started=row.started)
     return dict(sorted(by_key.items(), key=lambda key_and_end: key_and_end[1].started))
+
+
+def count_reruns(connection: Connection, store: StoreUrl, keys: Iterable[str]) -> Counter[str]:
+    """Return how often the boots with these keys were run again because other work on the host disturbed them."""
+    boot = schema.boot.c
+    reruns: Counter[str] = Counter()
+    for some in exchange.batches(set(keys)):
+        lost = boots(connection, store, boot.key.in_(some) & (boot.status == "lost")).values()
+        reruns.update(one.key for one in lost if one.was_run_again)
+    return reruns
 
 
 def last_starts(connection: Connection, store: StoreUrl) -> dict[str, datetime]:

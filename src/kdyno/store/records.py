@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, Field
 
 from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import LaneName
-from kdyno.base.measurement import BootStatus, Correction, Int64, Sample
+from kdyno.base.measurement import DISTURBED_PATHS, BootStatus, Correction, Int64, Sample
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.recipe import Recipe
 from kdyno.store.progress import Progress
@@ -58,6 +58,11 @@ class Boot(Frozen):
     """Benchmarks that this kernel can't run, and why."""
     broken: dict[str, str] = {}
     """Benchmarks that failed, and how."""
+
+    @property
+    def was_run_again(self) -> bool:
+        """Return whether it came to its end, but was run again because other work on the host disturbed it."""
+        return self.status == "lost" and self.conditions.get(DISTURBED_PATHS, 0) > 0
 
 
 class BootPlace(Frozen):

@@ -5,6 +5,7 @@ This module has its transactions, and everything that is written; reading.py and
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
@@ -203,6 +204,11 @@ class Store:
         """
         with self._reading() as connection:
             return reading.ends(connection, self._url, keys)
+
+    def count_reruns(self, keys: Iterable[str]) -> Counter[str]:
+        """Return how often the boots with these keys were run again because other work on the host disturbed them."""
+        with self._reading() as connection:
+            return reading.count_reruns(connection, self._url, keys)
 
     def keys(self) -> dict[str, datetime]:
         """Return the keys of all boots, and when each of them was started for the last time."""

@@ -19,7 +19,7 @@ from kdyno.boot.uml import NoMeaning, NoSuchCpu, QemuUserWithoutPlugins, TmpfsFu
 from kdyno.measure.guest.job import Job, TestOrder
 from kdyno.measure.guest.pmu import PmuConfig
 from tests.unit.base.test_process import is_running, wait_until
-from tests.unit.measure.test_paths import PIPE, whole
+from tests.unit.measure.test_paths import PIPE, READ, hello, sample, whole
 
 GOOD = "".join(f"echo {line}\n" for line in whole(PIPE))
 
@@ -32,11 +32,17 @@ def kernel_that(directory: Path, script: str) -> Path:
 
 
 def boot(
-    directory: Path, script: str, *, cancelled: Event | None = None, words: tuple[str, ...] = (), **settings: object
+    directory: Path,
+    script: str,
+    *,
+    cancelled: Event | None = None,
+    words: tuple[str, ...] = (),
+    paths: tuple[str, ...] = (PIPE,),
+    **settings: object,
 ) -> BootEnd:
     scratch = directory / "boot"
     scratch.mkdir()
-    job = Job(lane="wall", iterations=3, tests=(TestOrder(name=PIPE),))
+    job = Job(lane="wall", iterations=3, tests=tuple(TestOrder(name=name) for name in paths))
     order = BootOrder("a boot", kernel_that(directory, script), words, job, 7, scratch, cancelled=cancelled or Event())
     return UmlMachine(UmlConfig(**settings)).boot(order)
 
@@ -45,7 +51,24 @@ def test_a_kernel_that_comes_to_its_end_is_ok_with_its_samples(tmp_path: Path) -
     end = boot(tmp_path, GOOD)
     assert (end.status, end.reason) == ("ok", "")
     assert [sample.elapsed for sample in end.report.samples] == [5000] * 3
-    assert end.conditions["clock_moved"] == end.conditions["core_shared"] == 0
+    assert end.conditions["clock_moved"] == end.conditions["core_shared"] == end.conditions["disturbed_paths"] == 0
+
+
+def test_a_boot_whose_core_had_other_work_says_so_by_the_marks_and_keeps_what_is_left(tmp_path: Path) -> None:
+    lines = [hello(2), *(sample(name, number, wide=0.4) for name in (PIPE, READ) for number in range(3))]
+    script = "".join(f"echo {line}\n" for line in (*lines, "kdyno-paths done"))
+    end = boot(tmp_path, script, paths=(PIPE, READ))
+    assert (end.status, end.conditions["core_shared"], end.conditions["disturbed_paths"]) == ("ok", 6, 2)
+    assert end.disturbance == (
+        "other work was on its core, or the core's clock moved, in more than 20 % of the repetitions of "
+        "pipe_ping and 1 other path"
+    )
+
+
+def test_a_boot_that_was_killed_is_not_called_disturbed(tmp_path: Path) -> None:
+    script = "".join(f"echo {line}\n" for line in (hello(1), sample(PIPE, 0, wide=0.4)))
+    end = boot(tmp_path, f"{script}kill -KILL $$")
+    assert (end.status, end.disturbance, end.conditions["disturbed_paths"]) == ("lost", "", 0)
 
 
 def test_a_boot_has_the_jobs_paths_its_repetitions_and_the_seed_of_the_block(tmp_path: Path) -> None:

@@ -104,9 +104,18 @@ def test_a_repetition_with_somebody_else_on_the_core_is_left_out(tmp_path: Path)
     assert (output.shared, output.moved, [each.iteration for each in output.report.samples]) == (1, 0, [1, 2, 3])
 
 
+def test_a_path_is_disturbed_if_more_than_a_fifth_of_its_repetitions_are_left_out(tmp_path: Path) -> None:
+    for marked, disturbed in ((2, ()), (3, (PIPE,))):
+        marks = [sample(PIPE, number, wide=0.4 if number < marked else 0.25) for number in range(10)]
+        output = read(tmp_path, [hello(1), *marks, "kdyno-paths done"], PIPE, repetitions=10)
+        assert (output.shared, output.disturbed) == (marked, disturbed)
+
+
 def test_under_an_emulator_the_chains_do_not_count(tmp_path: Path) -> None:
     lines = [hello(1), *(sample(PIPE, number, after=90_000) for number in range(3)), "kdyno-paths done"]
-    assert [each.elapsed for each in read(tmp_path, lines, PIPE, timed=False).report.samples] == [5000] * 3
+    output = read(tmp_path, lines, PIPE, timed=False)
+    assert [each.elapsed for each in output.report.samples] == [5000] * 3
+    assert output.disturbed == ()
 
 
 def test_a_path_that_fails_is_broken_and_the_others_go_on(tmp_path: Path) -> None:

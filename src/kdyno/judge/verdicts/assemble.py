@@ -146,7 +146,11 @@ def judge_run(
         link_order=selftests.link_order if run.relinked else None,
         checks=tuple(checks),
         boots=tuple(boots),
-        consoles=tuple(_console(boot, artefacts) for boot in boots if boot.status != "ok" and boot.console),
+        consoles=tuple(
+            _console(boot, artefacts)
+            for boot in boots
+            if boot.status != "ok" and boot.console and not boot.was_run_again
+        ),
         reproduce=reproduce(run),
     )
 

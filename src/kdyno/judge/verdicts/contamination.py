@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import LANES, LaneName
+from kdyno.base.measurement import DISTURBED_PATHS
 from kdyno.boot.host.counters import OTHER_LOAD_LIMIT, STEAL_LIMIT
 from kdyno.store.records import BootRecord
 
@@ -131,6 +132,12 @@ RULES = (
         _off_median(10, -1),
         "the CPU reached only {value:.0f} °C, colder than in other boots (limit {limit:.0f} °C)",
         below=True,
+    ),
+    ContaminationRule(
+        DISTURBED_PATHS,
+        "other work on the core",
+        _constant_limit(0),
+        "other work was on its core, or the core's clock moved, in many samples of {value:.0f} paths, after reruns too",
     ),
 )
 

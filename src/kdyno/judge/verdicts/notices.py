@@ -31,6 +31,7 @@ def run_notices(
         *_note_unfinished(run, boots, look),
         *_note_added_blocks(run, boots, begun),
         *_design(run, aligning),
+        *_note_reruns(boots),
         *filter(None, [notice(flags, boots)]),
     ]
 
@@ -79,6 +80,18 @@ def _note_added_blocks(run: RunRecord, boots: Sequence[BootRecord], begun: Seque
                 "plans it soundly"
             ]
     return []
+
+
+def _note_reruns(boots: Sequence[BootRecord]) -> list[str]:
+    keys = [boot.key for boot in boots if boot.was_run_again]
+    if not keys:
+        return []
+    number = len(set(keys))
+    was, its = ("was", "its") if number == 1 else ("were", "their")
+    return [
+        f"{format_count(number, 'boot')} {was} run again ({format_count(len(keys), 'rerun')}) because other work was "
+        f"on {its} core, or the core's clock moved"
+    ]
 
 
 def _design(run: RunRecord, aligning: Sequence[str]) -> list[str]:

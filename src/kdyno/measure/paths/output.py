@@ -39,6 +39,9 @@ CORE_SHARED = 0.275
 """The time of additions in four chains by that in one, above which somebody else is on the core. It is 0.25 where there
 are four units for arithmetic, as in all cores that a family describes. On a Zen 4 with builds on the other hardware
 thread the spread between boots was 15 % without this bound and 1 % with it (medians of 96 paths)."""
+DISTURBED_SHARE = 0.2
+"""The share of a path's repetitions above which the path was disturbed, if so many stay marked after the kernel itself
+repeated them. What disturbs the core for that long is hardly seen at its edges, so that the rest is doubtful, too."""
 FEWEST = 3
 """The fewest samples that a path is judged by."""
 
@@ -70,6 +73,8 @@ class PathsOutput:
     """The samples that were left out, since the core's clock moved."""
     shared: int = 0
     """Those that were left out since somebody else was on the core."""
+    disturbed: tuple[str, ...] = ()
+    """The paths of which more than DISTURBED_SHARE of the repetitions were left out."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +106,14 @@ def read_output(path: Path, asked: RequestedPaths) -> PathsOutput:
         fault = "no stream"
     except OutputFault as error:
         fault = str(error)
-    samples, moved, shared = list[Sample](), 0, 0
+    samples, moved, shared, disturbed = list[Sample](), 0, 0, list[str]()
     for name, repetitions in reading.repetitions.items():
         still = [repetition for repetition in repetitions if not repetition.has_moved]
         alone = [repetition for repetition in still if not repetition.is_shared]
         moved += len(repetitions) - len(still)
         shared += len(still) - len(alone)
+        if len(repetitions) - len(alone) > DISTURBED_SHARE * asked.repetitions:
+            disturbed.append(name)
         if len(alone) >= min(FEWEST, asked.repetitions):
             samples += [repetition.sample for repetition in alone]
         else:
@@ -122,7 +129,7 @@ def read_output(path: Path, asked: RequestedPaths) -> PathsOutput:
         complete=reading.complete and fault is None,
         fault=fault,
     )
-    return PathsOutput(report, moved, shared)
+    return PathsOutput(report, moved, shared, tuple(disturbed))
 
 
 def _benchmarks(asked: RequestedPaths) -> Iterable[Benchmark]:

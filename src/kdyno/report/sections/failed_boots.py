@@ -18,8 +18,9 @@ def _data(report: Report, _artefacts: Artefacts | None) -> tuple[ConsoleText, ..
 
 def _lines(report: Report) -> Iterator[Line]:
     first = True
+    shown = [boot for boot in report.boots if not boot.was_run_again] if isinstance(report, RunReport) else []
     for status, style in STYLES.items():
-        boots = [boot for boot in report.boots if boot.status == status] if isinstance(report, RunReport) else []
+        boots = [boot for boot in shown if boot.status == status]
         if boots and not first:
             yield "", ""
         if boots:
