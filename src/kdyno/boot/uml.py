@@ -77,8 +77,9 @@ HOST_STOPS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SI
 FIXED_ADDRESSES = ("setarch", "-R")
 """Heap and stack of a program at the same addresses in each boot. Linux 7.2 for ARCH=um would execute itself once more
 for that, and leave an emulator."""
-AGAIN = 8
-"""How often a kernel repeats a repetition at most while somebody else is on its core, or its clock moves."""
+PATIENCE = 1_000_000
+"""How many looks at a disturbed core a kernel spends at most on waiting until it is calm: one or two seconds in a
+boot."""
 UNLIKE = (
     "a kernel as a process (ARCH=um): system call entry, page tables, copies to user memory, locks between CPUs, "
     "interrupts and mitigations are not measured"
@@ -296,7 +297,7 @@ class UmlMachine:
         names = ",".join(test.name for test in order.job.tests)
         under = (QEMU_USER, *pmu.user_words(order)) if pmu else (QEMU_USER,) if self.pmu else ()
         own = (f"kdyno.repetitions={order.job.iterations}", f"kdyno.seed={order.seed + 1}", f"kdyno.paths={names}")
-        again = f"kdyno.again={0 if self.pmu else AGAIN}"
+        patience = f"kdyno.patience={0 if self.pmu else PATIENCE}"
         return (
             *self._fixed,
             *under,
@@ -304,7 +305,7 @@ class UmlMachine:
             f"mem={self.config.memory_mb}M",
             *WORDS,
             *own,
-            again,
+            patience,
             *order.cmdline,
         )
 

@@ -74,7 +74,7 @@ def test_a_boot_that_was_killed_is_not_called_disturbed(tmp_path: Path) -> None:
 def test_a_boot_has_the_jobs_paths_its_repetitions_and_the_seed_of_the_block(tmp_path: Path) -> None:
     end = boot(tmp_path, GOOD, words=("init_on_alloc=1",), memory_mb=128)
     assert "mem=128M" in end.command
-    own = ("kdyno.repetitions=3", "kdyno.seed=8", f"kdyno.paths={PIPE}", "kdyno.again=8")
+    own = ("kdyno.repetitions=3", "kdyno.seed=8", f"kdyno.paths={PIPE}", "kdyno.patience=1000000")
     assert end.command[-5:] == (*own, "init_on_alloc=1")
     assert {"nouser", "time-travel=inf-cpu"} <= set(end.command)
 

@@ -44,9 +44,9 @@ static unsigned long seed = 1;
 module_param(seed, ulong, 0);
 MODULE_PARM_DESC(seed, "what keys and data are made from");
 
-static unsigned int again;
-module_param(again, uint, 0);
-MODULE_PARM_DESC(again, "how often a repetition is repeated until the core is ours");
+static unsigned int patience;
+module_param(patience, uint, 0);
+MODULE_PARM_DESC(patience, "how many looks at a disturbed core are spent on waiting");
 
 static bool huge;
 module_param(huge, bool, 0);
@@ -71,7 +71,15 @@ MODULE_PARM_DESC(list, "write a table of the paths and run none");
  * longer than a TSC's step by a factor of 500: some count in steps of 10 ns.
  */
 #define CHAIN		20000
-#define CHAINS		2
+#define CHAINS		4
+
+/*
+ * How many looks in a row, of 1 to 2 us each, must find the core calm before a
+ * path and before each of its repetitions. Who disturbs a core comes again and
+ * again for a while.
+ */
+#define CALM_PATH	500
+#define CALM		50
 
 static const struct kdyno_group * const groups[] = {
 	&kdyno_files,
@@ -333,17 +341,44 @@ static __always_inline u64 wide_once(void)
 	return ticks() - start;
 }
 
-/* The least of some: what the host does meanwhile is no part of the clock. */
+/*
+ * The least of some tells the clock: what the host does meanwhile is no part of
+ * it. The most of some tells whether anybody else was there: others come and go,
+ * for some ten microseconds each time.
+ */
 static noinline struct clock read_clock(void)
 {
-	struct clock least = { U64_MAX, U64_MAX };
+	struct clock clock = { U64_MAX, 0 };
 	unsigned int i;
 
 	for (i = 0; i < CHAINS; i++) {
-		least.chain = min(least.chain, chain_once());
-		least.wide = min(least.wide, wide_once());
+		clock.chain = min(clock.chain, chain_once());
+		clock.wide = max(clock.wide, wide_once());
 	}
-	return least;
+	return clock;
+}
+
+/*
+ * Wait until so many looks in a row find nobody else on the core, to 10 %: where
+ * there are four units for arithmetic, four chains take a quarter of the time of
+ * one. To wait leaves the kernel as it is; to repeat what was disturbed would
+ * not, and the next paths would find other lists of free objects.
+ */
+static void wait_for_calm(unsigned int looks)
+{
+	unsigned int calm = 0;
+	u64 chain;
+
+	if (!patience)
+		return;
+	chain = min(chain_once(), chain_once());
+	while (calm < looks && patience) {
+		calm++;
+		if (40 * wide_once() > 11 * chain) {
+			patience -= min(patience, calm);
+			calm = 0;
+		}
+	}
 }
 
 /* xchg %bx,%bx and the like do nothing; the emulated PMU looks for them. */
@@ -382,6 +417,7 @@ static noinline int repeat(const struct kdyno_path *path, unsigned int index,
 	if (error)
 		return error;
 	kdyno_settle(1);
+	wait_for_calm(CALM);
 	sample->before = read_clock();
 	announce(index, announced);
 	sample->ticks = ticks();
@@ -390,34 +426,6 @@ static noinline int repeat(const struct kdyno_path *path, unsigned int index,
 	mark_close();
 	sample->ticks = ticks() - sample->ticks;
 	sample->after = read_clock();
-	return error;
-}
-
-/*
- * Whether the core's clock stood still, to 2 %, and nobody else was on the core,
- * to 10 %: where there are four units for arithmetic, four chains take a
- * quarter of the time of one.
- */
-static bool was_calm(const struct sample *sample)
-{
-	u64 least = min(sample->before.chain, sample->after.chain);
-	u64 most = max(sample->before.chain, sample->after.chain);
-	u64 wide = max(sample->before.wide, sample->after.wide);
-
-	return 50 * (most - least) <= least && 40 * wide <= 11 * least;
-}
-
-static int repeat_until_calm(const struct kdyno_path *path, unsigned int index,
-			     unsigned int repetition)
-{
-	struct sample *sample = &samples[repetition];
-	unsigned int left = again;
-	int error = repeat(path, index, repetition, repetition, sample);
-
-	while (!error && left && !was_calm(sample)) {
-		error = repeat(path, index, repetition, repetition, sample);
-		left--;
-	}
 	return error;
 }
 
@@ -430,11 +438,12 @@ static int measure(const struct kdyno_path *path, unsigned int index)
 	random_seed(path->name, ~0);
 	if (path->setup)
 		error = path->setup(path);
+	wait_for_calm(CALM_PATH);
 	for (i = 0; i < UNSEEN_REPETITIONS; i++)
 		error = error ?: repeat(path, index, repetitions + i, UNSEEN, &unused);
 	error = error ?: repeat(path, index, repetitions + i, WARM_UP, &unused);
 	for (i = 0; i < repetitions && !error; i++)
-		error = repeat_until_calm(path, index, i);
+		error = repeat(path, index, i, i, &samples[i]);
 	if (path->teardown)
 		path->teardown(path);
 	kdyno_settle(1);
