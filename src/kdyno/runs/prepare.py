@@ -193,7 +193,8 @@ def _plan_all(
 ) -> Builds:
     """Plan the builds of these variants; `given` has the plans of built kernels by variant."""
     built_here = [recipe for recipe in variants.values() if recipe.image is None]
-    check_early(built_here, experiment.config, state)
+    arch = ARCHES[experiment.machine.arch]
+    check_early(built_here, experiment.config, state, arch)
     for spec in dict.fromkeys(recipe.source or experiment.source for recipe in built_here):
         require_source(spec, state)
     source_of = cache(lambda spec: fetch(spec, state, talk.say))
@@ -209,7 +210,7 @@ def _plan_all(
                 state,
                 cpu=cpu,
                 trained=planner.trained,
-                arch=ARCHES[experiment.machine.arch],
+                arch=arch,
             )
             for recipe in recipes(experiment, name)
         )
