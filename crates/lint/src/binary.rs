@@ -8,6 +8,8 @@ use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, RelocationFlags,
 use object::{SectionKind, SymbolIndex, SymbolKind, elf};
 use serde::Deserialize;
 
+use crate::program::Program;
+
 pub type Elf<'data> = ElfFile64<'data, LittleEndian>;
 
 /// The first section of an object starts here, and each at a multiple of it.
@@ -75,6 +77,8 @@ pub struct Binary<'data> {
     pub sections: Vec<Section<'data>>,
     /// The functions in the order of their addresses; empty if `has_functions` is false.
     pub functions: Vec<Function<'data>>,
+    /// The number of functions that aren't among them, since they are a C library's.
+    pub left_out: usize,
     /// Where functions begin is known: a linked kernel may have no symbols.
     pub has_functions: bool,
     /// Position in `sections` by index in the file.
@@ -94,7 +98,8 @@ impl<'data> Binary<'data> {
         let is_object = header.e_type(LittleEndian) == elf::ET_REL;
         let (sections, positions) = sections(&elf, is_object, data.len() as u64)?;
         require_short_names(&elf)?;
-        let mut binary = Binary { elf, is_object, sections, functions: Vec::new(), has_functions: true, positions };
+        let functions = Vec::new();
+        let mut binary = Binary { elf, is_object, sections, functions, left_out: 0, has_functions: true, positions };
         let mut starts = binary.symbols_of_functions();
         if starts.is_empty() && !is_object {
             starts = binary.starts_of(named);
@@ -102,6 +107,7 @@ impl<'data> Binary<'data> {
         }
         if binary.has_functions {
             binary.functions = binary.functions_from(starts);
+            binary.leave_out_library();
         }
         Ok(binary)
     }
@@ -176,6 +182,15 @@ impl<'data> Binary<'data> {
     /// Return the position of a section, by its index in the file.
     pub fn place(&self, index: usize) -> Option<usize> {
         self.positions.get(index).copied().flatten()
+    }
+
+    /// Remove the functions of a C library that is linked into the kernel.
+    fn leave_out_library(&mut self) {
+        if let Some(program) = Program::of(&self.elf) {
+            let before = self.functions.len();
+            self.functions.retain(|function| program.is_kernel(function.start));
+            self.left_out = before - self.functions.len();
+        }
     }
 
     fn symbols_of_functions(&self) -> Vec<Start<'data>> {

@@ -31,6 +31,11 @@ pub enum Told {
         without_functions: String,
         lints: Vec<&'static str>,
     },
+    /// A kernel that is a program: so many functions are a C library's, and weren't looked through.
+    LeftOut {
+        with_library: String,
+        functions: usize,
+    },
 }
 
 /// Return everything that the lints find in one object or linked kernel.
@@ -64,6 +69,9 @@ pub fn lint_files(settings: &Settings, tell: &mut dyn FnMut(Told)) {
             let lints: Vec<&str> = without.map(|lint| lint.name).collect();
             if !binary.has_functions && !lints.is_empty() {
                 tell(Told::WithoutFunctions { without_functions: file.clone(), lints });
+            }
+            if binary.left_out > 0 {
+                tell(Told::LeftOut { with_library: file.clone(), functions: binary.left_out });
             }
             let look = Look { binary, lines: Lines::of(binary), settings, shared: &shared, file: position };
             for finding in looked_through(&look, file) {

@@ -64,6 +64,40 @@ fn compiled() -> Vec<u8> {
     CONTENT.get_or_init(compile).clone()
 }
 
+/// Return a program with start-up code, a kernel and a library, in which only `kernel` isn't left out.
+fn program() -> Vec<u8> {
+    static CONTENT: OnceLock<Vec<u8>> = OnceLock::new();
+    let link = || {
+        let directory = std::env::temp_dir().join(format!("kdyno-lint-program-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let compile = |(name, code): (&str, &str)| {
+            let (source, made) = (directory.join(format!("{name}.c")), directory.join(format!("{name}.o")));
+            fs::write(&source, code).unwrap();
+            assert!(Command::new("gcc").args(["-O1", "-c", "-o"]).arg(&made).arg(source).status().unwrap().success());
+            made
+        };
+        let start = ("start", "int __libc_start_main(void); int _start(void) { return __libc_start_main(); }");
+        let kernel = ("kernel", "float kernel(float v) { return v + 1; }");
+        let library = "__attribute__((noinline)) static float first(float v) { return v * 2; }
+            int __libc_start_main(void) { return first(3.0f * (long)&first); } float last(float v) { return v - 1; }";
+        let made = directory.join("linux");
+        let objects = [start, kernel, ("library", library)].map(compile);
+        let linked = Command::new("gcc").args(["-nostdlib", "-static", "-o"]).arg(&made).args(objects).status();
+        assert!(linked.unwrap().success());
+        let content = fs::read(&made).unwrap();
+        fs::remove_dir_all(directory).unwrap();
+        content
+    };
+    CONTENT.get_or_init(link).clone()
+}
+
+#[test]
+fn what_is_linked_before_and_after_a_kernel_is_left_out() {
+    let findings = lint_object(&program(), "linux", &Settings::default()).unwrap();
+    let functions: Vec<&str> = findings.iter().map(|finding| finding.function.as_str()).collect();
+    assert_eq!(functions, ["kernel"]);
+}
+
 /// Return the bytes with some of them changed, and perhaps the end cut off.
 fn damaged(sound: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![any::<u8>(), prop::sample::select(vec![0, 1, 0x7f, 0x80, 0xff])];
@@ -104,7 +138,7 @@ fn code() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_object_is_looked_through_or_refused(content in prop_oneof![damaged(sound()), damaged(compiled()), vec(any::<u8>(), 0..300)]) {
+    fn any_object_is_looked_through_or_refused(content in prop_oneof![damaged(sound()), damaged(compiled()), damaged(program()), vec(any::<u8>(), 0..300)]) {
         if let Err(why) = lint_object(&content, "a.o", &everything()) {
             prop_assert!(!why.is_empty() && !why.contains('\n'), "{}", why);
         }

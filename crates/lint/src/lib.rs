@@ -16,6 +16,7 @@ mod flow;
 mod fuzz;
 mod lines;
 mod lints;
+mod program;
 mod settings;
 mod shared;
 #[cfg(test)]

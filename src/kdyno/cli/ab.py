@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kdyno.base.lanes import DEFAULT_LANE, LANES
+from kdyno.base.lanes import COUNTED_LANE, DEFAULT_LANE, LANES, TIMED_LANE
 from kdyno.base.terminal import data
 from kdyno.cli.common import fraction, number_from
 from kdyno.cli.run import add_run_options, carry_out
@@ -24,14 +24,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "others", nargs="+", metavar="OTHER", help="the kernels to compare with the baseline, in the same form"
     )
     parser.add_argument(
-        "-t", "--tests", type=_words, action="extend", default=[], metavar="TEST,...", help="tests, suites, workloads"
+        "-t",
+        "--tests",
+        type=_words,
+        action="extend",
+        default=[],
+        metavar="TEST,...",
+        help="tests, suites, workloads; on the machine uml: paths and groups of paths (docs/silicon.md)",
     )
     parser.add_argument("--blocks", type=_blocks, metavar="N|auto", help="boots of each kernel (12)")
     parser.add_argument("--layouts", type=number_from(2, 1000), metavar="N", help="link orders of each kernel")
     parser.add_argument(
         "--margin", type=fraction, metavar="F", help="effects within this fraction are equivalent (0.01)"
     )
-    parser.add_argument("--lane", choices=tuple(LANES), help=f"the lane: which clock measures ({DEFAULT_LANE.name})")
+    parser.add_argument(
+        "--lane",
+        choices=tuple(LANES),
+        help=f"the lane: which clock measures ({DEFAULT_LANE.name}). On the machine uml: {TIMED_LANE.name}, cycles of "
+        f"this processor (its default), or {COUNTED_LANE.name}, under qemu-x86_64",
+    )
     parser.add_argument(
         "--machine", default="", metavar="TYPE,KEY=VALUE,...", help="[machine] of an experiment, in the same short form"
     )
@@ -41,7 +52,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SOURCE",
         help="source of recipes without one (default: the first named, else the kernel tree here, else the demo's)",
     )
-    parser.add_argument("--config", metavar="CONFIG", help="base configuration: file:PATH, make:TARGET (dyno)")
+    parser.add_argument(
+        "--config",
+        metavar="CONFIG",
+        help="base configuration: file:PATH, make:TARGET (dyno). On the machine uml: one for ARCH=um (paths)",
+    )
     parser.add_argument("--toml", action="store_true", help="only print the equivalent experiment file")
     add_run_options(parser)
 

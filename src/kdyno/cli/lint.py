@@ -79,6 +79,9 @@ def _print(report: LintReport) -> None:
     for bare in report.without_functions:
         why = "no symbols, so functions aren't known; add --symbols System.map"
         tell(f"kdyno: {bare.without_functions}: {why}. Not run: {', '.join(bare.lints)}")
+    for library in report.left_out:
+        what = f"{format_count(library.functions, 'function')} of the C library, which are not the kernel's"
+        tell(f"kdyno: {library.with_library}: not checked: {what}")
     for name, option in report.not_run.items():
         tell(f"kdyno: {name} was not run: it requires {option}")
     if report.findings and all(finding.line is None for finding in report.findings):

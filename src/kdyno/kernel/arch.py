@@ -24,6 +24,8 @@ class Arch:
     """As `make ARCH=` takes it."""
     source: str
     """Its directory in arch/ (SRCARCH)."""
+    symbol: str
+    """The Kconfig symbol that its configurations have, and those of other architectures lack."""
     base: str
     """The base configuration, where none is named."""
     target: str
@@ -64,6 +66,7 @@ _EVERYWHERE: Mapping[ImageFile, str] = {"vmlinux": "vmlinux", "System.map": "Sys
 X86_64 = Arch(
     name="x86_64",
     source="x86",
+    symbol="X86",
     base="dyno",
     target="bzImage",
     program="bzImage",
@@ -74,6 +77,7 @@ X86_64 = Arch(
 UM = Arch(
     name="um",
     source="um",
+    symbol="UML",
     base="paths",
     target="linux",
     program="vmlinux",

@@ -28,7 +28,8 @@ RUNNING_CONFIGS = ("/boot/config-{release}", "/lib/modules/{release}/config", "/
 class UnknownBase(UserError):
     message = "`{spec}` names no base configuration"
     hint = (
-        "name a base: `dyno`, file:/path/to/.config, make:tinyconfig, make:defconfig or make:localmodconfig?lsmod=FILE"
+        "name a base: `dyno` (`paths` for ARCH=um), file:/path/to/.config, make:tinyconfig, make:defconfig or "
+        "make:localmodconfig?lsmod=FILE"
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from kdyno.base.cpu import Cpu, read_cpu
+from kdyno.base.errors import UserError
 from kdyno.base.frozen import Frozen, digest
 from kdyno.base.state import State
 from kdyno.kernel import images, inputs, kconfig, knobs, packers, patches, paths, toolchain
@@ -44,6 +45,11 @@ compiler: kdyno's kernels have no Rust."""
 
 OWN_ASKS = (KconfigRequest(symbol="LOCALVERSION_AUTO", value="n", by="kdyno"),)
 """The release must not depend on a repository that happens to be around the source."""
+
+
+class BaseOfOtherArch(UserError):
+    message = "the base configuration {spec} is one for ARCH={other}, and the kernel is built for ARCH={arch}"
+    hint = "remove `config` to have `{base}`, or name a .config of a kernel for ARCH={arch}"
 
 
 class BuildPlan(Frozen):
@@ -97,14 +103,14 @@ class BuildPlan(Frozen):
         return {**read_config(self.base.text), **{request.symbol: request.value for request in self.asks}}
 
 
-def check_early(recipes: Iterable[Recipe], config: str, state: State) -> None:
+def check_early(recipes: Iterable[Recipe], config: str, state: State, arch: Arch = X86_64) -> None:
     """Refuse what is missing on this host, and what knobs refuse, before a source is unpacked: that may take a minute.
 
     `config` is the base configuration of recipes that name none.
     """
     recipes = list(recipes)
     for base in dict.fromkeys(recipe.config or config for recipe in recipes):
-        kconfig.resolve_base(base)
+        _resolve_base(base, arch)
     for recipe in recipes:
         knobs.check(recipe, Host(toolchain.find(recipe.toolchain, state), state))
 
@@ -133,7 +139,7 @@ def plan_build(
     contribution = knobs.combined([*own, knobs.contributions(recipe, context)])
     contribution, delegation = delegated(contribution, context)
     asks = knobs.decided(contribution)
-    start = kconfig.resolve_base(base)
+    start = _resolve_base(base, arch)
     asked = {**read_config(start.text), **{symbol: request.value for symbol, request in asks.items()}}
     patched = patches.patched(source, contribution.patches, state, say)
     digests = tuple(patch.digest for patch in contribution.patches)
@@ -179,6 +185,17 @@ def plan_build(
         needs=contribution.needs,
         notes=(*contribution.notes, *patched.notes),
     )
+
+
+def _resolve_base(spec: str, arch: Arch) -> kconfig.Base:
+    """Read a base configuration. Raise BaseOfOtherArch, and what reading it raises."""
+    base = kconfig.resolve_base(spec)
+    symbols = read_config(base.text) if base.kind == "config" else {}
+    for other in ARCHES.values():
+        has_its_symbol = symbols.get(other.symbol) == "y" and symbols.get(arch.symbol) != "y"
+        if other is not arch and (spec == other.base or has_its_symbol):
+            raise BaseOfOtherArch(spec=spec, other=other.name, arch=arch.name, base=arch.base)
+    return base
 
 
 def _inputs_part(of: Sequence[Input]) -> dict[str, dict[str, str]]:

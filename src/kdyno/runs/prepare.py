@@ -54,6 +54,11 @@ class NotCarriedOut(UserError):
     hint = "{way}"
 
 
+class NothingToMeasure(UserError):
+    message = "the workload of type `{type}` names nothing to measure"
+    hint = "name at least one of its `tests`, or remove the key to have its default"
+
+
 class NothingToCount(UserError):
     message = "[machine.pmu] counts the marked loops of the agent's tests; a workload of type `{type}` runs none"
     hint = "remove [machine.pmu], or give a metric an `event` of a region that the command marks"
@@ -112,14 +117,16 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     machine = open_machine(settings)
     machine.provide(experiment.workload.needs(), state, talk)
     about = machine.describe()
-    for notice in about.notices:
-        talk.say(f"note: {notice}")  # not a warning: the report has it in its first line
     _require_counted(experiment.workload, about.pmu)
     for variant, recipe in variants.items():
         if not settings.starts_kernels:
             _require_runtime(variant, recipe, settings.type)
         machine.require_cmdline(recipe.words, f"variant {variant}")
     part = experiment.workload.part(about.lane)
+    if not (part.tests or part.programs):
+        raise NothingToMeasure(type=experiment.workload.type)
+    for notice in about.notices:
+        talk.say(f"note: {notice}")  # not a warning: the report has it in its first line
     job = about.job(part.iterations, tests=part.tests, programs=part.programs)
     builds = (
         _plan_all(experiment, variants, plan_by_built_variant, machine.cpu, state, talk)
@@ -186,7 +193,8 @@ def _plan_all(
 ) -> Builds:
     """Plan the builds of these variants; `given` has the plans of built kernels by variant."""
     built_here = [recipe for recipe in variants.values() if recipe.image is None]
-    check_early(built_here, experiment.config, state)
+    arch = ARCHES[experiment.machine.arch]
+    check_early(built_here, experiment.config, state, arch)
     for spec in dict.fromkeys(recipe.source or experiment.source for recipe in built_here):
         require_source(spec, state)
     source_of = cache(lambda spec: fetch(spec, state, talk.say))
@@ -202,7 +210,7 @@ def _plan_all(
                 state,
                 cpu=cpu,
                 trained=planner.trained,
-                arch=ARCHES[experiment.machine.arch],
+                arch=arch,
             )
             for recipe in recipes(experiment, name)
         )

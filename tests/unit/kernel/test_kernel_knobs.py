@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from kdyno.base.cpu import read_cpu
 from kdyno.base.errors import UserError
 from kdyno.base.state import State
 from kdyno.kernel import knobs
+from kdyno.kernel.arch import UM, X86_64, Arch
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.knobs import (
     KNOBS,
@@ -33,7 +35,7 @@ from kdyno.kernel.knobs import (
 from kdyno.kernel.knobs.base import Knob
 from kdyno.kernel.march import compiler
 from kdyno.kernel.march.choose import MarchChoice
-from kdyno.kernel.plan import check_early
+from kdyno.kernel.plan import BaseOfOtherArch, check_early
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import KernelSource
 from kdyno.kernel.toolchain import Toolchain, ToolchainIdentity
@@ -354,6 +356,28 @@ def test_what_needs_no_source_to_be_refused_is_refused_before_one_is_unpacked(
     asked_for = Recipe.model_validate(recipe)
     with pytest.raises(UserError, match=error):
         check_early([Recipe(), asked_for], "dyno", State(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("arch", "config", "other"),
+    [
+        (UM, "dyno", "x86_64"),
+        (X86_64, "paths", "um"),
+        (UM, "CONFIG_X86=y\nCONFIG_64BIT=y\n", "x86_64"),
+        (X86_64, "CONFIG_UML=y\nCONFIG_64BIT=y\n", "um"),
+        (UM, "CONFIG_UML=y\n", None),
+        (X86_64, "CONFIG_64BIT=y\n", None),
+    ],
+)
+def test_a_base_configuration_of_another_architecture_is_refused_early(
+    tmp_path: Path, arch: Arch, config: str, other: str | None
+) -> None:
+    if config.startswith("CONFIG_"):
+        (tmp_path / "config").write_text(config)
+        config = f"file:{tmp_path / 'config'}"
+    refused = pytest.raises(BaseOfOtherArch, match=f"is one for ARCH={other}") if other else nullcontext()
+    with refused:
+        check_early([Recipe(config=config)], arch.base, State(tmp_path / "state"), arch)
 
 
 @pytest.mark.parametrize("only_runtime", [False, True])

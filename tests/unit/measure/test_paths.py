@@ -53,10 +53,10 @@ def test_a_workload_names_paths_and_groups_each_once_in_the_kernels_order() -> N
     assert len(path_orders(("all",))) == len(paths())
 
 
-def test_an_unknown_path_is_refused_with_the_nearest_one() -> None:
-    with pytest.raises(UnknownPath, match="the path pipe_pong") as refused:
-        path_orders(("pipe_pong",))
-    assert "did you mean pipe_ping?" in refused.value.advice
+def test_unknown_paths_are_refused_at_once_with_the_nearest_ones() -> None:
+    with pytest.raises(UnknownPath, match=r"is named pipe_pong or memry$") as refused:
+        path_orders(("pipe_pong", "unix", "memry", "pipe_pong"))
+    assert "did you mean pipe_ping, memory?" in refused.value.advice
 
 
 def test_a_kernel_that_is_its_own_guest_runs_paths_where_no_workload_is_named() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kdyno.base.errors import UserError
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.registry import default_machine
@@ -19,7 +20,7 @@ from kdyno.runs import silicon
 from kdyno.runs.experiment.errors import NotToConfirm
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.resolve import experiment_of, load_experiment
-from kdyno.runs.prepare import Plans
+from kdyno.runs.prepare import Plans, prepare
 from kdyno.runs.session import Session
 from kdyno.runs.silicon import BLOCKS, build_on_silicon, offer, on_silicon, plan_on_silicon
 from kdyno.store.store import Store
@@ -137,6 +138,23 @@ def test_variants_that_cannot_be_had_are_named_with_the_reason(tree: Path, state
     assert plan.left_out["other"] == "it has a base configuration of its own, for another architecture"
     assert plan.left_out["built"] == "it is a built kernel"
     assert "NO_SUCH_SYMBOL" in plan.left_out["unknown"]
+
+
+@pytest.mark.parametrize(
+    ("machine", "workload", "message"),
+    [
+        ('type = "uml"', 'type = "paths"\ntests = ["tcp_pin"]', "no path or group of paths is named tcp_pin"),
+        ('type = "uml"', 'type = "paths"\ntests = []', "the workload of type `paths` names nothing to measure"),
+        ("", "tests = []", "the workload of type `lmbench` names nothing to measure"),
+    ],
+)
+def test_a_workload_without_a_known_path_is_refused_before_a_build_is_planned(
+    tmp_path: Path, state: State, capsys: pytest.CaptureFixture[str], machine: str, workload: str, message: str
+) -> None:
+    text = f"{MINIMAL}[workload]\n{workload}\n[machine]\n{machine}\n"
+    with pytest.raises(UserError, match=message):
+        prepare(load_experiment(written(tmp_path, text)), state, Talk())
+    assert capsys.readouterr().err == ""
 
 
 def test_without_the_baseline_nothing_can_be_compared(tree: Path, state: State) -> None:

@@ -326,6 +326,24 @@ def test_a_kernel_that_boots_is_unpacked(linked: Path, tmp_path: Path, capsys: p
     assert "can't be unpacked: it is damaged" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_kernel_that_is_a_program_is_checked_without_its_c_library(
+    compiler: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "linux"
+    subprocess.run([compiler, "-O2", "-static", "-o", str(program), DATA / "program.c"], check=True)
+    report = lint(capsys, str(program))
+    found = {function for name, function in findings(report) if name == "simd-in-kernel"}
+    assert found <= {"planted_cold", "planted_simd", "main"} and {"planted_cold", "planted_simd"} <= found
+    assert {function for _, function in findings(report)} == found
+    [left_out] = report["left_out"]
+    assert left_out["file"] == str(program) and left_out["functions"] > 300
+    assert main(["kernel", "lint", str(program)]) == 0
+    assert (
+        f"{left_out['functions']:,} functions of the C library, which are not the kernel's" in capsys.readouterr().err
+    )
+
+
 def test_a_helper_that_is_killed_is_said_to_be_killed(
     linked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

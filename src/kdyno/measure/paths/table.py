@@ -19,7 +19,7 @@ ALL = "all"
 
 
 class UnknownPath(UserError):
-    message = "the workload names the path {name}, which kernels of kdyno do not have"
+    message = "no path or group of paths is named {names}"
     hint = "did you mean {near}? groups of paths: {groups}; docs/silicon.md lists all paths"
 
 
@@ -71,9 +71,9 @@ def path_orders(names: Sequence[str]) -> tuple[TestOrder, ...]:
     """
     known = paths()
     groups = list(dict.fromkeys(path.group for path in known.values()))
-    for name in names:
-        if name not in (ALL, *groups, *known):
-            [near] = difflib.get_close_matches(name, [ALL, *groups, *known], n=1, cutoff=0)
-            raise UnknownPath(name=name, near=near, groups=", ".join(groups))
+    words = [ALL, *groups, *known]
+    if unknown := [name for name in dict.fromkeys(names) if name not in words]:
+        near = dict.fromkeys(difflib.get_close_matches(name, words, n=1, cutoff=0)[0] for name in unknown)
+        raise UnknownPath(names=" or ".join(unknown), near=", ".join(near), groups=", ".join(groups))
     chosen = [path.name for path in known.values() if {path.name, path.group, ALL} & set(names)]
     return tuple(TestOrder(name=name) for name in chosen)

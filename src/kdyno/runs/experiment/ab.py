@@ -56,7 +56,10 @@ class NoRecipe(UserError):
 
 class BadRecipe(UserError):
     message = "`{text}`: {problems}"
-    hint = "use keys of a variant: `kdyno schema experiment` and docs/formats.md list them"
+    hint = (
+        "use keys of a variant, which `kdyno schema experiment` and docs/formats.md list; machine, source and base "
+        "configuration of all kernels are options: --machine TYPE, --source, --config"
+    )
 
 
 class SameRecipe(UserError):

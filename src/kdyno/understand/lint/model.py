@@ -62,6 +62,14 @@ class WithoutFunctions(Frozen):
     """The lints that can't check it."""
 
 
+class LibraryLeftOut(Frozen):
+    """A kernel that is a program (ARCH=um), with a C library in it."""
+
+    with_library: str = Field(serialization_alias="file", validation_alias="with_library")
+    functions: int
+    """The number of functions that weren't checked: they are the library's, or start programs."""
+
+
 class LintReport(Frozen):
     files: int
     """The number of files that were checked."""
@@ -70,6 +78,7 @@ class LintReport(Frozen):
     not_run: dict[str, str]
     """The option that is missing, by lint that was not run."""
     without_functions: tuple[WithoutFunctions, ...] = ()
+    left_out: tuple[LibraryLeftOut, ...] = ()
 
     @property
     def is_bad(self) -> bool:

@@ -19,7 +19,15 @@ from kdyno.base.mistakes import first_fault
 from kdyno.base.text import clean
 from kdyno.understand.lint.always_inline import always_inline_names, defined_without
 from kdyno.understand.lint.costly import rules_for
-from kdyno.understand.lint.model import LINTS, BegunRecord, FileRefused, LintFinding, LintReport, WithoutFunctions
+from kdyno.understand.lint.model import (
+    LINTS,
+    BegunRecord,
+    FileRefused,
+    LibraryLeftOut,
+    LintFinding,
+    LintReport,
+    WithoutFunctions,
+)
 from kdyno.understand.lint.targets import Targets
 
 BINARY = "kdyno-lint"
@@ -31,7 +39,7 @@ INLINE = "always-inline-emitted"
 COSTLY = "costly-instruction"
 NEEDS = {INLINE: "--source TREE", COSTLY: "--family NAME"}
 """The options of lints that need more than the files."""
-Told = LintFinding | FileRefused | WithoutFunctions
+Told = LintFinding | FileRefused | WithoutFunctions | LibraryLeftOut
 TOLD: TypeAdapter[Told | BegunRecord] = TypeAdapter(Told | BegunRecord)
 
 
@@ -96,6 +104,7 @@ def lint(targets: Targets, options: LintOptions, on_begin: Begun = lambda _: Non
     findings = [one for one in records if isinstance(one, LintFinding)]
     refused = [one for one in records if isinstance(one, FileRefused)]
     without_functions = [one for one in records if isinstance(one, WithoutFunctions)]
+    left_out = [one for one in records if isinstance(one, LibraryLeftOut)]
     if options.source:
         findings = _make_relative(_drop_plain(findings, options.source), options.source)
     not_run = {name: option for name, option in NEEDS.items() if not options.only and not has_option[name]}
@@ -105,6 +114,7 @@ def lint(targets: Targets, options: LintOptions, on_begin: Begun = lambda _: Non
         not_read=tuple(refused),
         not_run=not_run,
         without_functions=tuple(without_functions),
+        left_out=tuple(left_out),
     )
 
 
