@@ -205,8 +205,8 @@ def encode_body(record: PmuRecord) -> bytes:
 def _trace(trace: Trace) -> bytes:
     out = bytearray(varint(len(trace.blocks)))
     before = 0
-    for start, last, length, ops, is_branch, time in trace.blocks.tolist():
-        out += varints([zigzag(start - before), last, length, ops << 1 | is_branch, time])
+    for start, last, length, ops, is_call, is_branch, time in trace.blocks.tolist():
+        out += varints([zigzag(start - before), last, length, ops << 2 | is_call << 1 | is_branch, time])
         before = start
     return bytes(out + varint(len(trace.steps)) + varints(trace.steps.tolist()) + varint(trace.left_out))
 

@@ -35,6 +35,8 @@ pub struct Fetched {
     pub ops: u32,
     /// The last instruction is one that the branch target buffer may know.
     pub is_branch: bool,
+    /// It is a call or a return.
+    pub is_call: bool,
 }
 
 /// What is beyond the first cache of instructions and the queue; levels and tables are those of
@@ -85,6 +87,8 @@ struct Costs {
     /// From a line's bytes to its first op.
     decoding: u64,
     resteer: u64,
+    /// A call or a return, beyond the cycle that a taken branch takes.
+    call: u64,
     /// Ops that wait between decoding and dispatch take so long to dispatch.
     slack: u64,
 }
@@ -115,6 +119,7 @@ impl Frontend {
                 byte: CYCLE / size.bytes,
                 decoding: latency.decode * CYCLE,
                 resteer: latency.resteer * CYCLE,
+                call: latency.call.saturating_sub(1) * CYCLE,
                 slack: size.ops * CYCLE / u64::from(geometry.width),
             },
         }
@@ -138,7 +143,7 @@ impl Frontend {
     #[inline(always)]
     pub fn taken(&mut self, before: &Fetched, counts: &mut Counts) {
         self.last_line = NO_LINE;
-        self.delivered = self.delivered.next_multiple_of(CYCLE);
+        self.delivered = self.delivered.next_multiple_of(CYCLE) + if before.is_call { self.cost.call } else { 0 };
         if before.is_branch && !self.targets.touch(mixed(before.last)) {
             counts[Event::btb_misses as usize] += 1;
             self.ahead = self.ahead.max(self.delivered + self.cost.resteer);
@@ -151,8 +156,7 @@ impl Frontend {
         let mut time = self.ahead.max(self.queue[self.queued]);
         // A block may reach up to the last address, behind which there is 0.
         let last = block.end.checked_sub(1).unwrap_or(block.start);
-        time += self.cost.translation[usize::from(beyond.translate_fetch(block.start, counts))];
-        let mut ready = time;
+        let mut ready = time + self.cost.translation[usize::from(beyond.translate_fetch(block.start, counts))];
         for line in block.start >> LINE_BITS..=last >> LINE_BITS {
             if line != self.last_line {
                 self.last_line = line;

@@ -23,7 +23,8 @@ impl Fetched {
     /// Fetch a block of one line, while the one before is dispatched until a time; in cycles.
     fn line(&mut self, number: u64, dispatched: u64) -> u64 {
         let start = CODE + 64 * number;
-        let block = crate::frontend::Fetched { start, last: start, end: start + 64, ops: 0, is_branch: false };
+        let block =
+            crate::frontend::Fetched { start, last: start, end: start + 64, ops: 0, is_branch: false, is_call: false };
         let time = self.frontend.fetch(&block, dispatched * CYCLE, &mut self.hardware, &mut self.counts);
         time.div_ceil(CYCLE)
     }
@@ -31,7 +32,8 @@ impl Fetched {
     /// Take a branch in a block of its own.
     fn branch(&mut self, number: u64) {
         let start = CODE + 64 * number;
-        let block = crate::frontend::Fetched { start, last: start, end: start, ops: 0, is_branch: true };
+        let block =
+            crate::frontend::Fetched { start, last: start, end: start, ops: 0, is_branch: true, is_call: false };
         self.frontend.taken(&block, &mut self.counts);
     }
 

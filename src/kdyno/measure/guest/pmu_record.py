@@ -27,7 +27,7 @@ from kdyno.measure.guest.pmu_parts import Array, Function, Region
 from kdyno.measure.guest.pmu_values import Unsound
 
 MAGIC = b"kdyno-pmu "
-VERSION = b"1"
+VERSION = b"2"
 LONGEST_HEADER = 1 << 20
 LARGEST_FILE = MOST["body_bytes"] + 2 * LONGEST_HEADER
 """Bytes: incompressible data takes a little more room than it has bytes."""
