@@ -226,6 +226,7 @@ fn latency(instruction: &Instruction) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::Loaded::{Moved, Updated, Used};
     use iced_x86::{Decoder, DecoderOptions};
 
     fn ops_of(bytes: &[u8]) -> Vec<Op> {
@@ -254,5 +255,34 @@ mod tests {
         // cmp %rax,%rcx; jne; jne
         let ops = ops_of(&[0x48, 0x39, 0xc1, 0x75, 0xfb, 0x75, 0xf9]);
         assert_eq!(ops.iter().map(|op| op.is_fused).collect::<Vec<_>>(), [false, true, false]);
+    }
+
+    #[test]
+    fn what_needs_no_arithmetic_takes_no_unit_for_it() {
+        // mov %rax,%rcx; xor %edx,%edx; mov (%rdi),%eax; movzbl (%rdi),%eax; nop; push %rbx
+        let ops = ops_of(&[0x48, 0x89, 0xc1, 0x31, 0xd2, 0x8b, 0x07, 0x0f, 0xb6, 0x07, 0x90, 0x53]);
+        assert_eq!(ops.iter().map(|op| op.needs).collect::<Vec<_>>(), [0; 6]);
+        // mov %ax,%cx; movzbl %al,%eax; shl %rax; lea 8(%rax,%rcx),%rdx; imul %rcx,%rax; sete %al; je
+        let ops = ops_of(&[
+            0x66, 0x89, 0xc1, 0x0f, 0xb6, 0xc0, 0x48, 0xd1, 0xe0, 0x48, 0x8d, 0x54, 0x08, 0x08, 0x48, 0x0f, 0xaf, 0xc1,
+            0x0f, 0x94, 0xc0, 0x74, 0x00,
+        ]);
+        let expected = [ALU, ALU, ALU | SHIFT, ALU | SHIFT, ALU | MULTIPLY, ALU | CONDITION, BRANCH];
+        assert_eq!(ops.iter().map(|op| op.needs).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_may_stay_as_it_was_is_waited_for() {
+        // cmove %rcx,%rax; mov %bl,%al
+        let ops = ops_of(&[0x48, 0x0f, 0x44, 0xc1, 0x88, 0xd8]);
+        assert!(ops[0].sources.contains(&0) && ops[1].sources.contains(&0));
+    }
+
+    #[test]
+    fn a_load_is_moved_or_updated_in_place_or_used() {
+        // mov (%rdi),%rax; pop %rax; movzbl (%rdi),%eax; add (%rdi),%rax; add %rax,(%rdi); incb (%rdi)
+        let ops = ops_of(&[0x48, 0x8b, 0x07, 0x58, 0x0f, 0xb6, 0x07, 0x48, 0x03, 0x07, 0x48, 0x01, 0x07, 0xfe, 0x07]);
+        let loaded: Vec<_> = ops.iter().map(|op| op.loaded).collect();
+        assert_eq!(loaded, [Moved, Moved, Used, Used, Updated, Used]);
     }
 }

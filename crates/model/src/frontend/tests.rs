@@ -128,3 +128,17 @@ fn the_op_cache_saves_decoding() {
     fetched.frontend.restart(50_000 * CYCLE);
     assert_eq!(fetched.line(0, 50_000), 50_004);
 }
+
+#[test]
+fn what_follows_a_call_comes_later_than_what_follows_another_branch() {
+    let time_behind = |is_call| {
+        let mut fetched = Fetched::new();
+        fetched.line(0, 0);
+        let before =
+            crate::frontend::Fetched { start: CODE, last: CODE, end: CODE + 64, ops: 0, is_branch: true, is_call };
+        fetched.frontend.taken(&before, &mut fetched.counts);
+        fetched.frontend.delivered
+    };
+    let call = Geometry::parse(SMALL).unwrap().latency.call;
+    assert_eq!(time_behind(true) - time_behind(false), (call - 1) * CYCLE);
+}
