@@ -137,7 +137,7 @@ fn what_follows_a_call_comes_later_than_what_follows_another_branch() {
         let before =
             crate::frontend::Fetched { start: CODE, last: CODE, end: CODE + 64, ops: 0, is_branch: true, is_call };
         fetched.frontend.taken(&before, &mut fetched.counts);
-        fetched.frontend.delivered
+        fetched.frontend.ahead
     };
     let call = Geometry::parse(SMALL).unwrap().latency.call;
     assert_eq!(time_behind(true) - time_behind(false), (call - 1) * CYCLE);

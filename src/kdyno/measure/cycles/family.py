@@ -75,10 +75,6 @@ class SecondTlb(Frozen):
         return self
 
 
-OPS_OF_LINE = 16
-"""The op cache has room for so many of each line's ops; crates/pmu/src/frontend.rs has the same number."""
-
-
 class Frontend(Frozen):
     """The part between the first cache of instructions and dispatch."""
 
@@ -96,7 +92,7 @@ class Frontend(Frozen):
     """Ops that the op cache holds; 0: there is no op cache."""
     op_cache_ways: Annotated[int, Field(ge=0, le=64, strict=True)]
     op_cache_width: Annotated[int, Field(ge=0, le=16, strict=True)]
-    """Ops that the op cache delivers in a cycle."""
+    """Ops that the op cache delivers in a cycle: those of an entry."""
     btb: Count
     """Branches whose targets are known."""
     btb_ways: Count
@@ -104,9 +100,9 @@ class Frontend(Frozen):
     @model_validator(mode="after")
     def _has_whole_sets(self) -> Frontend:
         if self.op_cache and (
-            not (self.op_cache_ways and self.op_cache_width) or self.op_cache % (OPS_OF_LINE * self.op_cache_ways)
+            not (self.op_cache_ways and self.op_cache_width) or self.op_cache % (self.op_cache_width * self.op_cache_ways)
         ):
-            raise ValueError(f"{self.op_cache} ops are not a whole number of sets of {self.op_cache_ways} lines")
+            raise ValueError(f"{self.op_cache} ops are not a whole number of sets of {self.op_cache_ways} entries")
         if self.btb % self.btb_ways:
             raise ValueError(f"{self.btb} branches are not a whole number of sets of {self.btb_ways}")
         return self
