@@ -19,7 +19,7 @@ def family() -> Family:
 def measured(per_kind: int = 8) -> FitInput:
     """Programs of three kinds, every other one held out; natively what the family's weights say, more or less."""
     rng = np.random.default_rng(7)
-    names = tuple(family().model.weights)
+    names = ("instructions", *family().model.weights)
     programs = tuple(
         FittedProgram(f"{kind}-{number}", kind, "held-out" if number % 2 else "fit")
         for kind in KINDS

@@ -21,7 +21,7 @@ from kdyno.measure.guest.pmu_parts import (
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.understand.explain.measured import MeasuredRegion
 
-NAMES = ("instructions", "taken_branches", "calls", "l1d_misses", "locked", "user_instructions", "serializing")
+NAMES = ("instructions", "taken_branches", "calls", "l1d_misses", "locked", "user_instructions", "serializing", "slots")
 TEXT = 0xFFFFFFFF81000000
 SPACING = 4096
 """Bytes from one function to the next: each has a page of its own."""
@@ -53,7 +53,7 @@ class Kernel:
         """A function that executes so many instructions and other events, and calls others."""
         self._index(name)
         self.sizes[name] = size
-        self.counts[context, name] = {"instructions": instructions, **events}
+        self.counts[context, name] = {"instructions": instructions, "slots": instructions, **events}
         self.calls += [(name, callee, count) for callee, count in (calls or {}).items()]
         return self
 

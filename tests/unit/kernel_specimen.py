@@ -41,7 +41,7 @@ def measured(
     for kind, roles in ROLES.items():
         for name, role in roles.items():
             counts = rng.integers(0, 5, len(events)).astype(np.float64)
-            counts[events.index("instructions")] = rng.integers(500, 20_000)
+            counts[events.index("slots")] = rng.integers(500, 20_000)
             for unseen in (name for name in UNSEEN if name in events):  # each may be half of the cycles
                 counts[events.index(unseen)] = rng.integers(0, 2 + int(4000 / family.weights[unseen]))
             cycles = float(weigh(counts, events, true_weights or family.weights)) * rng.uniform(1 - noise, 1 + noise)

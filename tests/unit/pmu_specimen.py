@@ -140,7 +140,7 @@ def specimen() -> PmuRecord:
 def traced() -> PmuRecord:
     """The specimen with the sequence of blocks of one system call."""
     record = specimen()
-    blocks = [(ENTRY, 0x0C, 0x11, 4, True, 40), (WORK, 6, 8, 3, True, 8), (WORK + 8, 0, 5, 1, True, 2)]
+    blocks = [(ENTRY, 0x0C, 0x11, 4, False, True, 40), (WORK, 6, 8, 3, False, True, 8), (WORK + 8, 0, 5, 1, True, True, 2)]
     steps = np.array([0 << 2 | ENTERED, 1 << 2 | TAKEN, 1 << 2 | UNEXPECTED, 2 << 2 | THROUGH], np.uint64)
     trace = Trace(np.array(blocks, TRACE_BLOCK), steps, 7)
     regions = {index: replace(region, trace=trace) for index, region in record.regions.items()}
@@ -175,7 +175,7 @@ def encode(record: PmuRecord) -> bytes:
 
 
 def encoded(header: Mapping[str, Any], body: bytes) -> bytes:
-    return b"kdyno-pmu 1\n" + json.dumps(header).encode() + b"\n" + zlib.compress(body)
+    return b"kdyno-pmu 2\n" + json.dumps(header).encode() + b"\n" + zlib.compress(body)
 
 
 def encode_body(record: PmuRecord) -> bytes:
@@ -205,8 +205,8 @@ def encode_body(record: PmuRecord) -> bytes:
 def _trace(trace: Trace) -> bytes:
     out = bytearray(varint(len(trace.blocks)))
     before = 0
-    for start, last, length, ops, is_branch, time in trace.blocks.tolist():
-        out += varints([zigzag(start - before), last, length, ops << 1 | is_branch, time])
+    for start, last, length, ops, is_call, is_branch, time in trace.blocks.tolist():
+        out += varints([zigzag(start - before), last, length, ops << 2 | is_call << 1 | is_branch, time])
         before = start
     return bytes(out + varint(len(trace.steps)) + varints(trace.steps.tolist()) + varint(trace.left_out))
 

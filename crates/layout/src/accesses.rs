@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 const LINE: u64 = 64;
-/// As the front end has them.
+/// The op cache is taken for one of whole lines: as many ops as instructions of four bytes, the usual length. The front
+/// end, which judges what was found, has its entries.
 const OPS_OF_LINE: u64 = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -158,8 +158,8 @@ fn read_trace(header: TraceHeader, numbers: &mut Numbers, units: &[Unit], famili
         if !within || length > MOST_BLOCK || last.wrapping_sub(start) > length {
             return Err(format!("a block at {start:#x} is not in its unit"));
         }
-        let (is_branch, ops) = (ops & 1 == 1, (ops >> 1).min(LONGEST) as u32);
-        let code = Fetched { start, last, end, ops, is_branch };
+        let (is_branch, is_call, ops) = (ops & 1 == 1, ops & 2 == 2, (ops >> 2).min(LONGEST) as u32);
+        let code = Fetched { start, last, end, ops, is_branch, is_call };
         blocks.push(Block { unit: unit.map(|unit| unit as u32), code, time: time.min(LONGEST) as u32 });
     }
     let mut steps: Vec<Step> = Vec::new();

@@ -64,9 +64,9 @@ pub fn fetched(trace: &Trace, units: &[Unit], placed: &[u64]) -> Vec<Fetched> {
             return block.code;
         };
         let moved = placed[unit as usize].wrapping_sub(units[unit as usize].start);
-        let Fetched { start, last, end, ops, is_branch } = block.code;
+        let Fetched { start, last, end, ops, is_branch, is_call } = block.code;
         let (start, last, end) = (start.wrapping_add(moved), last.wrapping_add(moved), end.wrapping_add(moved));
-        Fetched { start, last, end, ops, is_branch }
+        Fetched { start, last, end, ops, is_branch, is_call }
     };
     trace.blocks.iter().map(move_block).collect()
 }

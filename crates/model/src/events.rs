@@ -72,6 +72,8 @@ events! {
     stall_fences,
     btb_misses,
     op_cache_misses,
+    slots,
+    stall_rep,
     dtlb_misses_2m,
     stlb_misses_2m,
     user_loads,

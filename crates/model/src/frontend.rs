@@ -5,20 +5,20 @@
 //! prefetching, MICRO 1999; Ishii et al.: Re-establishing fetch-directed instruction prefetching, ISPASS 2021). It starts
 //! again, with nothing queued, after a misprediction, and at decode where it didn't know that there is a taken branch:
 //! its branch target buffer had forgotten it. A line that misses brings the next one along (Smith: Sequential program
-//! prefetching in memory hierarchies, IEEE Computer 1978). What the op cache has needs neither fetching nor decoding.
+//! prefetching in memory hierarchies, IEEE Computer 1978). What the op cache has needs neither fetching nor decoding. Its
+//! entries begin where a line is entered, by a branch or from above, and hold a number of ops of that line: code that is
+//! entered at two places is there twice.
 //!
 //! Times are those of dispatch: fetching earlier stages is a constant that the cost of a misprediction has in it.
 
 use crate::cache::Lru;
 use crate::events::{Counts, Event};
-use crate::geometry::Geometry;
+use crate::geometry::{self, Geometry};
 use crate::{CYCLE, mixed};
 
 const LINE_BITS: u32 = 6;
 /// A page's lines; nothing is fetched ahead beyond a page that isn't known to be there.
 const PAGE_LINES: u64 = 64;
-/// An op cache has room for so many ops of each line: as many as instructions of four bytes, the usual length.
-const OPS_OF_LINE: u64 = 16;
 /// Lines on their way are remembered by so many low bits of their number.
 const REMEMBERED: usize = 64;
 const NO_LINE: u64 = u64::MAX;
@@ -35,6 +35,8 @@ pub struct Fetched {
     pub ops: u32,
     /// The last instruction is one that the branch target buffer may know.
     pub is_branch: bool,
+    /// It is a call or a return.
+    pub is_call: bool,
 }
 
 /// What is beyond the first cache of instructions and the queue; levels and tables are those of
@@ -50,8 +52,7 @@ pub trait Beyond {
 
 pub struct Frontend {
     cache: Lru,
-    /// Lines whose instructions are there as ops.
-    op_cache: Option<Lru>,
+    op_cache: Option<OpCache>,
     /// Addresses of branches that were taken.
     targets: Lru,
     /// When the predictor has the next block.
@@ -67,9 +68,58 @@ pub struct Frontend {
     /// Lines, and when they will be there.
     coming: Box<[(u64, u64); REMEMBERED]>,
     last_line: u64,
-    /// The latest line came out of the op cache.
-    is_cached: bool,
     cost: Costs,
+}
+
+/// Instructions that are there as ops.
+struct OpCache {
+    entries: Lru,
+    sets: u64,
+    /// Ops of an entry.
+    width: u64,
+    /// Where the latest line was entered, and how many entries that took until now.
+    entered: u64,
+    taken: u64,
+    /// Ops that the latest entry has room for.
+    room: u64,
+    /// The latest entry was there.
+    is_hit: bool,
+}
+
+impl OpCache {
+    fn new(size: &geometry::Frontend) -> OpCache {
+        let sets = size.op_cache / size.op_cache_width / size.op_cache_ways;
+        OpCache {
+            entries: Lru::new(sets, size.op_cache_ways),
+            sets,
+            width: size.op_cache_width,
+            entered: 0,
+            taken: 0,
+            room: 0,
+            is_hit: false,
+        }
+    }
+
+    /// Enter a line at an address.
+    #[inline(always)]
+    fn enter(&mut self, address: u64) {
+        (self.entered, self.taken, self.room) = (address, 0, 0);
+    }
+
+    /// Take so many more ops of the line; return how many entries were not there.
+    #[inline(always)]
+    fn take(&mut self, ops: u64) -> u64 {
+        let mut misses = 0;
+        while self.room < ops || self.taken == 0 {
+            let entry = mixed(self.entered ^ self.taken << 56) >> 16;
+            self.is_hit = self.entries.touch(entry * self.sets + (self.entered >> LINE_BITS) % self.sets);
+            misses += u64::from(!self.is_hit);
+            self.taken += 1;
+            self.room += self.width;
+        }
+        self.room -= ops;
+        misses
+    }
 }
 
 /// The costs in parts of a cycle.
@@ -85,6 +135,8 @@ struct Costs {
     /// From a line's bytes to its first op.
     decoding: u64,
     resteer: u64,
+    /// A call or a return, beyond the cycle that a taken branch takes.
+    call: u64,
     /// Ops that wait between decoding and dispatch take so long to dispatch.
     slack: u64,
 }
@@ -93,10 +145,9 @@ impl Frontend {
     pub fn new(geometry: &Geometry) -> Frontend {
         let (size, latency) = (&geometry.frontend, &geometry.latency);
         let beyond = |cycles: u64| cycles.saturating_sub(latency.l1) * CYCLE;
-        let lines = size.op_cache / OPS_OF_LINE;
         Frontend {
             cache: Lru::new((geometry.l1i.size >> LINE_BITS) / geometry.l1i.ways, geometry.l1i.ways),
-            op_cache: (lines > 0).then(|| Lru::new(lines / size.op_cache_ways, size.op_cache_ways)),
+            op_cache: (size.op_cache > 0).then(|| OpCache::new(size)),
             targets: Lru::new(size.btb / size.btb_ways, size.btb_ways),
             ahead: 0,
             delivered: 0,
@@ -106,7 +157,6 @@ impl Frontend {
             filled: 0,
             coming: Box::new([(NO_LINE, 0); REMEMBERED]),
             last_line: NO_LINE,
-            is_cached: false,
             cost: Costs {
                 level: [0, beyond(latency.l2), beyond(latency.llc), beyond(latency.memory)],
                 translation: [0, latency.stlb * CYCLE, latency.walk * CYCLE],
@@ -115,6 +165,7 @@ impl Frontend {
                 byte: CYCLE / size.bytes,
                 decoding: latency.decode * CYCLE,
                 resteer: latency.resteer * CYCLE,
+                call: latency.call.saturating_sub(1) * CYCLE,
                 slack: size.ops * CYCLE / u64::from(geometry.width),
             },
         }
@@ -139,6 +190,7 @@ impl Frontend {
     pub fn taken(&mut self, before: &Fetched, counts: &mut Counts) {
         self.last_line = NO_LINE;
         self.delivered = self.delivered.next_multiple_of(CYCLE);
+        self.ahead += if before.is_call { self.cost.call } else { 0 };
         if before.is_branch && !self.targets.touch(mixed(before.last)) {
             counts[Event::btb_misses as usize] += 1;
             self.ahead = self.ahead.max(self.delivered + self.cost.resteer);
@@ -151,40 +203,61 @@ impl Frontend {
         let mut time = self.ahead.max(self.queue[self.queued]);
         // A block may reach up to the last address, behind which there is 0.
         let last = block.end.checked_sub(1).unwrap_or(block.start);
-        time += self.cost.translation[usize::from(beyond.translate_fetch(block.start, counts))];
-        let mut ready = time;
+        let mut ready = time + self.cost.translation[usize::from(beyond.translate_fetch(block.start, counts))];
+        let mut delivery = 0;
+        let (mut start, mut left) = (block.start, u64::from(block.ops));
         for line in block.start >> LINE_BITS..=last >> LINE_BITS {
-            if line != self.last_line {
-                self.last_line = line;
-                ready = ready.max(self.line(line, time, beyond, counts));
-                time += CYCLE;
-            }
+            let next = if line == last >> LINE_BITS { block.end } else { (line + 1) << LINE_BITS };
+            let (bytes, all) = (next.wrapping_sub(start), block.end.wrapping_sub(start));
+            // How many of its ops are in this line isn't known: as many as its bytes.
+            let ops = if bytes == all { left } else { left * bytes / all };
+            let is_new = line != self.last_line;
+            self.last_line = line;
+            let (arrived, taken) = self.portion(line, start, ops, bytes, is_new, time, beyond, counts);
+            ready = ready.max(arrived);
+            delivery += taken;
+            time += if is_new { CYCLE } else { 0 };
+            (start, left) = (next, left - ops);
         }
         self.ahead = time;
         let begin = self.delivered.max(ready).max(dispatched.saturating_sub(self.cost.slack));
-        let ops = u64::from(block.ops);
-        self.delivered = begin
-            + if self.is_cached {
-                ops * self.cost.op
-            } else {
-                (ops * self.cost.decoded).max(block.end.wrapping_sub(block.start) * self.cost.byte)
-            };
+        self.delivered = begin + delivery;
         self.queue[self.queued] = begin;
         self.queued = if self.queued + 1 == self.queue.len() { 0 } else { self.queued + 1 };
         begin
     }
 
-    /// Return when the ops of a line, requested at a time, are there.
+    /// Return when a block's ops in a line, requested at a time, are there, and how long it takes to deliver them.
+    #[allow(clippy::too_many_arguments)]
     #[inline(always)]
-    fn line(&mut self, line: u64, time: u64, beyond: &mut impl Beyond, counts: &mut Counts) -> u64 {
-        self.is_cached = self.op_cache.as_mut().is_some_and(|cache| cache.touch(line));
-        if self.is_cached {
-            return time;
+    fn portion(
+        &mut self,
+        line: u64,
+        start: u64,
+        ops: u64,
+        bytes: u64,
+        is_new: bool,
+        time: u64,
+        beyond: &mut impl Beyond,
+        counts: &mut Counts,
+    ) -> (u64, u64) {
+        let mut has_missed = is_new;
+        if let Some(cache) = &mut self.op_cache {
+            if is_new {
+                cache.enter(start);
+            }
+            let misses = cache.take(ops);
+            counts[Event::op_cache_misses as usize] += misses;
+            has_missed = misses > 0;
+            if cache.is_hit && !has_missed {
+                return (time, ops * self.cost.op);
+            }
         }
-        if self.op_cache.is_some() {
-            counts[Event::op_cache_misses as usize] += 1;
+        let decoded = (ops * self.cost.decoded).max(bytes * self.cost.byte);
+        if has_missed {
+            return (self.bytes(line, time, beyond, counts) + self.cost.decoding, decoded);
         }
-        self.bytes(line, time, beyond, counts) + self.cost.decoding
+        (time, decoded)
     }
 
     /// Return when the bytes of a line are there.

@@ -8,12 +8,12 @@ pub struct Geometry {
     pub name: String,
     /// Instructions per cycle at best.
     pub width: u32,
-    /// Units for integer arithmetic.
-    pub alus: u32,
     /// Instructions that wait for what they read, at most.
     pub scheduler: u32,
     /// Instructions in flight at most.
     pub window: usize,
+    pub units: Units,
+    pub rep: Rep,
     pub latency: Latency,
     pub l1i: Cache,
     pub l1d: Cache,
@@ -31,6 +31,38 @@ pub struct Geometry {
     pub prefetcher: Prefetcher,
 }
 
+/// Operations of each kind that can start in a cycle.
+#[derive(Debug, Deserialize)]
+pub struct Units {
+    /// Integer arithmetic.
+    pub alus: u8,
+    /// Among it shifts, rotations, bit tests, and additions of three parts.
+    pub shifters: u8,
+    /// Among it multiplications.
+    pub multipliers: u8,
+    /// Among it conditional moves and sets.
+    pub conditions: u8,
+    pub branches: u8,
+    pub loads: u8,
+    /// Loads and stores.
+    pub accesses: u8,
+    /// Loads of what a store has not put into the cache yet.
+    pub forwards: u8,
+    /// Stores that wait for their turn to be put into the cache.
+    pub store_queue: usize,
+}
+
+/// How long a REP string instruction takes, in cycles.
+#[derive(Debug, Deserialize)]
+pub struct Rep {
+    /// Up to `short_bytes`.
+    pub short: u64,
+    pub short_bytes: u64,
+    /// Beyond, and for each `bytes` of it a cycle more.
+    pub long: u64,
+    pub bytes: u64,
+}
+
 /// In cycles.
 #[derive(Debug, Deserialize)]
 pub struct Latency {
@@ -41,6 +73,8 @@ pub struct Latency {
     pub memory: u64,
     /// From stored data to a load of them.
     pub forward: u64,
+    /// The same where the load is a plain move of what one store stored: some processors rename it.
+    pub renamed: u64,
     /// On top, where the second TLB has the translation.
     pub stlb: u64,
     /// On top, where only the page tables have it.
@@ -49,6 +83,10 @@ pub struct Latency {
     pub decode: u64,
     /// From decoding a taken branch that wasn't known to the queue's next block.
     pub resteer: u64,
+    /// From a call or a return to what is behind it, even if it is known.
+    pub call: u64,
+    /// Of an instruction that looks for a set bit.
+    pub scan: u64,
     /// From knowing that a branch was mispredicted to what follows it.
     pub mispredicted: u64,
     pub divide: u64,
@@ -148,7 +186,7 @@ impl Geometry {
             }
         }
         let Frontend { op_cache, op_cache_ways, op_cache_width, btb, btb_ways, .. } = self.frontend;
-        if op_cache > 0 && (op_cache_ways == 0 || op_cache_width == 0 || op_cache / 16 / op_cache_ways == 0) {
+        if op_cache > 0 && (op_cache_ways == 0 || op_cache_width == 0 || op_cache / op_cache_width / op_cache_ways == 0) {
             return Err(format!(
                 "frontend: {op_cache} ops in {op_cache_ways} ways, {op_cache_width} a cycle, are not an op cache"
             ));
@@ -165,7 +203,7 @@ impl Geometry {
     }
 
     /// Return the names as in the file, the values, and their ranges.
-    pub(crate) fn ranges(&self) -> [(&'static str, u64, u64, u64); 34] {
+    pub(crate) fn ranges(&self) -> [(&'static str, u64, u64, u64); 49] {
         [
             ("width", u64::from(self.width), 1, 8),
             ("frontend.queue", self.frontend.queue as u64, 1, 1024),
@@ -180,7 +218,19 @@ impl Geometry {
             ("predictor.table_bits", self.predictor.table_bits.into(), 6, 24),
             ("predictor.btb_bits", self.predictor.btb_bits.into(), 2, 24),
             ("predictor.return_stack", self.predictor.return_stack as u64, 1, 1024),
-            ("alus", u64::from(self.alus), 1, 16),
+            ("units.alus", self.units.alus.into(), 1, 16),
+            ("units.shifters", self.units.shifters.into(), 1, 16),
+            ("units.multipliers", self.units.multipliers.into(), 1, 16),
+            ("units.conditions", self.units.conditions.into(), 1, 16),
+            ("units.branches", self.units.branches.into(), 1, 16),
+            ("units.loads", self.units.loads.into(), 1, 16),
+            ("units.accesses", self.units.accesses.into(), 1, 16),
+            ("units.forwards", self.units.forwards.into(), 1, 16),
+            ("units.store_queue", self.units.store_queue as u64, 1, 1024),
+            ("rep.short", self.rep.short, 1, 10_000),
+            ("rep.short_bytes", self.rep.short_bytes, 0, 1 << 20),
+            ("rep.long", self.rep.long, 1, 10_000),
+            ("rep.bytes", self.rep.bytes, 1, 1024),
             ("scheduler", u64::from(self.scheduler), 1, 1024),
             ("window", self.window as u64, 8, 4096),
             ("latency.l1", self.latency.l1, 1, 10_000),
@@ -188,6 +238,9 @@ impl Geometry {
             ("latency.llc", self.latency.llc, 0, 10_000),
             ("latency.memory", self.latency.memory, 1, 10_000),
             ("latency.forward", self.latency.forward, 0, 10_000),
+            ("latency.renamed", self.latency.renamed, 0, 10_000),
+            ("latency.call", self.latency.call, 1, 10_000),
+            ("latency.scan", self.latency.scan, 1, 100),
             ("latency.stlb", self.latency.stlb, 0, 10_000),
             ("latency.walk", self.latency.walk, 0, 10_000),
             ("latency.decode", self.latency.decode, 0, 10_000),
@@ -211,7 +264,6 @@ pub const SMALL: &str = r#"
     name = "small"
     title = "not read"
     width = 4
-    alus = 4
     scheduler = 32
     window = 64
     l1i = { size = 1024, ways = 2 }
@@ -226,16 +278,22 @@ pub const SMALL: &str = r#"
     pcid = false
     predictor = { kind = "tage", table_bits = 10, btb_bits = 8, return_stack = 4 }
     prefetcher = { streams = 4 }
+    units = { alus = 4, shifters = 2, multipliers = 1, conditions = 2, branches = 2, loads = 2, accesses = 3,
+        forwards = 1, store_queue = 16 }
+    rep = { short = 15, short_bytes = 127, long = 30, bytes = 32 }
     [latency]
     l1 = 4
     l2 = 14
     llc = 50
     memory = 300
     forward = 7
+    renamed = 0
     stlb = 7
     walk = 25
     decode = 4
     resteer = 8
+    call = 2
+    scan = 3
     mispredicted = 15
     divide = 10
     locked = 8

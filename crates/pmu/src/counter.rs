@@ -297,7 +297,11 @@ impl Counter {
             detail.hardware.flush(flush);
         }
         // A REP string instruction that goes on is there already.
-        if before.facts.exit != Exit::Rep || now.facts.start != before.facts.last {
+        let goes_on = before.facts.exit == Exit::Rep && now.facts.start == before.facts.last;
+        if !goes_on {
+            if before.facts.exit == Exit::Rep && !is_warming {
+                detail.pipeline.end_rep();
+            }
             let way = detail.follow(before, now, counts);
             let dispatched = detail.pipeline.dispatched();
             // SAFETY: as above.
@@ -337,14 +341,17 @@ impl Counter {
             unsafe { &mut (*(*self.previous).counts).counts[self.task.context as usize] }
         };
         match access.rep {
-            Some(RepBytes::Stores) => counts[Event::rep_bytes as usize] += if is_store { size } else { 0 },
-            Some(RepBytes::Loads) => counts[Event::rep_bytes as usize] += if is_store { 0 } else { size },
+            Some(rep) if is_store == (rep == RepBytes::Stores) => {
+                counts[Event::rep_bytes as usize] += size;
+                detail.pipeline.rep_bytes(size);
+            }
+            Some(_) => {}
             None if is_store => counts[Event::stores as usize] += 1,
             None => counts[Event::loads as usize] += 1,
         }
         let reach = detail.hardware.access(address, counts, place);
         if access.rep.is_none() && !self.is_warming {
-            detail.pipeline.touch(access.place, address, is_store, reach);
+            detail.pipeline.touch(access.place, address, size, is_store, reach);
         }
     }
 

@@ -7,7 +7,7 @@
 //!
 //! plugin: what QEMU calls · options, symbols, geometry: what it is told · decode, system, block: what is known
 //! before code runs · counter: the hot path, and when regions begin and end · trace: what it keeps of it · stacks, detail,
-//! predictor, and crates/model: what it models · timing, pipeline, waiting: what takes how long · limits: how much is kept at
+//! predictor, and crates/model: what it models · timing, pipeline, units, waiting: what takes how long · limits: how much is kept at
 //! most · counted, region, record: what comes out
 
 use kdyno_model::{events, frontend, geometry, hardware, tlb};
@@ -34,4 +34,5 @@ mod symbols;
 mod system;
 mod timing;
 mod trace;
+mod units;
 mod waiting;

@@ -4,12 +4,14 @@
 //! `scheduler` wait; each starts when what it reads is ready, and all retire in order. What makes one retire later than
 //! dispatch alone would is a stall, counted in cycles by its reason. (Karkhanis, Smith: A first-order superscalar
 //! processor model, ISCA 2004; Eyerman et al.: A performance counter architecture for computing accurate CPI
-//! components, ASPLOS 2006.) Of execution units only those for integer arithmetic are counted, the divider, and locked
-//! instructions, which follow one another.
+//! components, ASPLOS 2006.) Execution units are taken in any order; the divider and locked instructions follow one
+//! another; stores are put into the cache in order, and wait for that in a queue. A load of what waits there gets it at
+//! once, or is renamed to it.
 
 use crate::events::{Counts, EVENTS, Event};
 use crate::geometry::Geometry;
 use crate::hardware::Reach;
+use crate::units::{ACCESS, FORWARD, LOAD, Needs, Units};
 use crate::waiting::Waiting;
 use kdyno_model::CYCLE;
 
@@ -24,11 +26,12 @@ const REGISTERS: usize = 32;
 
 /// Words that were stored, and lines that are on their way, are remembered by so many low bits of their address.
 const REMEMBERED: usize = 256;
-/// A load that comes later than this takes a stored word from the cache.
-const FORWARDED_WITHIN: u64 = 40 * CYCLE;
-/// Units for arithmetic that were free for so long can make up for it: what waited in between was not theirs.
-const ALU_SLACK: u64 = 8 * CYCLE;
 const MOST_TOUCHES: usize = 512;
+const NO_WORD: u64 = u64::MAX;
+/// Two stores so many words apart, in one line, go into the cache together.
+const TOGETHER: u64 = 2;
+/// Bytes of a line.
+const LINE: u64 = 64;
 
 /// What decides the timing of one instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,24 +43,35 @@ pub struct Op {
     pub targets: [u8; 3],
     /// Cycles until the result is ready, without those of a load.
     pub latency: u8,
-    /// The text of its address: base, index and displacement.
-    pub spelt: u32,
+    /// What it does with what it loads, if it does.
+    pub loaded: Loaded,
     /// It is one with the instruction before: a comparison and its jump.
     pub is_fused: bool,
+    /// The units that it needs, without those of its accesses to memory.
+    pub needs: Needs,
     pub kind: Kind,
+}
+
+/// What an instruction does with what it loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loaded {
+    /// Moves it into a register as it is.
+    Moved,
+    /// Stores what it makes of it in its place.
+    Updated,
+    Used,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Arithmetic, comparisons and branches.
     Plain,
-    /// Moves, loads and stores, or nothing at all: needs no unit for arithmetic.
-    Move,
+    /// Looks for a set bit, or counts them.
+    Scan,
     Divide,
     /// Starts when everything before is done, and nothing after it starts before it is done.
     Fence,
     Locked,
-    /// A REP string instruction: weighed by its bytes, and not timed.
+    /// A REP string instruction: timed as a whole, by its bytes.
     Rep,
 }
 
@@ -66,20 +80,56 @@ struct Touch {
     place: u16,
     is_store: bool,
     reach: Reach,
-    word: u64,
+    bytes: Bytes,
+    /// It reaches into another line.
+    is_split: bool,
 }
 
-/// A word or a line, and when its data are there.
+impl Touch {
+    fn line(&self) -> u64 {
+        self.bytes.word >> 3
+    }
+}
+
+/// Bytes of one aligned word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bytes {
+    word: u64,
+    /// A bit for each byte of the word.
+    which: u8,
+}
+
+impl Bytes {
+    /// Return the bytes in the word that an access begins in.
+    fn of(address: u64, size: u64) -> Bytes {
+        let all = 1_u16.checked_shl(size as u32).map_or(u16::MAX, |end| end.wrapping_sub(1));
+        Bytes { word: address >> 3, which: (all << (address & 7)) as u8 }
+    }
+}
+
+/// A line, and when its data are there.
 #[derive(Clone, Copy)]
 struct Coming {
-    key: u64,
+    line: u64,
     time: u64,
     reach: Reach,
-    spelt: u32,
 }
 
-const NONE: Coming =
-    Coming { key: u64::MAX, time: 0, reach: Reach { level: 0, is_chained: false, translation: 0 }, spelt: 0 };
+const NO_LINE: Coming =
+    Coming { line: u64::MAX, time: 0, reach: Reach { level: 0, is_chained: false, translation: 0 } };
+
+/// What was stored, when its data were there, and when it is in the cache.
+#[derive(Clone, Copy)]
+struct Stored {
+    bytes: Bytes,
+    time: u64,
+    drained: u64,
+    /// A load got it already.
+    is_known: bool,
+}
+
+const NOTHING_STORED: Stored =
+    Stored { bytes: Bytes { word: u64::MAX, which: 0 }, time: 0, drained: 0, is_known: false };
 /// By level, and whether it is chained.
 const STALLS: [[Event; 2]; 4] = [
     [Event::stall_dependencies; 2],
@@ -91,13 +141,13 @@ const STALLS: [[Event; 2]; 4] = [
 /// Times are in parts of a cycle since the region began.
 pub struct Pipeline {
     step: u64,
-    /// The same for arithmetic.
-    alu_step: u64,
     latencies: Latencies,
     dispatched: u64,
     retired: u64,
     /// When the latest instruction's result was there.
     done: u64,
+    /// When the latest load was through, if something else had its result before.
+    checked: u64,
     /// When each of the latest `window` instructions retired.
     window: Vec<u64>,
     at: usize,
@@ -105,8 +155,18 @@ pub struct Pipeline {
     /// Registers, by bit, whose values come out of loads that missed the first cache.
     missed: u32,
     waiting: Waiting,
-    /// When the next unit of each kind is free.
-    alu: u64,
+    units: Units,
+    /// When each of the latest stores is in the cache, as many as can wait for that.
+    queue: Vec<u64>,
+    queued: usize,
+    /// When the latest store is in the cache.
+    drained: u64,
+    /// The word that it stored.
+    drained_word: u64,
+    rep: Rep,
+    /// Bytes of the REP string instruction that runs.
+    rep_bytes: u64,
+    /// When the next is free of what there is one of.
     divider: u64,
     lock: u64,
     /// Time for dispatch that no progress has paid for yet.
@@ -116,7 +176,7 @@ pub struct Pipeline {
     /// And for how long the front end was why.
     starved: u64,
     touches: Vec<Touch>,
-    stores: Vec<Coming>,
+    stores: Vec<Stored>,
     fills: Vec<Coming>,
     /// Parts of cycles of each event that don't make a whole one yet.
     parts: [u64; EVENTS],
@@ -125,12 +185,23 @@ pub struct Pipeline {
 struct Latencies {
     load: u64,
     forward: u64,
+    renamed: u64,
     level: [u64; 4],
     translation: [u64; 3],
     mispredicted: u64,
+    /// Beyond one cycle.
+    scan: u64,
     divide: u64,
     locked: u64,
     fence: u64,
+}
+
+/// How long REP string instructions take.
+struct Rep {
+    short: u64,
+    short_bytes: u64,
+    long: u64,
+    byte: u64,
 }
 
 impl Pipeline {
@@ -140,34 +211,47 @@ impl Pipeline {
         let latencies = Latencies {
             load: latency.l1 * CYCLE,
             forward: latency.forward * CYCLE,
+            renamed: latency.renamed * CYCLE,
             level: [0, beyond(latency.l2), beyond(latency.llc), beyond(latency.memory)],
             translation: [0, latency.stlb * CYCLE, latency.walk * CYCLE],
             mispredicted: latency.mispredicted * CYCLE,
+            scan: (latency.scan - 1) * CYCLE,
             divide: latency.divide * CYCLE,
             locked: latency.locked * CYCLE,
             fence: latency.fence * CYCLE,
         };
         Pipeline {
             step: CYCLE / u64::from(geometry.width),
-            alu_step: CYCLE / u64::from(geometry.alus),
             latencies,
             dispatched: 0,
             retired: 0,
             done: 0,
+            checked: 0,
             window: vec![0; geometry.window],
             at: 0,
             ready: [0; REGISTERS],
             missed: 0,
             waiting: Waiting::new(geometry.scheduler),
-            alu: 0,
+            units: Units::new(&geometry.units),
+            queue: vec![0; geometry.units.store_queue],
+            queued: 0,
+            drained: 0,
+            drained_word: NO_WORD,
+            rep: Rep {
+                short: geometry.rep.short * CYCLE,
+                short_bytes: geometry.rep.short_bytes,
+                long: geometry.rep.long * CYCLE,
+                byte: CYCLE / geometry.rep.bytes,
+            },
+            rep_bytes: 0,
             divider: 0,
             lock: 0,
             owed: 0,
             late: None,
             starved: 0,
             touches: Vec::with_capacity(MOST_TOUCHES),
-            stores: vec![NONE; REMEMBERED],
-            fills: vec![NONE; REMEMBERED],
+            stores: vec![NOTHING_STORED; REMEMBERED],
+            fills: vec![NO_LINE; REMEMBERED],
             parts: [0; EVENTS],
         }
     }
@@ -175,46 +259,73 @@ impl Pipeline {
     /// Reset the pipeline at the start of a region: nothing is in flight.
     pub fn reset(&mut self) {
         (self.dispatched, self.retired, self.done, self.owed, self.late) = (0, 0, 0, 0, None);
-        (self.alu, self.divider, self.lock, self.missed, self.starved) = (0, 0, 0, 0, 0);
+        self.checked = 0;
+        (self.divider, self.lock, self.missed, self.starved, self.rep_bytes) = (0, 0, 0, 0, 0);
+        self.units.reset();
+        self.queue.fill(0);
+        (self.drained, self.drained_word) = (0, NO_WORD);
         self.window.fill(0);
         self.waiting.reset();
         self.ready = [0; REGISTERS];
         self.touches.clear();
-        self.stores.fill(NONE);
-        self.fills.fill(NONE);
+        self.stores.fill(NOTHING_STORED);
+        self.fills.fill(NO_LINE);
         self.parts = [0; EVENTS];
     }
 
     /// Record that the instruction at `place` of the running block accesses memory.
     #[inline(always)]
-    pub fn touch(&mut self, place: u16, address: u64, is_store: bool, reach: Reach) {
+    pub fn touch(&mut self, place: u16, address: u64, size: u64, is_store: bool, reach: Reach) {
         if self.touches.len() < MOST_TOUCHES {
-            self.touches.push(Touch { place, is_store, reach, word: address >> 3 });
+            let is_split = address % LINE + size > LINE;
+            self.touches.push(Touch { place, is_store, reach, bytes: Bytes::of(address, size), is_split });
         }
+    }
+
+    /// Record that the REP string instruction at the end of the running block stores bytes, or loads them.
+    #[inline(always)]
+    pub fn rep_bytes(&mut self, size: u64) {
+        self.rep_bytes += size;
+    }
+
+    /// End the REP string instruction that was the last of a block. Its microcode takes the place of other instructions
+    /// in dispatch, and waits for nothing.
+    pub fn end_rep(&mut self) {
+        let bytes = std::mem::take(&mut self.rep_bytes);
+        let time = if bytes <= self.rep.short_bytes { self.rep.short } else { self.rep.long + bytes * self.rep.byte };
+        self.delay(self.dispatched + time, Event::stall_rep);
     }
 
     /// End the block that ran until now.
     #[inline]
     pub fn block(&mut self, ops: &[Op], counts: &mut Counts) {
-        let mut next = 0;
+        let (mut next, mut slots) = (0, 0);
         for (place, op) in ops.iter().enumerate() {
             if op.kind == Kind::Rep {
                 continue;
             }
             let step = if op.is_fused { 0 } else { self.step };
+            slots += u64::from(!op.is_fused);
             self.dispatched = (self.dispatched + step).max(self.window[self.at]);
             self.dispatched = self.waiting.room_from(self.dispatched);
+            self.units.forget_before(self.dispatched);
             self.owed += step;
-            let mut start = op
-                .sources
-                .iter()
-                .fold(self.dispatched, |time, source| time.max(self.ready[*source as usize % REGISTERS]));
-            let (mut reach, mut soonest, mut stored) = (Reach::default(), self.dispatched, None);
+            let mut start = self.ready_from(self.dispatched, &op.sources);
+            let (mut reach, mut soonest, mut stored, mut is_load) = (Reach::default(), self.dispatched, None, false);
             while let Some(touch) = self.touches.get(next).copied() {
                 match usize::from(touch.place).cmp(&place) {
                     std::cmp::Ordering::Greater => break,
-                    std::cmp::Ordering::Equal if touch.is_store => stored = Some(touch.word),
+                    std::cmp::Ordering::Equal if touch.is_store => {
+                        self.dispatched = self.dispatched.max(self.queue[self.queued]);
+                        // What is loaded and stored again has one address.
+                        if !is_load {
+                            let addressed = self.ready_from(self.dispatched, &op.address);
+                            start = start.max(self.units.take(ACCESS, addressed));
+                        }
+                        stored = Some(touch);
+                    }
                     std::cmp::Ordering::Equal => {
+                        is_load = true;
                         soonest = self.dispatched + self.latencies.load;
                         let loaded;
                         (loaded, reach) = self.load(op, touch);
@@ -233,12 +344,12 @@ impl Pipeline {
             if reach.level > 0 || self.missed != 0 {
                 self.remember_miss(op, reach.level > 0);
             }
-            if let Some(key) = stored {
-                self.stores[key as usize % REMEMBERED] = Coming { key, time: self.done, reach, spelt: op.spelt };
-            }
             let starved = std::mem::take(&mut self.starved);
-            if self.done > self.retired {
+            if self.done.max(self.checked) > self.retired {
                 self.advance(reach, start > soonest, starved, counts);
+            }
+            if let Some(touch) = stored {
+                self.store(touch);
             }
             self.window[self.at] = self.retired;
             self.at = if self.at + 1 == self.window.len() { 0 } else { self.at + 1 };
@@ -247,6 +358,31 @@ impl Pipeline {
             }
         }
         self.touches.clear();
+        counts[Event::slots as usize] += slots;
+    }
+
+    /// Return when all of some registers are there, not before a time.
+    #[inline(always)]
+    fn ready_from(&self, time: u64, registers: &[u8]) -> u64 {
+        registers.iter().fold(time, |time, register| time.max(self.ready[*register as usize % REGISTERS]))
+    }
+
+    /// Put what the latest instruction stored into the queue, which it leaves after those before it: one in a cycle, or
+    /// two that are near.
+    #[inline(always)]
+    fn store(&mut self, touch: Touch) {
+        let (bytes, before) = (touch.bytes, self.drained_word);
+        let is_near = bytes.word >> 3 == before >> 3 && bytes.word.abs_diff(before) <= TOGETHER;
+        let step = match touch.is_split {
+            true => 2 * CYCLE,
+            false if is_near => CYCLE / 2,
+            false => CYCLE,
+        };
+        let drained = self.retired.max(self.drained + step);
+        (self.drained, self.drained_word) = (drained, bytes.word);
+        self.queue[self.queued] = drained;
+        self.queued = if self.queued + 1 == self.queue.len() { 0 } else { self.queued + 1 };
+        self.stores[bytes.word as usize % REMEMBERED] = Stored { bytes, time: self.done, drained, is_known: false };
     }
 
     /// Remember whether what an instruction writes comes out of a load that missed.
@@ -265,18 +401,17 @@ impl Pipeline {
     /// Return when a load has its data, and where it was found.
     #[inline(always)]
     fn load(&mut self, op: &Op, touch: Touch) -> (u64, Reach) {
-        let [one, other] = op.address;
-        let asked =
-            self.dispatched.max(self.ready[one as usize % REGISTERS]).max(self.ready[other as usize % REGISTERS]);
-        let store = self.stores[touch.word as usize % REMEMBERED];
-        if store.key == touch.word && op.kind != Kind::Locked && store.time + FORWARDED_WITHIN > asked {
-            // An address that is spelt alike is known to be the same before it is computed.
-            let forward = if store.spelt == op.spelt { CYCLE } else { self.latencies.forward };
-            let asked = if store.spelt == op.spelt { self.dispatched } else { asked + self.latencies.load };
-            return (asked.max(store.time + forward), Reach::default());
+        let mut asked = self.units.take(LOAD | ACCESS, self.ready_from(self.dispatched, &op.address));
+        if touch.is_split {
+            asked = self.units.take(LOAD | ACCESS, asked);
+        }
+        let (bytes, store) = (touch.bytes, self.stores[touch.bytes.word as usize % REMEMBERED]);
+        let is_stored = store.bytes.word == bytes.word && store.bytes.which & bytes.which != 0;
+        if is_stored && store.drained > asked && op.kind != Kind::Locked {
+            return (self.forwarded(op, bytes, store, asked), Reach::default());
         }
         // A line that is on its way isn't fetched again.
-        let line = touch.word >> 3;
+        let line = touch.line();
         let reach = Reach {
             is_chained: self.has_missed(&op.address) && asked > self.dispatched + 2 * self.latencies.load,
             ..touch.reach
@@ -285,26 +420,41 @@ impl Pipeline {
         let fill = &mut self.fills[line as usize % REMEMBERED];
         if touch.reach.level > 0 {
             let time = translated + self.latencies.level[usize::from(touch.reach.level)];
-            *fill = Coming { key: line, time, reach, spelt: 0 };
+            *fill = Coming { line, time, reach };
         }
-        if fill.key == line && fill.time > translated {
+        if fill.line == line && fill.time > translated {
             return (fill.time + self.latencies.load, fill.reach);
         }
         (translated + self.latencies.load, reach)
     }
 
-    /// Return when an instruction that could start has gone through a unit that there is one of.
+    /// Return when a load has what waits for the cache, asked for at a time. The processor expects that a load which got
+    /// it before gets it again: it need not know the address for that.
+    fn forwarded(&mut self, op: &Op, bytes: Bytes, store: Stored, asked: u64) -> u64 {
+        if bytes.which & !store.bytes.which != 0 {
+            // Part of it is in the cache only: it waits until all of it is.
+            return asked.max(store.drained) + 2 * self.latencies.forward + self.latencies.load;
+        }
+        let is_free = store.is_known || op.loaded == Loaded::Updated;
+        let asked = if is_free { asked } else { self.units.take(FORWARD, asked) };
+        self.stores[bytes.word as usize % REMEMBERED].is_known = true;
+        if op.loaded != Loaded::Used && bytes.which.trailing_zeros() == store.bytes.which.trailing_zeros() {
+            self.checked = asked.max(store.time);
+            return self.dispatched.max(store.time) + self.latencies.renamed;
+        }
+        (asked + self.latencies.load).max(store.time + self.latencies.forward)
+    }
+
+    /// Return when an instruction that could start has gone through the units that it needs.
     #[inline(always)]
     fn unit(&mut self, op: &Op, start: u64) -> u64 {
         match op.kind {
-            Kind::Plain if !op.is_fused => {
-                self.alu = self.alu.max(self.dispatched.saturating_sub(ALU_SLACK)) + self.alu_step;
-                start.max(self.alu)
-            }
-            Kind::Plain | Kind::Move | Kind::Rep => start,
+            Kind::Plain if op.needs != 0 => self.units.take(op.needs, start),
+            Kind::Plain | Kind::Rep => start,
+            Kind::Scan => self.units.take(op.needs, start) + self.latencies.scan,
             Kind::Divide => {
                 let start = start.max(self.divider);
-                self.divider = start + self.latencies.divide / 2;
+                self.divider = start + self.latencies.divide * 2 / 3;
                 start + self.latencies.divide
             }
             Kind::Locked => {
@@ -318,8 +468,9 @@ impl Pipeline {
     /// Retire the latest instruction, later than the one before.
     #[inline(always)]
     fn advance(&mut self, reach: Reach, waited: bool, starved: u64, counts: &mut Counts) {
-        let advance = self.done - self.retired;
-        self.retired = self.done;
+        let finished = self.done.max(self.checked);
+        let advance = finished - self.retired;
+        self.retired = finished;
         let paid = advance.min(self.owed);
         self.owed -= paid;
         if advance > paid {

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// How a record begins, before the version.
 pub const MAGIC: &str = "kdyno-pmu ";
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What the record says of itself, beyond what was counted.
 pub struct About {
@@ -231,7 +231,8 @@ impl Body {
             self.difference(block.code.start, before);
             self.number(block.code.last.wrapping_sub(block.code.start));
             self.number(block.code.end.wrapping_sub(block.code.start));
-            self.number(u64::from(block.code.ops) << 1 | u64::from(block.code.is_branch));
+            let (is_call, is_branch) = (u64::from(block.code.is_call), u64::from(block.code.is_branch));
+            self.number(u64::from(block.code.ops) << 2 | is_call << 1 | is_branch);
             self.number(block.time / block.steps);
             before = block.code.start;
         }

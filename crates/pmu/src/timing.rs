@@ -2,9 +2,10 @@
 //! processors' (Fog, Instruction tables).
 
 use crate::instruction::{has_memory, is_locked, is_rep, number};
-use crate::pipeline::{FLAGS, Kind, NOTHING, NOWHERE, Op};
+use crate::pipeline::{FLAGS, Kind, Loaded, NOTHING, NOWHERE, Op};
 use crate::system::System;
-use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use crate::units::{ALU, BRANCH, CONDITION, MULTIPLY, Needs, SHIFT};
+use iced_x86::{ConditionCode, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
 /// Return the ops; `systems` is the part of the instructions that only kernels need.
 pub fn ops(instructions: &[Instruction], systems: &[Option<System>]) -> Vec<Op> {
@@ -16,7 +17,9 @@ pub fn ops(instructions: &[Instruction], systems: &[Option<System>]) -> Vec<Op> 
         }
     }
     for place in 1..ops.len() {
-        ops[place].is_fused = is_fused(&instructions[place - 1], &instructions[place]);
+        if is_fused(&instructions[place - 1], &instructions[place]) {
+            (ops[place].is_fused, ops[place].latency) = (true, 0);
+        }
     }
     ops
 }
@@ -45,15 +48,21 @@ fn op(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Op {
         address.add(instruction.memory_base());
         address.add(instruction.memory_index());
     }
+    let is_zero = is_zeroing(instruction);
+    if instruction.op0_kind() == OpKind::Register && instruction.op0_register().size() < 4 {
+        // The rest of the register stays as it was.
+        sources.add(instruction.op0_register());
+    }
     let info = factory.info(instruction);
     for used in info.used_registers() {
         let (reads, writes) = match used.access() {
             OpAccess::Read | OpAccess::CondRead => (true, false),
-            OpAccess::Write | OpAccess::CondWrite => (false, true),
-            OpAccess::ReadWrite | OpAccess::ReadCondWrite => (true, true),
+            OpAccess::Write => (false, true),
+            // What may stay as it was is read.
+            OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite => (true, true),
             _ => (false, false),
         };
-        if reads && (!address.has(used.register()) || is_operand(instruction, used.register())) {
+        if reads && !is_zero && (!address.has(used.register()) || is_operand(instruction, used.register())) {
             sources.add(used.register());
         }
         if writes {
@@ -66,13 +75,15 @@ fn op(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Op {
     if instruction.rflags_modified() != 0 {
         targets.0.push(FLAGS);
     }
+    let needs = needs(instruction);
     Op {
         address: address.first(NOTHING),
         sources: sources.first(NOTHING),
         targets: targets.first(NOWHERE),
-        latency: latency(instruction),
-        spelt: spelt(instruction),
+        latency: if needs & ALU != 0 { latency(instruction) } else { 0 },
+        loaded: loaded(instruction),
         is_fused: false,
+        needs,
         kind: kind(instruction),
     }
 }
@@ -110,33 +121,104 @@ fn kind(instruction: &Instruction) -> Kind {
     match instruction.mnemonic() {
         _ if is_rep(instruction) => Kind::Rep,
         Mnemonic::Div | Mnemonic::Idiv => Kind::Divide,
+        Mnemonic::Bsf | Mnemonic::Bsr | Mnemonic::Tzcnt | Mnemonic::Lzcnt | Mnemonic::Popcnt => Kind::Scan,
         Mnemonic::Mfence | Mnemonic::Lfence => Kind::Fence,
         _ if is_locked(instruction) => Kind::Locked,
-        _ if latency(instruction) == 0 && instruction.flow_control() == FlowControl::Next => Kind::Move,
         _ => Kind::Plain,
     }
 }
 
-/// Return the base, index, scale and displacement of an address as one number; not the value of any register.
-fn spelt(instruction: &Instruction) -> u32 {
-    if !has_memory(instruction) {
-        return 0;
-    }
-    let registers = (instruction.memory_base() as u32) << 20 | (instruction.memory_index() as u32) << 8;
-    registers
-        ^ instruction.memory_index_scale() << 4
-        ^ (instruction.memory_displacement64() as u32).wrapping_mul(0x9e37_79b1)
-        | 1
+/// Return whether it clears a register whatever was in it: that is done where registers are renamed.
+fn is_zeroing(instruction: &Instruction) -> bool {
+    matches!(instruction.mnemonic(), Mnemonic::Xor | Mnemonic::Sub)
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op1_kind() == OpKind::Register
+        && instruction.op0_register() == instruction.op1_register()
+        && instruction.op0_register().size() >= 4
 }
 
-/// Return the latency without that of a load, a division or a locked instruction, which depends on the family.
+/// Return what it does with what it loads.
+fn loaded(instruction: &Instruction) -> Loaded {
+    let into_memory = instruction.op0_kind() == OpKind::Memory && instruction.memory_size().size() >= 4;
+    match instruction.mnemonic() {
+        Mnemonic::Leave => Loaded::Moved,
+        Mnemonic::Mov | Mnemonic::Pop if !into_memory && instruction.op0_register().size() >= 4 => Loaded::Moved,
+        Mnemonic::Add
+        | Mnemonic::Sub
+        | Mnemonic::Inc
+        | Mnemonic::Dec
+        | Mnemonic::And
+        | Mnemonic::Or
+        | Mnemonic::Xor
+        | Mnemonic::Neg
+        | Mnemonic::Not
+            if into_memory =>
+        {
+            Loaded::Updated
+        }
+        _ => Loaded::Used,
+    }
+}
+
+/// Return the units that it needs, beside those of its accesses to memory.
+fn needs(instruction: &Instruction) -> Needs {
+    let is_between_registers = instruction.op_count() == 2 && !has_memory(instruction);
+    match instruction.flow_control() {
+        FlowControl::Next => {}
+        FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
+            return BRANCH;
+        }
+        FlowControl::Call | FlowControl::IndirectCall | FlowControl::Return => return BRANCH,
+        _ => return ALU,
+    }
+    match instruction.mnemonic() {
+        Mnemonic::Nop | Mnemonic::Endbr64 | Mnemonic::Push | Mnemonic::Pop | Mnemonic::Leave => 0,
+        // A move between whole registers is renamed away; out of memory or into it, the access is all there is.
+        Mnemonic::Mov if is_between_registers && instruction.op1_kind() == OpKind::Immediate32 => ALU,
+        Mnemonic::Mov if is_between_registers && instruction.op0_register().size() < 4 => ALU,
+        Mnemonic::Mov => 0,
+        Mnemonic::Xchg if is_between_registers => 0,
+        Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd if has_memory(instruction) => 0,
+        _ if is_zeroing(instruction) => 0,
+        Mnemonic::Imul | Mnemonic::Mul | Mnemonic::Mulx | Mnemonic::Crc32 => ALU | MULTIPLY,
+        Mnemonic::Shl
+        | Mnemonic::Shr
+        | Mnemonic::Sar
+        | Mnemonic::Rol
+        | Mnemonic::Ror
+        | Mnemonic::Rorx
+        | Mnemonic::Shlx
+        | Mnemonic::Shrx
+        | Mnemonic::Sarx
+        | Mnemonic::Shld
+        | Mnemonic::Shrd
+        | Mnemonic::Bt
+        | Mnemonic::Bts
+        | Mnemonic::Btr
+        | Mnemonic::Btc
+        | Mnemonic::Cdq
+        | Mnemonic::Cqo => ALU | SHIFT,
+        Mnemonic::Lea if has_three_parts(instruction) => ALU | SHIFT,
+        _ if instruction.condition_code() != ConditionCode::None => ALU | CONDITION,
+        _ => ALU,
+    }
+}
+
+/// Return whether the address is the sum of a base, an index and a constant.
+fn has_three_parts(instruction: &Instruction) -> bool {
+    instruction.memory_base() != Register::None
+        && instruction.memory_index() != Register::None
+        && instruction.memory_displacement64() != 0
+}
+
+/// Return the latency of arithmetic; a load, a division, a search for a bit or a locked instruction takes longer, as the
+/// family says.
 fn latency(instruction: &Instruction) -> u8 {
     match instruction.mnemonic() {
-        Mnemonic::Imul | Mnemonic::Mul | Mnemonic::Mulx | Mnemonic::Crc32 | Mnemonic::Bsf | Mnemonic::Bsr => 3,
-        Mnemonic::Div | Mnemonic::Idiv | Mnemonic::Nop => 0,
-        // Moves between registers are renamed away; from memory, the load is all there is.
-        Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd => 0,
-        Mnemonic::Push | Mnemonic::Pop | Mnemonic::Call | Mnemonic::Ret | Mnemonic::Jmp => 0,
+        Mnemonic::Imul | Mnemonic::Mul | Mnemonic::Mulx | Mnemonic::Crc32 => 3,
+        Mnemonic::Lea if has_three_parts(instruction) => 2,
+        Mnemonic::Shld | Mnemonic::Shrd => 2,
+        Mnemonic::Cmpxchg => 2,
         _ => 1,
     }
 }
@@ -144,6 +226,7 @@ fn latency(instruction: &Instruction) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::Loaded::{Moved, Updated, Used};
     use iced_x86::{Decoder, DecoderOptions};
 
     fn ops_of(bytes: &[u8]) -> Vec<Op> {
@@ -172,5 +255,34 @@ mod tests {
         // cmp %rax,%rcx; jne; jne
         let ops = ops_of(&[0x48, 0x39, 0xc1, 0x75, 0xfb, 0x75, 0xf9]);
         assert_eq!(ops.iter().map(|op| op.is_fused).collect::<Vec<_>>(), [false, true, false]);
+    }
+
+    #[test]
+    fn what_needs_no_arithmetic_takes_no_unit_for_it() {
+        // mov %rax,%rcx; xor %edx,%edx; mov (%rdi),%eax; movzbl (%rdi),%eax; nop; push %rbx
+        let ops = ops_of(&[0x48, 0x89, 0xc1, 0x31, 0xd2, 0x8b, 0x07, 0x0f, 0xb6, 0x07, 0x90, 0x53]);
+        assert_eq!(ops.iter().map(|op| op.needs).collect::<Vec<_>>(), [0; 6]);
+        // mov %ax,%cx; movzbl %al,%eax; shl %rax; lea 8(%rax,%rcx),%rdx; imul %rcx,%rax; sete %al; je
+        let ops = ops_of(&[
+            0x66, 0x89, 0xc1, 0x0f, 0xb6, 0xc0, 0x48, 0xd1, 0xe0, 0x48, 0x8d, 0x54, 0x08, 0x08, 0x48, 0x0f, 0xaf, 0xc1,
+            0x0f, 0x94, 0xc0, 0x74, 0x00,
+        ]);
+        let expected = [ALU, ALU, ALU | SHIFT, ALU | SHIFT, ALU | MULTIPLY, ALU | CONDITION, BRANCH];
+        assert_eq!(ops.iter().map(|op| op.needs).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_may_stay_as_it_was_is_waited_for() {
+        // cmove %rcx,%rax; mov %bl,%al
+        let ops = ops_of(&[0x48, 0x0f, 0x44, 0xc1, 0x88, 0xd8]);
+        assert!(ops[0].sources.contains(&0) && ops[1].sources.contains(&0));
+    }
+
+    #[test]
+    fn a_load_is_moved_or_updated_in_place_or_used() {
+        // mov (%rdi),%rax; pop %rax; movzbl (%rdi),%eax; add (%rdi),%rax; add %rax,(%rdi); incb (%rdi)
+        let ops = ops_of(&[0x48, 0x8b, 0x07, 0x58, 0x0f, 0xb6, 0x07, 0x48, 0x03, 0x07, 0x48, 0x01, 0x07, 0xfe, 0x07]);
+        let loaded: Vec<_> = ops.iter().map(|op| op.loaded).collect();
+        assert_eq!(loaded, [Moved, Moved, Used, Used, Updated, Used]);
     }
 }

@@ -81,10 +81,11 @@ def _units(text: Text) -> NDArray[np.uint64]:
 
 
 def _blocks(trace: Trace, text: Text) -> NDArray[np.uint64]:
-    """Return rows of unit + 1 (0: none), start, last, end, ops and whether it ends in a branch, time."""
+    """Return rows of unit + 1 (0: none), start, last, end, ops and which branch it ends in, time."""
     blocks = trace.blocks
     start = blocks["start"]
-    ops = blocks["ops"].astype(np.uint64) << np.uint64(1) | blocks["is_branch"].astype(np.uint64)
+    call, branch = blocks["is_call"].astype(np.uint64), blocks["is_branch"].astype(np.uint64)
+    ops = blocks["ops"].astype(np.uint64) << np.uint64(2) | call << np.uint64(1) | branch
     columns = (
         (units_at(text, start) + 1).astype(np.uint64),
         start,

@@ -279,7 +279,7 @@ def test_a_guest_that_the_plugin_could_not_keep_up_with_fails_the_boot(qemu: Fak
     record = ready(qemu)
     before, header, _ = encode(record).split(b"\n", 2)
     gave_up = json.loads(header) | {"bytes": 2, "opened": 65536, "gave_up": {"of": "iterations", "most": 65536}}
-    assert before == b"kdyno-pmu 1"
+    assert before == b"kdyno-pmu 2"
     qemu.leaves(record=encoded(gave_up, b"\0\0"))
     end = boot(tmp_path)
     assert (end.status, end.reason) == ("failed", "pmu.kpmu: the PMU plugin gave up: more than 65,536 iterations")

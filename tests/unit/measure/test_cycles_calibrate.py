@@ -61,7 +61,7 @@ def test_the_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     read = load_family(f"file:{tmp_path / 'mine.toml'}")
     assert read.model == made.model and read.l2 == made.l2 and read.march == made.march
     assert re.fullmatch(
-        r"modelled, mine-1: median error \d+ % on 12 held-out programs, Spearman 0\.\d\d", read.caption()
+        r"modelled, mine-2: median error \d+ % on 12 held-out programs, Spearman 0\.\d\d", read.caption()
     )
     assert as_toml(read) == as_toml(made)
 

@@ -95,7 +95,7 @@ def test_a_family_says_its_error_on_kernel_code(tmp_path: Path) -> None:
     update = {"kernel_benchmarks": 16, "kernel_spearman": 0.967, "kernel_median_error": 0.12}
     caption = read.model_copy(update={"model": read.model.model_copy(update=update)}).caption()
     assert caption == (
-        "modelled, mine-1: default weights, not calibrated; "
+        "modelled, mine-2: default weights, not calibrated; "
         "of kernel code median error 12 % on 16 benchmarks, Spearman 0.97"
     )
     calibrated = load_family("znver4")

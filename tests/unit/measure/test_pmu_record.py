@@ -139,9 +139,9 @@ def test_another_file_is_not_a_record(tmp_path: Path, data: bytes) -> None:
 
 
 def test_a_record_of_another_version_says_which(tmp_path: Path) -> None:
-    error = error_of(tmp_path / "r", encode(specimen()).replace(b"kdyno-pmu 1", b"kdyno-pmu 2", 1))
+    error = error_of(tmp_path / "r", encode(specimen()).replace(b"kdyno-pmu 2", b"kdyno-pmu 3", 1))
     assert type(error) is OtherPmuRecordVersion
-    assert "of version 2" in str(error)
+    assert "of version 3, but this kdyno reads version 2" in str(error)
 
 
 def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:

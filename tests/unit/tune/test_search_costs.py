@@ -12,7 +12,7 @@ from kdyno.tune.delegation.costs import BootCost, NoCostMeasured, boot_costs, re
 from tests.unit.explain_specimen import SPACING, TEXT, Kernel
 
 FAMILY = load_family("znver4")
-CYCLES = FAMILY.weights["instructions"]
+CYCLES = FAMILY.weights["slots"]
 
 
 def sources(*files: str) -> Sources:

@@ -58,7 +58,7 @@ def test_the_budgets_are_of_baseline_and_variant(lab: Lab) -> None:
     assert budgets.boots == "the boots of block 0, seed 1000"
     assert budgets.modelled == load_family("znver4").caption()
     before, after = budgets.budgets
-    assert before.cycles == pytest.approx(346 * WEIGHT["instructions"] + 0.5 * WEIGHT["l1d_misses"])
+    assert before.cycles == pytest.approx(346 * WEIGHT["slots"] + 0.5 * WEIGHT["l1d_misses"])
     spent = {category.category: category.cycles for category in after.categories}
     assert spent["switches"] == pytest.approx(6 * WEIGHT["serializing"])  # six serializing instructions in take_lock
     assert after.fixed == spent["switches"]
@@ -78,8 +78,9 @@ def uneven(*instructions: int) -> PmuRecord:
     """A region whose iterations execute so many instructions each, and twice as many in interrupts."""
     record = Kernel().function("f", 1).record()
     counts = np.zeros((len(instructions), 3, len(NAMES)), np.uint64)
-    counts[:, 0, 0] = instructions
-    counts[:, 2, 0] = counts[:, 0, 0] * 2
+    slots = NAMES.index("slots")
+    counts[:, 0, slots] = instructions
+    counts[:, 2, slots] = counts[:, 0, slots] * 2
     region = replace(record.regions[0], iterations=dict(enumerate(counts)))
     return replace(record, regions={0: region})
 
@@ -92,7 +93,7 @@ def test_the_median_iteration_counts_and_not_a_cold_one(lab: Lab) -> None:
         [budgets] = make_budgets(lab.report, [benchmark], [recorded], "one boot").budgets
         return budgets.cycles, budgets.interrupt_cycles
 
-    weight = WEIGHT["instructions"]
+    weight = WEIGHT["slots"]
     assert cycles_of(uneven(9000, 100, 120), [10, 10, 10]) == pytest.approx((12 * weight, 24 * weight))
     assert cycles_of(uneven(9000, 100, 120), [10, 10, 1]) == pytest.approx((120 * weight, 240 * weight))
     assert cycles_of(uneven(300, 200), [10, 10]) == pytest.approx((20 * weight, 40 * weight))
@@ -179,7 +180,7 @@ def test_one_benchmark_is_shown_event_by_event_with_its_bounds(lab: Lab) -> None
     lines = shown(budgets_of(lab)).splitlines()
     cells = {re.split(r"\s{2,}", line)[0]: re.split(r"\s{2,}", line.rstrip())[1:] for line in lines}
     added = 6 * WEIGHT["serializing"]
-    percent = 100 * added / (added + 360 * WEIGHT["instructions"] + 0.5 * WEIGHT["l1d_misses"])
+    percent = 100 * added / (added + 360 * WEIGHT["slots"] + 0.5 * WEIGHT["l1d_misses"])
     assert cells["privilege switches, serializing"] == ["0", "0.0", f"{added:g}", f"{percent:.1f}", f"+{added:g}"]
     assert cells["all"][1::2] == ["100.0", "100.0"]
     assert {"no compiler can move", "left with perfect fetch", "left by any layout, at least"} <= set(cells)

@@ -23,7 +23,8 @@ impl Fetched {
     /// Fetch a block of one line, while the one before is dispatched until a time; in cycles.
     fn line(&mut self, number: u64, dispatched: u64) -> u64 {
         let start = CODE + 64 * number;
-        let block = crate::frontend::Fetched { start, last: start, end: start + 64, ops: 0, is_branch: false };
+        let block =
+            crate::frontend::Fetched { start, last: start, end: start + 64, ops: 0, is_branch: false, is_call: false };
         let time = self.frontend.fetch(&block, dispatched * CYCLE, &mut self.hardware, &mut self.counts);
         time.div_ceil(CYCLE)
     }
@@ -31,7 +32,8 @@ impl Fetched {
     /// Take a branch in a block of its own.
     fn branch(&mut self, number: u64) {
         let start = CODE + 64 * number;
-        let block = crate::frontend::Fetched { start, last: start, end: start, ops: 0, is_branch: true };
+        let block =
+            crate::frontend::Fetched { start, last: start, end: start, ops: 0, is_branch: true, is_call: false };
         self.frontend.taken(&block, &mut self.counts);
     }
 
@@ -125,4 +127,18 @@ fn the_op_cache_saves_decoding() {
     assert_eq!(fetched.count(Event::op_cache_misses) - before, 16);
     fetched.frontend.restart(50_000 * CYCLE);
     assert_eq!(fetched.line(0, 50_000), 50_004);
+}
+
+#[test]
+fn what_follows_a_call_comes_later_than_what_follows_another_branch() {
+    let time_behind = |is_call| {
+        let mut fetched = Fetched::new();
+        fetched.line(0, 0);
+        let before =
+            crate::frontend::Fetched { start: CODE, last: CODE, end: CODE + 64, ops: 0, is_branch: true, is_call };
+        fetched.frontend.taken(&before, &mut fetched.counts);
+        fetched.frontend.ahead
+    };
+    let call = Geometry::parse(SMALL).unwrap().latency.call;
+    assert_eq!(time_behind(true) - time_behind(false), (call - 1) * CYCLE);
 }

@@ -61,6 +61,8 @@ EVENTS = (
     "stall_fences",
     "btb_misses",
     "op_cache_misses",
+    "slots",
+    "stall_rep",
 )
 """In the order in which the plugin counts them; a test compares this list with crates/model/src/events.rs."""
 

@@ -75,10 +75,6 @@ class SecondTlb(Frozen):
         return self
 
 
-OPS_OF_LINE = 16
-"""The op cache has room for so many of each line's ops; crates/pmu/src/frontend.rs has the same number."""
-
-
 class Frontend(Frozen):
     """The part between the first cache of instructions and dispatch."""
 
@@ -96,7 +92,7 @@ class Frontend(Frozen):
     """Ops that the op cache holds; 0: there is no op cache."""
     op_cache_ways: Annotated[int, Field(ge=0, le=64, strict=True)]
     op_cache_width: Annotated[int, Field(ge=0, le=16, strict=True)]
-    """Ops that the op cache delivers in a cycle."""
+    """Ops that the op cache delivers in a cycle: those of an entry."""
     btb: Count
     """Branches whose targets are known."""
     btb_ways: Count
@@ -104,9 +100,9 @@ class Frontend(Frozen):
     @model_validator(mode="after")
     def _has_whole_sets(self) -> Frontend:
         if self.op_cache and (
-            not (self.op_cache_ways and self.op_cache_width) or self.op_cache % (OPS_OF_LINE * self.op_cache_ways)
+            not (self.op_cache_ways and self.op_cache_width) or self.op_cache % (self.op_cache_width * self.op_cache_ways)
         ):
-            raise ValueError(f"{self.op_cache} ops are not a whole number of sets of {self.op_cache_ways} lines")
+            raise ValueError(f"{self.op_cache} ops are not a whole number of sets of {self.op_cache_ways} entries")
         if self.btb % self.btb_ways:
             raise ValueError(f"{self.btb} branches are not a whole number of sets of {self.btb_ways}")
         return self
@@ -127,6 +123,40 @@ class Prefetcher(Frozen):
     streams: Annotated[int, Field(ge=0, le=64, strict=True)]
 
 
+UnitCount = Annotated[int, Field(ge=1, le=16, strict=True)]
+
+
+class Units(Frozen):
+    """Operations of each kind that can start in a cycle."""
+
+    alus: UnitCount
+    """Integer arithmetic, which the next three are parts of."""
+    shifters: UnitCount
+    """Shifts, rotations, bit tests, and additions of three parts."""
+    multipliers: UnitCount
+    conditions: UnitCount
+    """Conditional moves and sets."""
+    branches: UnitCount
+    loads: UnitCount
+    accesses: UnitCount
+    """Loads and stores."""
+    forwards: UnitCount
+    """Loads of what a store has not put into the cache yet."""
+    store_queue: Annotated[int, Field(ge=1, le=1024, strict=True)]
+    """The most stores that wait for their turn to be put into the cache."""
+
+
+class Rep(Frozen):
+    """Cycles of a REP string instruction, during which nothing else is dispatched."""
+
+    short: Annotated[int, Field(ge=1, le=10_000, strict=True)]
+    """Up to `short_bytes` bytes."""
+    short_bytes: Annotated[int, Field(ge=0, le=1 << 20, strict=True)]
+    long: Annotated[int, Field(ge=1, le=10_000, strict=True)]
+    """Beyond; one more for each `bytes` bytes."""
+    bytes: Annotated[int, Field(ge=1, le=1024, strict=True)]
+
+
 class Latency(Frozen):
     """Cycles, of the emulated processor."""
 
@@ -137,6 +167,8 @@ class Latency(Frozen):
     memory: SomeCycles
     forward: Cycles
     """From stored data to a load of them."""
+    renamed: Cycles
+    """The same, if the load moves exactly what one store stored into a register."""
     stlb: Cycles
     """Added if only the second TLB has the translation."""
     walk: Cycles
@@ -145,6 +177,10 @@ class Latency(Frozen):
     """From a line's bytes to its first instruction; the op cache saves it."""
     resteer: Cycles
     """From decoding a taken branch that wasn't known to the block at its target."""
+    call: SomeCycles
+    """From a call or a return to what follows it, even if it was predicted."""
+    scan: Annotated[int, Field(ge=1, le=100, strict=True)]
+    """Of an instruction that looks for a set bit, or counts them."""
     mispredicted: Cycles
     """From detecting a mispredicted branch to the next instruction."""
     divide: Cycles
@@ -234,8 +270,6 @@ class FamilyFile(Frozen):
     """By key: the source of its figures, or `not found`."""
     width: Annotated[int, Field(ge=1, le=8, strict=True)]
     """The most instructions per cycle."""
-    alus: Annotated[int, Field(ge=1, le=16, strict=True)]
-    """Units for integer arithmetic."""
     scheduler: Annotated[int, Field(ge=1, le=1024, strict=True)]
     """The most instructions that wait for their operands."""
     window: Annotated[int, Field(ge=8, le=4096, strict=True)]
@@ -243,6 +277,8 @@ class FamilyFile(Frozen):
     pcid: bool
     """Whether the TLBs hold translations of several address spaces, distinguished by a number (PCID)."""
     cpu: GuestCpu
+    units: Units
+    rep: Rep
     l1i: Cache
     l1d: Cache
     l2: Cache
@@ -268,10 +304,10 @@ class Family(FamilyFile):
     def weights(self) -> dict[str, float]:
         """Return cycles per event; an event that isn't there weighs nothing.
 
-        Of user code only instructions are counted, and they weigh the same as the kernel's unless the file says
-        otherwise.
+        Of user code only instructions are counted. Each weighs what a dispatch slot weighs in the kernel, unless the
+        file says otherwise.
         """
-        return {"user_instructions": self.model.weights.get("instructions", 0.0), **self.model.weights}
+        return {"user_instructions": self.model.weights.get("slots", 0.0), **self.model.weights}
 
     @property
     def model_name(self) -> str:

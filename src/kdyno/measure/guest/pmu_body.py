@@ -86,7 +86,8 @@ def _trace(values: Values, room: Room) -> Trace:
     blocks["start"] = np.cumsum(unzigzag(rows[:, 0]), dtype=np.uint64)
     for column, name in enumerate(("last", "length"), start=1):
         blocks[name] = _check_range(1 << 32, rows[:, column], name)
-    blocks["ops"] = _check_range(1 << 32, rows[:, 3] >> np.uint64(1), "ops")
+    blocks["ops"] = _check_range(1 << 32, rows[:, 3] >> np.uint64(2), "ops")
+    blocks["is_call"] = rows[:, 3] >> np.uint64(1) & np.uint64(1)
     blocks["is_branch"] = rows[:, 3] & np.uint64(1)
     blocks["time"] = _check_range(1 << 32, rows[:, 4], "time")
     steps = _table(values, room, "trace_steps", 1)[:, 0]

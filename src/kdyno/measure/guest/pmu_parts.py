@@ -16,10 +16,18 @@ BLOCK = np.dtype([("start", "<u8"), ("instructions", "<u4"), ("last", "<u4"), ("
 BRANCH = np.dtype([("source", "<u8"), ("target", "<u8"), ("kind", "u1"), ("count", "<u8")])
 """A taken transfer; `source` is the address of the instruction."""
 TRACE_BLOCK = np.dtype(
-    [("start", "<u8"), ("last", "<u4"), ("length", "<u4"), ("ops", "<u4"), ("is_branch", "?"), ("time", "<u4")]
+    [
+        ("start", "<u8"),
+        ("last", "<u4"),
+        ("length", "<u4"),
+        ("ops", "<u4"),
+        ("is_call", "?"),
+        ("is_branch", "?"),
+        ("time", "<u4"),
+    ]
 )
-"""`last` is the offset of the last instruction, `length` its bytes; `is_branch`: the last instruction is a branch;
-`time`: from the arrival of the block until all of it was dispatched, in TIME_PARTS of a cycle; a mean.
+"""`last` is the offset of the last instruction, `length` its bytes; `is_branch`: the last instruction is a branch,
+`is_call`: a call or a return; `time`: from the arrival of the block until all of it was dispatched, in TIME_PARTS of a cycle; a mean.
 """
 TIME_PARTS = 16
 THROUGH, TAKEN, UNEXPECTED, ENTERED = range(4)

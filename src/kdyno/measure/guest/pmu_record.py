@@ -27,7 +27,7 @@ from kdyno.measure.guest.pmu_parts import Array, Function, Region
 from kdyno.measure.guest.pmu_values import Unsound
 
 MAGIC = b"kdyno-pmu "
-VERSION = b"1"
+VERSION = b"2"
 LONGEST_HEADER = 1 << 20
 LARGEST_FILE = MOST["body_bytes"] + 2 * LONGEST_HEADER
 """Bytes: incompressible data takes a little more room than it has bytes."""
@@ -49,7 +49,7 @@ class NotAPmuRecord(PmuRecordDamaged):
 
 
 class OtherPmuRecordVersion(PmuRecordDamaged):
-    message = "{path} is a PMU record of version {version}, but this kdyno reads version 1"
+    message = "{path} is a PMU record of version {version}, but this kdyno reads version {known}"
     hint = "use the kdyno that made it, or record it again"
 
 
@@ -196,7 +196,7 @@ def _split(data: bytes, path: Path) -> tuple[_Header, bytes]:
             raise PmuRecordCutShort(path=path, size=len(data))
         version, newline, _ = data.removeprefix(MAGIC)[:20].partition(b"\n")
         if data.startswith(MAGIC) and newline and version.isdigit():
-            raise OtherPmuRecordVersion(path=path, version=version.decode())
+            raise OtherPmuRecordVersion(path=path, version=version.decode(), known=VERSION.decode())
         refuse_other_tools(path, data, taken=())
         raise NotAPmuRecord(path=path)
     end = data.find(b"\n", len(first), len(first) + LONGEST_HEADER)
