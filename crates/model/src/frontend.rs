@@ -39,6 +39,16 @@ pub struct Fetched {
     pub is_call: bool,
 }
 
+/// The part of a block that lies in one line.
+struct Portion {
+    line: u64,
+    start: u64,
+    ops: u64,
+    bytes: u64,
+    /// The line is entered here.
+    is_new: bool,
+}
+
 /// What is beyond the first cache of instructions and the queue; levels and tables are those of
 /// [`crate::hardware::Reach`].
 pub trait Beyond {
@@ -213,7 +223,8 @@ impl Frontend {
             let ops = if bytes == all { left } else { left * bytes / all };
             let is_new = line != self.last_line;
             self.last_line = line;
-            let (arrived, taken) = self.portion(line, start, ops, bytes, is_new, time, beyond, counts);
+            let portion = Portion { line, start, ops, bytes, is_new };
+            let (arrived, taken) = self.portion(&portion, time, beyond, counts);
             ready = ready.max(arrived);
             delivery += taken;
             time += if is_new { CYCLE } else { 0 };
@@ -228,19 +239,9 @@ impl Frontend {
     }
 
     /// Return when a block's ops in a line, requested at a time, are there, and how long it takes to deliver them.
-    #[allow(clippy::too_many_arguments)]
     #[inline(always)]
-    fn portion(
-        &mut self,
-        line: u64,
-        start: u64,
-        ops: u64,
-        bytes: u64,
-        is_new: bool,
-        time: u64,
-        beyond: &mut impl Beyond,
-        counts: &mut Counts,
-    ) -> (u64, u64) {
+    fn portion(&mut self, portion: &Portion, time: u64, beyond: &mut impl Beyond, counts: &mut Counts) -> (u64, u64) {
+        let Portion { line, start, ops, bytes, is_new } = *portion;
         let mut has_missed = is_new;
         if let Some(cache) = &mut self.op_cache {
             if is_new {

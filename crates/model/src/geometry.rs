@@ -186,7 +186,8 @@ impl Geometry {
             }
         }
         let Frontend { op_cache, op_cache_ways, op_cache_width, btb, btb_ways, .. } = self.frontend;
-        if op_cache > 0 && (op_cache_ways == 0 || op_cache_width == 0 || op_cache / op_cache_width / op_cache_ways == 0) {
+        if op_cache > 0 && (op_cache_ways == 0 || op_cache_width == 0 || op_cache / op_cache_width / op_cache_ways == 0)
+        {
             return Err(format!(
                 "frontend: {op_cache} ops in {op_cache_ways} ways, {op_cache_width} a cycle, are not an op cache"
             ));
