@@ -187,7 +187,14 @@ class LibraryBench:
 
     def _count_unit(self, unit: str, options: str, program: Path) -> PmuRecord:
         out = self.scratch / "library.kpmu"
-        command = [*counting_command(self.plugin, self.family, out), "-cpu", "max", program, "marked", str(TURNS)]
+        command: list[str | Path] = [
+            *counting_command(self.plugin, self.family, out),
+            "-cpu",
+            "max",
+            program,
+            "marked",
+            str(TURNS),
+        ]
         with require_user_plugins():
             digests = process.output(command, guarded=True)
         for place, digest in enumerate(digests.split()):
