@@ -41,6 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.toml",
         help="compare the variants of an experiment of the machine uml, modelled and on this processor",
     )
+    kind.add_argument(
+        "--micro", action="store_true", help="compare small loops with known cycles; takes less than a minute"
+    )
     parser.add_argument(
         "--family", default="auto", metavar="NAME", help="CPU family of this host, or file:PATH (default: auto)"
     )
@@ -54,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--passes",
         type=number_from(2, 1000),
         metavar="N",
-        help="number of passes; a noisy host needs more (default 5; 7 with --library)",
+        help="number of passes; a noisy host needs more (default 5; 7 with --library, 3 with --micro)",
     )
     parser.add_argument("--seed", type=number_from(0), metavar="N", help="seed of the guest (default 1)")
     parser.add_argument(
@@ -82,6 +85,8 @@ def act(args: argparse.Namespace) -> int:
         return _kvm(args)
     if args.paths:
         return _paths(args)
+    if args.micro:
+        return _micro(args)
     return _kernel(args)
 
 
@@ -92,7 +97,8 @@ class NoEffect(UserError):
 
 def _require_effective_options(args: argparse.Namespace) -> None:
     """Refuse options that have no effect: a given source or number of passes must not be ignored. Raises NoEffect."""
-    kind = "--library" if args.library else "--kvm" if args.kvm else "--paths" if args.paths else None
+    kinds = {"--library": args.library, "--kvm": args.kvm, "--paths": args.paths, "--micro": args.micro}
+    kind = next((option for option, value in kinds.items() if value), None)
     if kind is None:
         return
     named = {"--source": args.source, "--config": args.config, "--seed": args.seed}
@@ -163,6 +169,20 @@ def _paths(args: argparse.Namespace) -> int:
     _print(args, report, paths.lines(report))
     gains = silicon_gains(report, {variant.name: variant.recipe for variant in lanes.wall.run.variants}, read_cpu())
     write_family(args, with_gains(family, gains, family_name(args.output, family)))
+    return 0
+
+
+def _micro(args: argparse.Namespace) -> int:
+    from kdyno.base.cpu import read_cpu
+    from kdyno.measure.cycles.family import load_family
+    from kdyno.measure.cycles.host import family_of
+    from kdyno.understand.validate import micro_lines
+    from kdyno.understand.validate.micro import measure_micro_programs
+
+    family = family_of(read_cpu()) if args.family == "auto" else load_family(args.family)
+    given = {"passes": args.passes} if args.passes else {}
+    report = measure_micro_programs(family, talk_of(args), **given)
+    _tell(args, report, micro_lines.lines(report))
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -115,18 +116,29 @@ def _time_programs(
 def _count_programs(
     probe: Path, plugin: Path, programs: Sequence[FittedProgram], family: Family, out: Path, advance: Advance
 ) -> PmuRecord:
-    options = (plugin, f"out={out}", "scope=user", "events=all", f"geometry={family.path}")
-    # In QEMU's options a comma begins the next one, and two commas are one.
-    words = ",".join(str(option).replace(",", ",,") for option in options)
-    try:
-        marked = _rows([QEMU_USER, "-plugin", words, probe, "run", "all", "--marked"], MarkedProgram)
+    with require_user_plugins():
+        marked = _rows([*counting_command(plugin, family, out), probe, "run", "all", "--marked"], MarkedProgram)
         for done, row in enumerate(marked, 1):
             advance(done, len(programs), row.program)
+    return read_pmu_record(out)
+
+
+def counting_command(plugin: Path, family: Family, out: Path) -> tuple[str, ...]:
+    """Return the words before a program of this host that count its events, with the family's hardware, into `out`."""
+    options = (plugin, f"out={out}", "scope=user", "events=all", f"geometry={family.path}")
+    # In QEMU's options a comma begins the next one, and two commas are one.
+    return (QEMU_USER, "-plugin", ",".join(str(option).replace(",", ",,") for option in options))
+
+
+@contextmanager
+def require_user_plugins() -> Iterator[None]:
+    """Raise NoUserPlugins, in place of ToolFailed, if QEMU refuses the plugin of a `counting_command`."""
+    try:
+        yield
     except ToolFailed as error:
         if "unknown option 'plugin'" in str(error):
             raise NoUserPlugins(tool=QEMU_USER) from error
         raise
-    return read_pmu_record(out)
 
 
 def _rows(command: Sequence[str | Path], row: type[Row]) -> Iterator[Row]:

@@ -23,7 +23,7 @@ from kdyno.base.talk import Advance, Talk
 from kdyno.kernel.source import fetch
 from kdyno.kernel.toolchain import installed
 from kdyno.measure.cycles.family import Family
-from kdyno.measure.cycles.measure import QEMU_USER, NoUserPlugins
+from kdyno.measure.cycles.measure import QEMU_USER, counting_command, require_user_plugins
 from kdyno.measure.cycles.predict import cycles
 from kdyno.measure.guest.pmu import find_plugin
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
@@ -187,16 +187,16 @@ class LibraryBench:
 
     def _count_unit(self, unit: str, options: str, program: Path) -> PmuRecord:
         out = self.scratch / "library.kpmu"
-        options_of_plugin = (self.plugin, f"out={out}", "scope=user", "events=all", f"geometry={self.family.path}")
-        # A comma separates the options of QEMU; two commas represent one.
-        words = ",".join(str(option).replace(",", ",,") for option in options_of_plugin)
-        try:
-            command = (QEMU_USER, "-cpu", "max", "-plugin", words, program, "marked", str(TURNS))
+        command: list[str | Path] = [
+            *counting_command(self.plugin, self.family, out),
+            "-cpu",
+            "max",
+            program,
+            "marked",
+            str(TURNS),
+        ]
+        with require_user_plugins():
             digests = process.output(command, guarded=True)
-        except process.ToolFailed as error:
-            if "unknown option 'plugin'" in str(error):
-                raise NoUserPlugins(tool=QEMU_USER) from error
-            raise
         for place, digest in enumerate(digests.split()):
             self._agree((unit, place), f"{options} under QEMU", int(digest))
         return read_pmu_record(out)
