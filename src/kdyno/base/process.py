@@ -107,6 +107,7 @@ def spawn(
         finally:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(group or child.pid, signal.SIGKILL)
+            child.kill()  # it may have left the group
             child.wait()
 
 

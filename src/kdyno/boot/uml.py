@@ -77,6 +77,8 @@ HOST_STOPS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SI
 FIXED_ADDRESSES = ("setarch", "-R")
 """Heap and stack of a program at the same addresses in each boot. Linux 7.2 for ARCH=um would execute itself once more
 for that, and leave an emulator."""
+DIES_WITH_KDYNO = ("setpriv", "--pdeathsig", "KILL")
+"""Such a kernel begins a session of its own, where no warden reaches it."""
 PATIENCE = 1_000_000
 """How many looks at a disturbed core a kernel spends at most on waiting until it is calm: one or two seconds in a
 boot."""
@@ -299,6 +301,7 @@ class UmlMachine:
         own = (f"kdyno.repetitions={order.job.iterations}", f"kdyno.seed={order.seed + 1}", f"kdyno.paths={names}")
         patience = f"kdyno.patience={0 if self.pmu else PATIENCE}"
         return (
+            *DIES_WITH_KDYNO,
             *self._fixed,
             *under,
             str(program),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from kdyno.base import process
-from kdyno.base.process import ToolFailed, ToolHangs, ToolMissing, TooMuchOutput, attempt, output
+from kdyno.base.process import ToolFailed, ToolHangs, ToolMissing, TooMuchOutput, attempt, output, spawn
 
 FAMILY = ["sh", "-c", "sleep 60 & echo $$ $! > pids; wait"]
 """A program with a child of its own; both say in the file `pids` who they are."""
@@ -67,6 +68,12 @@ def test_a_guarded_program_dies_with_kdyno_even_if_that_is_killed(tmp_path: Path
         started = pids(tmp_path)
         parent.send_signal(signal.SIGKILL)
     wait_until(lambda: not any(map(is_running, started)))
+
+
+def test_a_program_that_begins_a_session_of_its_own_is_ended_like_any_other() -> None:
+    with spawn(["setsid", "sleep", "60"]) as child:
+        wait_until(lambda: os.getsid(child.pid) == child.pid)
+    assert child.returncode == -signal.SIGKILL
 
 
 def test_a_program_that_fails_is_quoted_with_its_last_words() -> None:

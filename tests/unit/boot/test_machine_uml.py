@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from threading import Event, Timer
@@ -124,6 +126,20 @@ def test_an_interrupted_boot_is_lost_and_leaves_no_process(tmp_path: Path) -> No
     assert time.monotonic() - start < 20
     child = (tmp_path / "child").read_text().strip()
     wait_until(lambda: not is_running(child))
+
+
+def test_a_kernel_in_a_session_of_its_own_dies_with_kdyno_even_if_that_is_killed(tmp_path: Path) -> None:
+    code = f"""
+from pathlib import Path
+from tests.unit.boot.test_machine_uml import boot
+boot(Path({str(tmp_path)!r}), "cd ..; echo $$ > new; mv new pid; exec setsid sleep 600")
+"""
+    with subprocess.Popen([sys.executable, "-c", code]) as kdyno:
+        wait_until((tmp_path / "pid").exists)
+        kernel = (tmp_path / "pid").read_text().strip()
+        wait_until(lambda: os.getsid(int(kernel)) == int(kernel))
+        kdyno.kill()
+    wait_until(lambda: not is_running(kernel))
 
 
 @pytest.mark.parametrize("word", ["mitigations=off", "nokaslr", "sysctl.vm.swappiness=1", "transparent_hugepage=never"])

@@ -1,0 +1,175 @@
+"""The machine `uml`: one real kernel for ARCH=um, counted, timed, explained and killed as a process of this host."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kdyno.base.cpu import read_cpu
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.boot.base import BootEnd, BootLimits, BootOrder
+from kdyno.boot.uml import UmlConfig, UmlMachine
+from kdyno.kernel.image import Image
+from kdyno.measure.guest.job import Job
+from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.measure.paths.table import path_orders
+from kdyno.runs.experiment.resolve import load_experiment
+from kdyno.runs.images import build_images
+from kdyno.runs.prepare import plan_builds
+from kdyno.store.artefacts import Artefacts
+from tests.e2e.conftest import Kdyno
+from tests.unit.base.test_process import wait_until
+
+PLAIN = '[variants.plain]\nopt = "O2"\n'
+PATHS = (
+    "tmpfs_read_4k",
+    "ext4_write_4k",
+    "lookup_deep",
+    "open_close",
+    "pipe_ping",
+    "unix_stream_4k",
+    "tcp_ping",
+    "epoll_10",
+    "timer",
+    "kmalloc_192",
+    "rbtree",
+    "proc_stat",
+    "crc32_1500",
+)
+"""At least one path of each kind of actor: files, other threads, sockets, timers, memory, the library alone."""
+MACHINE = '[machine]\ntype = "uml"\n'
+COUNTED = '[machine]\ntype = "uml"\nlane = "model"\n[machine.pmu]\nfamily = "znver4"\n'
+WORKLOAD = f'[workload]\ntype = "paths"\ntests = {json.dumps(PATHS)}\n'
+LEAST, MOST = 20, 1_000_000
+"""Core cycles of an operation, on any processor that runs Linux."""
+SLOWEST, FASTEST = 0.001, 64
+"""Bytes of a core cycle."""
+
+
+def run(kdyno: Kdyno, name: str, text: str, *, blocks: int, again: bool = False) -> dict[str, Any]:
+    """Run an experiment; return its report."""
+    path = kdyno.experiment(name, text, baseline="plain", blocks=blocks)
+    report: dict[str, Any] = json.loads(kdyno("run", path, "--json", *(["--again"] if again else [])).stdout)
+    return report
+
+
+def regions(state: Path, record: str) -> dict[int, dict[str, Any]]:
+    """Return all counts of the measured loops of a boot. The code around them reads files of the host."""
+    counted = read_pmu_record(Artefacts(State(state).artefacts).get(record))
+    return {number: asdict(region) for number, region in counted.regions.items()}
+
+
+@contextmanager
+def other_work() -> Iterator[None]:
+    """Keep every CPU busy while the body runs."""
+    code = "while True: pass"
+    spinners = [subprocess.Popen([sys.executable, "-c", code]) for _ in os.sched_getaffinity(0)]
+    try:
+        yield
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+
+
+def test_counts_repeat_to_the_last_bit_beside_other_work_and_are_explained(kdyno: Kdyno) -> None:
+    zeroed = '[variants.zeroed]\nextends = "plain"\ncmdline = ["init_on_alloc=1"]\n'
+    text = f"{PLAIN}{zeroed}{COUNTED}{WORKLOAD}"
+    report = run(kdyno, "counted", text, blocks=1)
+    assert [boot["status"] for boot in report["boots"]] == ["ok", "ok"]
+    assert all({sample["benchmark"] for sample in boot["samples"]} == set(PATHS) for boot in report["boots"])
+    with other_work():
+        beside = run(kdyno, "counted", text, blocks=1, again=True)
+    assert beside["run"]["id"] != report["run"]["id"]
+    for alone, crowded in zip(report["boots"], beside["boots"], strict=True):
+        counts = regions(kdyno.state, alone["pmu"])
+        assert len(counts) == len(PATHS)
+        np.testing.assert_equal(regions(kdyno.state, crowded["pmu"]), counts)
+    ratio_of = {row["benchmark"]: row["estimate"]["ratio"] for row in report["comparisons"]}
+    assert ratio_of["kmalloc_192"] > 1.02 and ratio_of["crc32_1500"] == pytest.approx(1, abs=0.001)
+    explained = json.loads(kdyno("explain", "latest", "zeroed", "kmalloc_192", "--json").stdout)["explanation"]
+    assert "memset" in explained["functions"][0]["function"], "the kernel now zeroes what it gives"
+
+
+def test_every_path_is_timed_and_a_kernel_compared_with_itself_shows_no_difference(kdyno: Kdyno) -> None:
+    # The margin is wide: that any host is quiet can't be asserted.
+    text = f'{PLAIN}[variants.same]\nextends = "plain"\n{MACHINE}{WORKLOAD}[judge]\nmargin = 0.5\n'
+    report = run(kdyno, "timed", text, blocks=3)
+    kept = [boot for boot in report["boots"] if boot["status"] == "ok"]
+    assert len(kept) == 6, [boot["reason"] for boot in report["boots"]]
+    assert all({"clock_moved", "core_shared", "disturbed_paths"} <= set(boot["conditions"]) for boot in kept)
+    rows = {row["benchmark"]: row for row in report["comparisons"]}
+    assert set(rows) == set(PATHS)
+    assert {row["verdict"] for row in rows.values()} <= {"equivalent", "undecided"}
+    units = {benchmark["name"]: benchmark["unit"] for benchmark in report["benchmarks"]}
+    for value in report["values"]:
+        low, high = (LEAST, MOST) if units[value["benchmark"]] == "cycles" else (SLOWEST, FASTEST)
+        assert low < value["value"] < high, value
+
+
+@pytest.fixture(scope="module")
+def image(state: Path, tmp_path_factory: pytest.TempPathFactory) -> Image:
+    path = tmp_path_factory.mktemp("paths") / "plain.toml"
+    path.write_text(f'name = "plain"\nsource = "debian:linux-source-6.12"\nbaseline = "plain"\n{PLAIN}{MACHINE}')
+    experiment, where, talk = load_experiment(path), State(state), Talk(quiet=True)
+    return build_images(plan_builds(experiment, read_cpu, where, talk).plans, where, talk)["plain"][0]
+
+
+def kernel_in(directory: Path) -> int | None:
+    """Return the process that runs a kernel in a directory."""
+    for process in Path("/proc").iterdir():
+        if process.name.isdecimal():
+            try:
+                if process.joinpath("exe").readlink().parent == directory:
+                    return int(process.name)
+            except OSError:  # it has ended, or is another user's
+                continue
+    return None
+
+
+def interfered(image: Image, directory: Path, number: signal.Signals) -> BootEnd:
+    """Boot the kernel for a thousand repetitions, and send it a signal in the middle."""
+    job = Job(lane="wall", iterations=1000, tests=path_orders(PATHS))
+    order = BootOrder("interfered", image.program, (), job, seed=1, directory=directory)
+
+    def send() -> None:
+        stream = directory / "stream.txt"
+        wait_until(lambda: stream.exists() and b"kdyno-path " in stream.read_bytes())
+        kernel = kernel_in(directory)
+        assert kernel is not None
+        os.kill(kernel, number)
+
+    sender = Thread(target=send)
+    sender.start()
+    end = UmlMachine(UmlConfig(limits=BootLimits(boot=60, silence=5))).boot(order)
+    sender.join()
+    return end
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "reason"),
+    [
+        (signal.SIGSEGV, "failed", "panic: Kernel panic - not syncing"),
+        (signal.SIGSTOP, "failed", "hung: silent for 5 s"),
+        (signal.SIGKILL, "lost", "it was killed by signal 9"),
+    ],
+)
+def test_a_kernel_that_crashes_hangs_or_is_killed_in_the_middle_ends_so(
+    image: Image, tmp_path: Path, number: signal.Signals, status: str, reason: str
+) -> None:
+    end = interfered(image, tmp_path, number)
+    assert (end.status, end.reason[: len(reason)]) == (status, reason), end.reason
+    assert kernel_in(tmp_path) is None
