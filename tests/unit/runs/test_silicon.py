@@ -65,6 +65,9 @@ def test_the_experiment_on_silicon_has_the_same_recipes_seeds_and_inputs_and_ano
     names = other.workload.benchmark_names()
     assert len(names) > 40 and {paths()[name].kind for name in names} == {"path"}
     assert Experiment.model_validate_json(other.model_dump_json()) == other
+    settled = experiment.model_copy(update={"auto": False, "pilot": "4 blocks are enough", "blocks": 4})
+    recorded = Experiment.model_validate_json(settled.model_dump_json())
+    assert on_silicon(recorded) == other
 
 
 def test_symbols_that_only_programs_need_are_left_out_and_those_of_a_variant_stay() -> None:

@@ -120,6 +120,8 @@ class Experiment(_Common):
     """The number of blocks, and of iterations in a boot, is still to be found out by a pilot."""
     pilot: str = ""
     """What a pilot decided, and why, for the report."""
+    left_out: dict[VariantName, str] = {}
+    """Variants of the confirmed experiment that can't be had on this processor, with the reasons, for the report."""
     variants: Annotated[dict[VariantName, Recipe], Field(min_length=1, max_length=MOST_VARIANTS)]
 
     @model_validator(mode="after")
