@@ -12,6 +12,7 @@ from typing import Literal
 from kdyno.base.errors import UserError
 from kdyno.base.lanes import Clock
 from kdyno.base.measurement import Benchmark
+from kdyno.base.text import format_count
 from kdyno.measure.guest.job import TestOrder
 
 ALL = "all"
@@ -77,3 +78,8 @@ def path_orders(names: Sequence[str]) -> tuple[TestOrder, ...]:
         raise UnknownPath(names=" or ".join(unknown), near=", ".join(near), groups=", ".join(groups))
     chosen = [path.name for path in known.values() if {path.name, path.group, ALL} & set(names)]
     return tuple(TestOrder(name=name) for name in chosen)
+
+
+def list_loads(names: Sequence[str]) -> str:
+    """Return the names of paths, tests and programs in one line; all paths together are a number."""
+    return format_count(len(names), "path") if set(names) == set(paths()) else ", ".join(names)
