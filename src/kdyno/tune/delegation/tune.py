@@ -136,7 +136,7 @@ def search_files(tuning: Tuning, session: Session) -> Found:
             boot=_booter(tuning, session),
         )
         first = [plan(kernels.recipe_of({}, replicate)) for replicate in kernels.replicates]
-        for line in search_ahead(first, len(config.choices), session.state, session.store):
+        for line in search_ahead(first, len(config.choices), experiment.workload, session.state, session.store):
             session.talk.say(line)
         search = GroupTesting(tuple(config.choices), config.hot)
         progress = TuneProgress(search, session.talk)
