@@ -186,3 +186,9 @@ def test_a_kernel_that_does_not_build_is_left_out_and_the_others_are_compared(
     assert built == ["plain", "fast"]
     assert plan.experiment and list(plan.experiment.variants) == ["fast", "plain"]
     assert list(plan.left_out) == ["bad"]
+
+
+def test_a_workload_without_a_type_is_the_one_that_the_machine_carries_out(tmp_path: Path) -> None:
+    text = f'{MINIMAL}[workload]\ntests = ["pipe"]\n[machine]\ntype = "uml"\n'
+    assert load_experiment(written(tmp_path, text)).workload.type == "paths"
+    assert load_experiment(written(tmp_path, text.replace('"uml"', '"qemu"'))).workload.type == "lmbench"

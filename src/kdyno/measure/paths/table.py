@@ -17,6 +17,10 @@ from kdyno.measure.guest.job import TestOrder
 
 ALL = "all"
 """Stands for every path."""
+Half = Literal["fit", "held-out"]
+"""What a path may be used for: to fit or to choose by, or to judge what was fitted or chosen."""
+HALVES: tuple[Half, Half] = ("fit", "held-out")
+"""They take turns in the table."""
 
 
 class UnknownPath(UserError):
@@ -38,6 +42,8 @@ class KernelPath:
     """Bytes of an operation; 0 where operations are counted."""
     kind: Literal["path", "library"]
     """`library`: a loop of a function of lib/ alone."""
+    half: Half
+    """By its place in the table."""
 
     def benchmark(self, clock: Clock) -> Benchmark:
         """Return the benchmark, as read in this clock."""
@@ -61,8 +67,8 @@ def paths() -> dict[str, KernelPath]:
     text = (files("kdyno") / "data" / "paths" / "paths.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
     return {
-        name: KernelPath(name, group, operation, unit, int(size), kind)  # type: ignore[arg-type]
-        for name, group, operation, unit, size, kind in rows
+        name: KernelPath(name, group, operation, unit, int(size), kind, HALVES[place % 2])  # type: ignore[arg-type]
+        for place, (name, group, operation, unit, size, kind) in enumerate(rows)
     }
 
 
