@@ -5,7 +5,6 @@ from __future__ import annotations
 from doc_tables import DOCS, stale_table, table
 
 from kdyno.measure.paths.table import KernelPath, paths
-from kdyno.understand.validate.paths import role_of
 
 PAGE = DOCS / "silicon.md"
 
@@ -18,7 +17,7 @@ def paths_table() -> str:
 
 def _cells(path: KernelPath) -> tuple[str, str, str]:
     unit = "cycles" if path.unit == "operation" else "B/cycle"
-    return path.operation, unit, f"{role_of(path.name)}{', loop of lib/' if path.kind == 'library' else ''}"
+    return path.operation, unit, f"{path.half}{', loop of lib/' if path.kind == 'library' else ''}"
 
 
 def stale(write: bool) -> list[str]:

@@ -96,6 +96,7 @@ def _print_confirmation(confirmation: ConfirmationForecast) -> None:
 def _print_images(ahead: Forecast) -> None:
     """Print the images of a run, and what is trained before them."""
     from kdyno.base.text import format_count
+    from kdyno.measure.paths.table import list_loads
     from kdyno.runs.outlook import span
 
     line("images")
@@ -113,9 +114,8 @@ def _print_images(ahead: Forecast) -> None:
         line("training, before the images that use its profiles")
     for training in ahead.trainings:
         boots = f"{format_count(training.boots, 'boot')}, {training.left} to do" if training.left else "boots on record"
-        line(
-            f"  {training.use:<{width}} {training.image[:12]}  {training.variant}: {', '.join(training.tests)}; {boots}"
-        )
+        loads = list_loads(training.tests)
+        line(f"  {training.use:<{width}} {training.image[:12]}  {training.variant}: {loads}; {boots}")
 
 
 def _print_given(shared: Sequence[Path], experiment: Experiment) -> None:

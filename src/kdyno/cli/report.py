@@ -36,6 +36,7 @@ def act(args: argparse.Namespace) -> int:
     from kdyno.report.output import print_report
     from kdyno.report.tables import render_analysis
     from kdyno.store.artefacts import Artefacts
+    from kdyno.understand.confirm import with_confirmation
     from kdyno.understand.explain.budgets import with_budgets
 
     artefacts = Artefacts(state_of(args).artefacts)
@@ -43,6 +44,8 @@ def act(args: argparse.Namespace) -> int:
         wanted = args.json or args.html or args.analysis is not None
         by = Rejudge(args.baseline, args.margin, args.alpha, args.correction)
         report = assemble(store, run_of(args, store, args.run).id, artefacts, by, analysed=bool(wanted))
+        if not args.csv and args.analysis is None:
+            report = with_confirmation(report, store, artefacts, by)
     if args.json or args.html:
         report = with_budgets(report, artefacts)
     if args.csv:

@@ -32,10 +32,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.judge.verdicts.assemble import reproduce
+    from kdyno.runs.silicon import find_confirmation_of
 
     with store_of(args, "read") as store:
         run = run_of(args, store, args.run)
         boots = store.boots(run.id)
+        is_for_people = not (args.reproduce or args.console or args.json)
+        confirmation = find_confirmation_of(run, store) if is_for_people else None
     if args.reproduce:
         line(reproduce(run))
     elif args.console:
@@ -45,7 +48,7 @@ def act(args: argparse.Namespace) -> int:
 
         print_json(RunWithBoots(run=run, boots=tuple(boots)).model_dump(mode="json"))
     else:
-        _print_run(run, boots)
+        _print_run(run, boots, confirmation)
         _print_protections(args, run)
         _print_compilers(args, run)
         line()
@@ -54,7 +57,7 @@ def act(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print_run(run: RunRecord, boots: Sequence[BootRecord]) -> None:
+def _print_run(run: RunRecord, boots: Sequence[BootRecord], confirmation: RunRecord | None) -> None:
     for notice in run.notices:
         line(f"note: {notice}")
     line(f"run {run.id}: {run.name}, {run.created:%Y-%m-%d %H:%M} UTC, lane {run.lane}, kdyno {run.kdyno}")
@@ -63,6 +66,9 @@ def _print_run(run: RunRecord, boots: Sequence[BootRecord]) -> None:
     stopped = f" (stopped early after {run.stopped_at})" if run.stopped_at else ""
     layouts = f", {run.layouts} layouts of each variant" if run.layouts else ""
     line(f"blocks: {run.blocks}{stopped}{layouts}, seed {run.seed}, margin {run.margin:.2%}, alpha {run.alpha:g}")
+    if confirmation:
+        cpu = confirmation.host.get("cpu", "an unknown processor")
+        line(f"confirmed on this processor ({cpu}) by run {confirmation.id}: `kdyno report {run.id[:12]}` shows both")
     line()
     line("variants")
     for variant in run.variants:

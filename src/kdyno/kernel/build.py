@@ -228,7 +228,7 @@ def _config_text(work: BuildWork) -> str:
 
 def _guessed_steps(work: BuildWork) -> int:
     """Return how many lines a build of the .config just made should have, if no image of its base is there to tell."""
-    return estimate.lines(estimate.options_on(_config_text(work)))
+    return estimate.lines(estimate.options_on(_config_text(work)), work.plan.arch_name)
 
 
 def _make(work: BuildWork, make: Sequence[str], progress: Progress, expected: int | None, jobs: int) -> int:

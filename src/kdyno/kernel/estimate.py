@@ -1,10 +1,11 @@
 """The work of a build, guessed from its configuration, until a similar one was built here. Pure.
 
-All figures are of Linux 6.12 for x86_64; each has its source next to it.
+All figures are of Linux 6.12, for x86_64 unless another architecture is named; each has its source next to it.
 """
 
 from __future__ import annotations
 
+from kdyno.kernel.image import ArchName
 from kdyno.kernel.kconfig import Base
 from kdyno.kernel.plan import BuildPlan
 
@@ -23,10 +24,11 @@ WHOLE = "Automatically generated file"
 default.
 """
 
-FILES_PER_OPTION = 1.9
+FILES_PER_OPTION: dict[ArchName, float] = {"x86_64": 1.9, "um": 6.4}
 """Files that are compiled for vmlinux and bzImage: 506 with tinyconfig, 696 with allnoconfig, 757 with dyno, 2,875 with
 defconfig, 24,300 with allyesconfig (dyno was built, the others were counted with make -n). This line is within 13 % of
-each. Modules aren't built, so options that are m don't count."""
+each. Modules aren't built, so options that are m don't count. um: 717 files with `paths`, which was built; it has few
+options without files."""
 BARREN_OPTIONS = 100
 """Options that only say what compiler and architecture can do: no file depends on them. They begin like this."""
 
@@ -54,14 +56,14 @@ def options_of(base: Base) -> int | None:
     return OPTIONS.get(base.spec)
 
 
-def files(options: int) -> int:
+def files(options: int, arch: ArchName = "x86_64") -> int:
     """Return the number of files that are compiled with so many options."""
-    return round(FILES_PER_OPTION * max(0, options - BARREN_OPTIONS))
+    return round(FILES_PER_OPTION[arch] * max(0, options - BARREN_OPTIONS))
 
 
-def lines(options: int) -> int:
+def lines(options: int, arch: ArchName = "x86_64") -> int:
     """Return the number of lines of output of a build with so many options."""
-    return round(LINES_PER_FILE * files(options)) + OTHER_LINES
+    return round(LINES_PER_FILE * files(options, arch)) + OTHER_LINES
 
 
 def files_of(plan: BuildPlan) -> int | None:
@@ -73,7 +75,7 @@ def files_of(plan: BuildPlan) -> int | None:
         return None
     set_already = set(plan.base.text.splitlines())
     asked = sum(request.value == "y" and f"CONFIG_{request.symbol}=y" not in set_already for request in plan.asks)
-    return round(files(options + asked), -1)
+    return round(files(options + asked, plan.arch_name), -1)
 
 
 def seconds(compiled: int, family: str, cores: int) -> float:

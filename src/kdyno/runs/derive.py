@@ -22,7 +22,7 @@ from kdyno.kernel.source import KernelSource
 from kdyno.measure.cycles.family import Family, load_family
 from kdyno.measure.guest.job import Counters
 from kdyno.measure.guest.pmu import Events
-from kdyno.measure.workload.needs import Load
+from kdyno.measure.workload.needs import Load, Runner
 from kdyno.runs.exporters import EXPORTERS
 from kdyno.runs.keys import boot_key
 from kdyno.runs.single_boots import training_job, training_machine
@@ -101,14 +101,16 @@ class TrainingPlanner:
         return tuple(reversed(ahead))
 
 
-def boots_left(trainings: Sequence[PlannedTraining], store: Store) -> dict[Events | None, int]:
-    """Return the number of boots for training not on record, by the events of the PMU; None: without PMU."""
-    boots_by_events: dict[Events | None, int] = {}
+def boots_left(trainings: Sequence[PlannedTraining], store: Store) -> dict[tuple[Events | None, Runner], int]:
+    """Return the number of boots for training not on record, by the events of the PMU (None: without PMU), and by what
+    carries the loads out.
+    """
+    number_by_kind: dict[tuple[Events | None, Runner], int] = {}
     for planned in trainings:
         counts = EXPORTERS[planned.derivation.exporter].counts
-        events = counts if isinstance(counts, str) else None
-        boots_by_events[events] = boots_by_events.get(events, 0) + boots_to_do(planned, store)
-    return boots_by_events
+        kind = (counts if isinstance(counts, str) else None, planned.training.load.runner)
+        number_by_kind[kind] = number_by_kind.get(kind, 0) + boots_to_do(planned, store)
+    return number_by_kind
 
 
 def boots_to_do(planned: PlannedTraining, store: Store) -> int:

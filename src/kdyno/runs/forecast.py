@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 from pydantic import computed_field
 
-from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import COUNTED_LANE, LANES, LaneName
+from kdyno.base.frozen import Frozen, digest
+from kdyno.base.lanes import COUNTED_LANE, LaneName
 from kdyno.base.state import State
 from kdyno.kernel import ccache, estimate
 from kdyno.kernel.build import BuildPlan
@@ -156,13 +156,13 @@ def forecast(prepared: Prepared, plan: RunPlan, state: State, store: Store) -> F
     about = prepared.about
     progress = plan.progress(store)
     boots = tuple(plan.boots_of(progress.left))
-    boots_by_events = boots_left(prepared.trainings, store)
+    training_boots = boots_left(prepared.trainings, store)
     workload = prepared.experiment.workload
     counted_events = about.pmu.events if about.pmu else None
-    boot_seconds, boot_basis, boot_guess = _boot_time(about.lane, counted_events, workload, store)
+    boot_seconds, boot_basis, boot_guess = boot_time(about.lane, counted_events, workload, store)
     training = [
-        (boots, *_boot_time(COUNTED_LANE.name, events, default_workload(), store))
-        for events, boots in boots_by_events.items()
+        (boots, *boot_time(COUNTED_LANE.name, events, default_workload(runner), store))
+        for (events, runner), boots in training_boots.items()
     ]
     return Forecast(
         run=plan.id,
@@ -174,7 +174,7 @@ def forecast(prepared: Prepared, plan: RunPlan, state: State, store: Store) -> F
         boot_guess=boot_guess,
         side_by_side=about.parallel,
         trainings=tuple(_training(planned, store) for planned in prepared.trainings),
-        training_boots=sum(boots_by_events.values()),
+        training_boots=sum(training_boots.values()),
         training_seconds=sum(boots * seconds for boots, seconds, _, _ in training),
         training_guess=any(guess for boots, _, _, guess in training if boots),
         check_boots=checks_left(prepared, store),
@@ -267,14 +267,25 @@ def _build_time(plan: BuildPlan, state: State) -> tuple[float | None, str, bool]
 
 
 def _similar_build_seconds(plan: BuildPlan, state: State) -> list[float]:
-    """Return the build times of images with the same base configuration and compiler, in seconds."""
-    base, family = plan.base.spec, plan.toolchain.identity.family
-    return [
-        record.build_seconds for record in records(state) if record.base == base and record.toolchain.family == family
-    ]
+    """Return the build times of images with the same architecture, base configuration and compiler, in seconds.
+
+    Of images that differ only in their link order the longest counts: the others are links of its objects.
+    """
+    similar = (plan.arch_name, plan.base.spec, plan.toolchain.identity.family)
+    seconds, longest_by_objects = list[float](), dict[str, float]()
+    for record in records(state):
+        if (record.arch, record.base, record.toolchain.family) != similar:
+            continue
+        if record.recipe.layout_seed is None:
+            seconds.append(record.build_seconds)
+            continue
+        recipe = record.recipe.model_dump(mode="json", exclude={"layout_seed"})
+        objects = digest([recipe, record.source.identity, record.toolchain.digest, record.config_sha256])
+        longest_by_objects[objects] = max(record.build_seconds, longest_by_objects.get(objects, 0.0))
+    return [*seconds, *longest_by_objects.values()]
 
 
-def _boot_time(lane: LaneName, events: str | None, workload: WorkloadSettings, store: Store) -> tuple[float, str, bool]:
+def boot_time(lane: LaneName, events: str | None, workload: WorkloadSettings, store: Store) -> tuple[float, str, bool]:
     """Return the seconds of a boot, their basis, and whether they are a guess.
 
     They are those of the newest run in the same lane with the same events and the same type of workload: the emulated
@@ -283,5 +294,4 @@ def _boot_time(lane: LaneName, events: str | None, workload: WorkloadSettings, s
     if recorded_seconds := store.boot_seconds(lane, events, workload.type):
         run_id, seconds = recorded_seconds
         return statistics.median(seconds), f"median of run {run_id}", False
-    guess = LANES[lane].first_boot_seconds + workload.seconds_beyond_tests()
-    return guess, "a guess: no boot in this lane is on record", True
+    return workload.first_boot_seconds(lane), "a guess: no boot in this lane is on record", True

@@ -56,6 +56,7 @@ def pilot_of(experiment: Experiment) -> Experiment:
             "layouts": pilot_layouts(experiment.layouts),
             "seed": pilot_seed(experiment.seed),
             "judge": experiment.judge.model_copy(update={"looks": 1}),
+            "confirm": None,
         }
     )
 

@@ -111,7 +111,7 @@ class Prepared:
 def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     """Check everything that needs no build, no boot and no question to the machine. Raises KdynoError."""
     variants = experiment.variants
-    _require_runner(experiment)
+    require_runner(experiment.workload, experiment.machine)
     plan_by_built_variant = given_plans(experiment, variants, state, talk)
     settings = fit_machine(experiment.machine, plan_by_built_variant)
     machine = open_machine(settings)
@@ -139,9 +139,8 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     return Prepared(experiment, settings, machine, about, job, builds.plans, builds.trainings)
 
 
-def _require_runner(experiment: Experiment) -> None:
+def require_runner(workload: WorkloadSettings, machine: MachineSettings) -> None:
     """Raise NotCarriedOut if the machine can't carry out the workload."""
-    workload, machine = experiment.workload, experiment.machine
     if workload.runner == machine.runner:
         return
     if machine.runner == "kernel":

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
+from pydantic import ValidationError
+
 from kdyno.base.errors import UserError
 from kdyno.base.lanes import LANES
 from kdyno.base.state import State
@@ -18,11 +20,13 @@ from kdyno.kernel.recipe import KconfigValue, Recipe
 from kdyno.measure.paths.table import paths
 from kdyno.measure.workload.needs import Runner
 from kdyno.measure.workload.registry import default_workload
-from kdyno.runs.experiment.models import MOST_SHORT_NAME, Experiment
+from kdyno.runs.experiment.models import MOST_SHORT_NAME, Experiment, confirmation_problem
 from kdyno.runs.images import build_images
 from kdyno.runs.prepare import Prepared, prepare
 from kdyno.runs.session import Session
 from kdyno.runs.train import make_inputs
+from kdyno.store.records import RunRecord
+from kdyno.store.store import Store
 
 BLOCKS = 12
 SUFFIX = "-on-silicon"
@@ -64,6 +68,7 @@ def on_silicon(experiment: Experiment) -> Experiment:
             "variants": {name: _recipe(recipe, needed) for name, recipe in experiment.variants.items()},
             "blocks": BLOCKS,
             "auto": False,
+            "pilot": "",
             "layouts": min(experiment.layouts, BLOCKS),
             "judge": experiment.judge.model_copy(update={"looks": 1}),
             "confirm": None,
@@ -132,7 +137,38 @@ def _unfit(recipe: Recipe) -> str:
 def _remaining(whole: Experiment, prepared: Mapping[str, Prepared], left_out: Mapping[str, str]) -> SiliconPlan:
     names = set(prepared) - set(left_out)
     is_comparable = whole.baseline in names and len(names) > 1
-    return SiliconPlan(_only(whole, names) if is_comparable else None, left_out)
+    remaining = _only(whole, names).model_copy(update={"left_out": left_out})
+    return SiliconPlan(remaining if is_comparable else None, left_out)
+
+
+def find_confirmation_of(run: RunRecord, store: Store) -> RunRecord | None:
+    """Return the newest run on record that confirms a run, the newest complete one if there is any.
+
+    It has the same recipes on this processor, or some of them. None if there is none, or if there can't be any.
+    """
+    experiment = recorded_experiment(run)
+    if experiment is None or confirmation_problem(experiment.machine):
+        return None
+    expected = on_silicon(experiment)
+    summaries = [summary for summary in store.runs() if summary.name == expected.name]
+    summaries.sort(key=lambda summary: summary.status != "complete")
+    runs = (store.run(summary.id) for summary in summaries)
+    return next((run for run in runs if _is_confirmation(run, expected)), None)
+
+
+def _is_confirmation(run: RunRecord, expected: Experiment) -> bool:
+    recorded = recorded_experiment(run)
+    if recorded is None:
+        return False
+    return recorded.model_copy(update={"left_out": {}}) == _only(expected, set(recorded.variants))
+
+
+def recorded_experiment(run: RunRecord) -> Experiment | None:
+    """Return the experiment of a run; None if this kdyno can't read it."""
+    try:
+        return Experiment.model_validate_json(run.experiment)
+    except ValidationError:
+        return None
 
 
 def _only(whole: Experiment, names: set[str]) -> Experiment:

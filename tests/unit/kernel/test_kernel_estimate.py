@@ -32,6 +32,13 @@ def test_the_lines_of_dyno_are_guessed_within_5_percent() -> None:
     assert estimate.lines(524) == pytest.approx(1315, rel=0.05)
 
 
+def test_the_files_and_lines_of_a_kernel_that_is_a_program_are_guessed_within_5_percent() -> None:
+    options = estimate.options_of(resolve_base("paths"))
+    assert options is not None
+    assert estimate.files(options, "um") == pytest.approx(717, rel=0.05)
+    assert estimate.lines(options, "um") == pytest.approx(1234, rel=0.05)
+
+
 def test_a_whole_config_tells_its_options_and_modules_dont_count(tmp_path: Path) -> None:
     (tmp_path / "config").write_text(WHOLE)
     assert estimate.options_of(resolve_base(f"file:{tmp_path / 'config'}")) == 2

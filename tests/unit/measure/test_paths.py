@@ -10,7 +10,7 @@ import pytest
 from kdyno.base.lanes import CORE_CLOCK
 from kdyno.measure.guest.job import TestOrder
 from kdyno.measure.paths.output import PathsOutput, RequestedPaths, read_output
-from kdyno.measure.paths.table import UnknownPath, path_orders, paths
+from kdyno.measure.paths.table import UnknownPath, list_loads, path_orders, paths
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.measure.workload.paths import PathsWorkload
 from kdyno.measure.workload.registry import WORKLOADS, default_workload
@@ -57,6 +57,12 @@ def test_unknown_paths_are_refused_at_once_with_the_nearest_ones() -> None:
     with pytest.raises(UnknownPath, match=r"is named pipe_pong or memry$") as refused:
         path_orders(("pipe_pong", "unix", "memry", "pipe_pong"))
     assert "did you mean pipe_ping, memory?" in refused.value.advice
+
+
+def test_all_paths_are_shown_as_a_number_and_fewer_by_their_names() -> None:
+    assert list_loads(tuple(paths())) == f"{len(paths())} paths"
+    assert list_loads(["pipe_ping", "unix_ping"]) == "pipe_ping, unix_ping"
+    assert list_loads(["general"]) == "general"
 
 
 def test_a_kernel_that_is_its_own_guest_runs_paths_where_no_workload_is_named() -> None:

@@ -189,7 +189,7 @@ def test_a_kernel_that_is_there_needs_no_training_any_more(
     other = planned(tree, state, third=trained_on("once", seeds=3), once=trained_on("plain"))
     assert [training.training.variant for training in other.trainings] == ["once"], "whose own input is not needed"
     boots = qemu.boots
-    assert boots_left(other.trainings, store) == {"edges": 1}
+    assert boots_left(other.trainings, store) == {("edges", "agent"): 1}
     carried_out(other, state, store)
     assert qemu.boots == boots + 1
 
@@ -198,11 +198,11 @@ def test_an_input_that_was_deleted_is_made_of_the_boots_on_record(
     tree: Path, state: State, store: Store, qemu: FakeQemu
 ) -> None:
     builds = planned(tree, state, tuned=trained_on("plain"))
-    assert training_ahead(boots_left(builds.trainings, store)["edges"]) == ["to do: boot 2 times to train"]
+    assert training_ahead(boots_left(builds.trainings, store)["edges", "agent"]) == ["to do: boot 2 times to train"]
     make_inputs(builds.trainings, Session(state, store, QUIET))
     content = builds.trainings[0].input.path.read_bytes()
     builds.trainings[0].input.path.unlink()
-    assert boots_left(builds.trainings, store) == {"edges": 0}
+    assert boots_left(builds.trainings, store) == {("edges", "agent"): 0}
     assert training_ahead(0) == []
     make_inputs(builds.trainings, Session(state, store, QUIET))
     assert builds.trainings[0].input.path.read_bytes() == content

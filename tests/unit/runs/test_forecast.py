@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.base.lanes import LANES
 from kdyno.base.state import State
 from kdyno.boot.base import Description
 from kdyno.boot.registry import open_machine
@@ -18,6 +19,7 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.toolchain import Toolchain
 from kdyno.measure.guest.job import Job
 from kdyno.measure.guest.pmu import PmuConfig
+from kdyno.measure.workload.paths import PathsWorkload
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.plan import plan_boots
 from kdyno.runs.forecast import BuildForecast, Forecast, TrainingForecast, forecast
@@ -171,6 +173,44 @@ def test_a_build_is_expected_to_take_as_long_as_three_of_four_like_it_did(state:
     assert [build.seconds for build in ahead.builds] == [241.9, 241.9, 0.0]
     assert ahead.builds[0].seconds_from == "measured: three of four such builds here took no longer"
     assert not ahead.builds[0].guess
+
+
+def keep_record(state: State, key: str, **changes: object) -> None:
+    record = specimen.image("gcc-12", Recipe(toolchain="gcc-12")).model_copy(update=changes)
+    place = state.images / (key * 64)
+    place.mkdir()
+    (place / "image.json").write_text(record.model_dump_json())
+
+
+def test_links_of_objects_that_were_compiled_before_are_not_builds_like_it(state: State, store: Store) -> None:
+    for key, seconds in zip("1234", (250.0, 2.0, 3.0, 2.5), strict=True):
+        keep_record(state, key, build_seconds=seconds, recipe=Recipe(toolchain="gcc-12", layout_seed=int(key)))
+    assert ahead_of(prepared(), state, store).builds[0].seconds == 250.0
+
+
+def test_builds_for_another_architecture_are_not_builds_like_it(state: State, store: Store) -> None:
+    keep_record(state, "1", build_seconds=100.0, arch="um")
+    assert ahead_of(prepared(), state, store).builds[0].seconds != 100.0
+    for_um = {
+        name: tuple(plan.model_copy(update={"arch_name": "um"}) for plan in plans)
+        for name, plans in prepared().plans.items()
+        if all(isinstance(plan, BuildPlan) for plan in plans)
+    }
+    assert ahead_of(replace(prepared(), plans=for_um), state, store).builds[0].seconds == 100.0
+
+
+def test_the_guess_of_a_boot_is_that_of_its_workload(state: State, store: Store) -> None:
+    of_guests = prepared(cached=True)
+    assert ahead_of(of_guests, state, store).boot_seconds == LANES["model"].first_boot_seconds
+    workloads = [PathsWorkload(tests=("pipe",)), PathsWorkload()]
+    few, all_paths = (
+        ahead_of(
+            replace(of_guests, experiment=of_guests.experiment.model_copy(update={"workload": workload})), state, store
+        ).boot_seconds
+        for workload in workloads
+    )
+    assert few < all_paths and all_paths > 60
+    assert PathsWorkload().first_boot_seconds("wall") < 5
 
 
 def test_the_time_of_boots_is_a_guess_until_one_is_on_record(state: State, store: Store) -> None:

@@ -65,6 +65,9 @@ def test_the_experiment_on_silicon_has_the_same_recipes_seeds_and_inputs_and_ano
     names = other.workload.benchmark_names()
     assert len(names) > 40 and {paths()[name].kind for name in names} == {"path"}
     assert Experiment.model_validate_json(other.model_dump_json()) == other
+    settled = experiment.model_copy(update={"auto": False, "pilot": "4 blocks are enough", "blocks": 4})
+    recorded = Experiment.model_validate_json(settled.model_dump_json())
+    assert on_silicon(recorded) == other
 
 
 def test_symbols_that_only_programs_need_are_left_out_and_those_of_a_variant_stay() -> None:
@@ -183,3 +186,9 @@ def test_a_kernel_that_does_not_build_is_left_out_and_the_others_are_compared(
     assert built == ["plain", "fast"]
     assert plan.experiment and list(plan.experiment.variants) == ["fast", "plain"]
     assert list(plan.left_out) == ["bad"]
+
+
+def test_a_workload_without_a_type_is_the_one_that_the_machine_carries_out(tmp_path: Path) -> None:
+    text = f'{MINIMAL}[workload]\ntests = ["pipe"]\n[machine]\ntype = "uml"\n'
+    assert load_experiment(written(tmp_path, text)).workload.type == "paths"
+    assert load_experiment(written(tmp_path, text.replace('"uml"', '"qemu"'))).workload.type == "lmbench"

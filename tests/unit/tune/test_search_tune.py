@@ -16,12 +16,13 @@ from kdyno.base.talk import Talk
 from kdyno.cli.main import main
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.image import Image
+from kdyno.measure.paths.table import UnknownPath, paths
 from kdyno.measure.workload.needs import Load
 from kdyno.profile.sources import CompilationUnit, Sources
 from kdyno.runs.experiment.errors import BadExperiment, NoTuning
 from kdyno.runs.experiment.resolve import load_experiment, load_tuning
 from kdyno.runs.experiment.tune import CompilerChoice
-from kdyno.runs.prepare import NothingToCount
+from kdyno.runs.prepare import NotCarriedOut, NothingToCount
 from kdyno.runs.session import Session
 from kdyno.runs.single_boots import BootForFileFailed, PmuRun
 from kdyno.tune.delegation import kernels as kernels_module
@@ -30,9 +31,11 @@ from kdyno.tune.delegation.found import Found, TunedFile
 from kdyno.tune.delegation.judgement import Against, JudgedRun
 from kdyno.tune.delegation.tune import (
     AlreadyDelegated,
+    NothingHeldOut,
     NothingToChoose,
     SameTests,
     TunedNameTaken,
+    Tuning,
     check_tuning,
     derive_seed,
     search_files,
@@ -174,6 +177,65 @@ def test_files_with_which_a_choice_panics_are_left_out_with_the_reason(
 def test_trials_and_judgements_share_no_seed() -> None:
     seeds = [derive_seed(1, what) for what in ("trials", "judging chosen by", "judging held out")]
     assert len(set(seeds)) == 3 and all(0 <= seed < 2**31 for seed in seeds)
+
+
+ON_PATHS = """
+name = "tiny"
+source = "linux"
+baseline = "gcc"
+[variants.gcc]
+toolchain = "gcc-12"
+[machine]
+type = "uml"
+[tune.choices.clang]
+compiler = "clang-19"
+"""
+
+
+def tuning_on_paths(folder: Path, more: str = "") -> Tuning:
+    path = folder / "tiny.toml"
+    path.write_text(ON_PATHS + more)
+    return check_tuning(*load_tuning(path))
+
+
+def test_a_search_on_paths_chooses_by_one_half_and_holds_out_the_other(tmp_path: Path) -> None:
+    tuning = tuning_on_paths(tmp_path)
+    held_out = tuning.held_out.benchmark_names()
+    assert {paths()[test.name].half for test in tuning.tests} == {"fit"}
+    assert {paths()[name].half for name in held_out} == {"held-out"}
+    used = {test.name for test in tuning.tests} | set(held_out)
+    assert set(paths()) - used == {"lookup"}  # it would stand for its group
+    assert tuning.experiment.workload.benchmark_names() == tuple(test.name for test in tuning.tests)
+    pipe = tuning_on_paths(tmp_path, '[workload]\ntests = ["pipe"]')
+    assert pipe.held_out.benchmark_names() == ("pipe_stream_64", "pipe_stream_64k")
+
+
+def test_a_search_on_paths_holds_out_what_it_is_told(tmp_path: Path) -> None:
+    tuning = tuning_on_paths(tmp_path, '[workload]\ntests = ["pipe"]\n[tune.held_out]\ntests = ["tcp_ping"]')
+    assert len(tuning.tests) == 4 and tuning.held_out.benchmark_names() == ("tcp_ping",)
+
+
+@pytest.mark.parametrize(
+    ("more", "error", "message"),
+    [
+        ('[workload]\ntests = ["tcp_ping"]', NothingHeldOut, "nothing is held out"),
+        ('[tune.held_out]\ntests = ["tcp_ping"]', SameTests, "tcp_ping"),
+        ('[tune.held_out]\ntype = "lmbench"\ntests = ["lat_sig"]', NotCarriedOut, "`lmbench` cannot be carried out"),
+        ('[tune.held_out]\ntests = ["lat_sig"]', UnknownPath, "lat_sig"),
+    ],
+)
+def test_a_search_on_paths_without_paths_to_judge_by_is_refused_before_anything_is_built(
+    tmp_path: Path, more: str, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        tuning_on_paths(tmp_path, more)
+
+
+def test_a_search_in_guests_needs_tests_that_it_does_not_choose_by(tmp_path: Path) -> None:
+    path = experiment(tmp_path)
+    path.write_text(path.read_text().partition("[tune.held_out]")[0])
+    with pytest.raises(NothingHeldOut, match="is missing"):
+        check_tuning(*load_tuning(path))
 
 
 @pytest.mark.parametrize(

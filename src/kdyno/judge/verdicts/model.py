@@ -127,8 +127,7 @@ class RunReport(Report):
     understand/explain/budgets.py).
     """
     confirmation: Confirmation | None = None
-    """What this host's processor makes of the gains; None unless the experiment asks for it, and it was carried out
-    just now."""
+    """What this host's processor makes of the gains; None unless such a run is on record."""
     reproduce: str
     """One command line that repeats the run."""
 

@@ -12,10 +12,15 @@ from typing import Literal
 from kdyno.base.errors import UserError
 from kdyno.base.lanes import Clock
 from kdyno.base.measurement import Benchmark
+from kdyno.base.text import format_count
 from kdyno.measure.guest.job import TestOrder
 
 ALL = "all"
 """Stands for every path."""
+Half = Literal["fit", "held-out"]
+"""What a path may be used for: to fit or to choose by, or to judge what was fitted or chosen."""
+HALVES: tuple[Half, Half] = ("fit", "held-out")
+"""They take turns in the table."""
 
 
 class UnknownPath(UserError):
@@ -37,6 +42,8 @@ class KernelPath:
     """Bytes of an operation; 0 where operations are counted."""
     kind: Literal["path", "library"]
     """`library`: a loop of a function of lib/ alone."""
+    half: Half
+    """By its place in the table."""
 
     def benchmark(self, clock: Clock) -> Benchmark:
         """Return the benchmark, as read in this clock."""
@@ -60,8 +67,8 @@ def paths() -> dict[str, KernelPath]:
     text = (files("kdyno") / "data" / "paths" / "paths.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
     return {
-        name: KernelPath(name, group, operation, unit, int(size), kind)  # type: ignore[arg-type]
-        for name, group, operation, unit, size, kind in rows
+        name: KernelPath(name, group, operation, unit, int(size), kind, HALVES[place % 2])  # type: ignore[arg-type]
+        for place, (name, group, operation, unit, size, kind) in enumerate(rows)
     }
 
 
@@ -77,3 +84,8 @@ def path_orders(names: Sequence[str]) -> tuple[TestOrder, ...]:
         raise UnknownPath(names=" or ".join(unknown), near=", ".join(near), groups=", ".join(groups))
     chosen = [path.name for path in known.values() if {path.name, path.group, ALL} & set(names)]
     return tuple(TestOrder(name=name) for name in chosen)
+
+
+def list_loads(names: Sequence[str]) -> str:
+    """Return the names of paths, tests and programs in one line; all paths together are a number."""
+    return format_count(len(names), "path") if set(names) == set(paths()) else ", ".join(names)

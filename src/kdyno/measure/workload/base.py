@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from kdyno.base.errors import UserError
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import COUNTED_LANE, LaneName
+from kdyno.base.lanes import COUNTED_LANE, LANES, LaneName
 from kdyno.base.measurement import Benchmark
 from kdyno.measure.guest.job import Program, TestOrder
 from kdyno.measure.guest.stream import AgentReport
@@ -94,11 +94,9 @@ class WorkloadSettings(Frozen):
         """Return the names of the benchmarks that it measures."""
         raise NotImplementedError
 
-    def seconds_beyond_tests(self) -> float:
-        """Return a guess of the seconds that its programs add to a boot on a machine with 2 cores, used until one is on
-        record.
-        """
-        return 0.0
+    def first_boot_seconds(self, lane: LaneName) -> float:
+        """Return a guess of the seconds of a boot on a machine with 2 cores, used until one is on record."""
+        return LANES[lane].first_boot_seconds
 
     def notices(self, lane: LaneName) -> tuple[str, ...]:  # noqa: ARG002
         """What a reader of its samples must know first."""

@@ -17,6 +17,10 @@ from kdyno.measure.workload.needs import Load, Runner
 
 ITERATIONS = {True: 15, False: 5}
 """By whether the host disturbs the lane: samples of a path. Counts repeat, and only the data differ."""
+STARTING_SECONDS = 1.0
+SAMPLE_SECONDS = {True: 0.0004, False: 0.25}
+"""By whether the host disturbs the lane: a guess of the seconds of one sample. On a Zen 4 with 2 cores and other work
+boots took 0.6 s in the lane wall, and 110 to 190 s with all events of the emulated PMU."""
 
 
 class PathsWorkload(WorkloadSettings):
@@ -34,6 +38,10 @@ class PathsWorkload(WorkloadSettings):
     def part(self, lane: LaneName) -> JobPart:
         """Raises UnknownPath."""
         return JobPart(self.iterations or ITERATIONS[LANES[lane].is_disturbed_by_host], path_orders(self.tests))
+
+    def first_boot_seconds(self, lane: LaneName) -> float:
+        part = self.part(lane)
+        return STARTING_SECONDS + SAMPLE_SECONDS[LANES[lane].is_disturbed_by_host] * part.iterations * len(part.tests)
 
     def load(self, tests: Sequence[str] = ()) -> Load:
         orders = path_orders(self.tests)

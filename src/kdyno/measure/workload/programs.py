@@ -92,8 +92,9 @@ class ProgramsWorkload(WorkloadSettings):
         )
         return JobPart(LANES[lane].iterations, test_orders(self.tests, {}) if self.tests else (), programs)
 
-    def seconds_beyond_tests(self) -> float:
-        return RUN_SECONDS * sum(self.runs or workload.runs for workload in self.definitions)
+    def first_boot_seconds(self, lane: LaneName) -> float:
+        seconds_of_programs = RUN_SECONDS * sum(self.runs or workload.runs for workload in self.definitions)
+        return super().first_boot_seconds(lane) + seconds_of_programs
 
     def reading(self) -> dict[str, Any]:
         metrics = {

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from kdyno.base.frozen import Frozen
 from kdyno.base.measurement import Correction
 from kdyno.boot.base import MachineSettings
-from kdyno.boot.registry import MachineConfig, default_machine
+from kdyno.boot.registry import MachineConfig, default_machine, kind_named, settings_type
 from kdyno.kernel.recipe import Recipe, RecipeSpec
 from kdyno.measure.workload.registry import WorkloadConfig, default_workload
 from kdyno.runs.experiment.tune import TuneConfig
@@ -111,6 +111,24 @@ class ExperimentFile(_Common):
     tune: TuneConfig | None = None
     """What `kdyno tune` searches; a run takes no notice of it."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _fit_workloads(cls, written: Any) -> Any:
+        """Give workloads without a type the one that the machine carries out."""
+        if not isinstance(written, dict):
+            return written
+        machine, tune = written.get("machine"), written.get("tune")
+        runner = settings_type(kind_named(machine if isinstance(machine, dict) else {})).runner
+        kind = default_workload(runner).type
+        fitted = {**written, **_typed(written, "workload", kind)}
+        return {**fitted, "tune": {**tune, **_typed(tune, "held_out", kind)}} if isinstance(tune, dict) else fitted
+
+
+def _typed(table: dict[str, Any], key: str, kind: str) -> dict[str, Any]:
+    """Return the workload that a table has under a key, with this type unless it has one; empty without it."""
+    workload = table.get(key)
+    return {key: {"type": kind, **workload}} if isinstance(workload, dict) else {}
+
 
 class Experiment(_Common):
     """An experiment with its variants expanded and its paths absolute."""
@@ -120,6 +138,8 @@ class Experiment(_Common):
     """The number of blocks, and of iterations in a boot, is still to be found out by a pilot."""
     pilot: str = ""
     """What a pilot decided, and why, for the report."""
+    left_out: dict[VariantName, str] = {}
+    """Variants of the confirmed experiment that can't be had on this processor, with the reasons, for the report."""
     variants: Annotated[dict[VariantName, Recipe], Field(min_length=1, max_length=MOST_VARIANTS)]
 
     @model_validator(mode="after")

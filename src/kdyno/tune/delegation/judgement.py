@@ -66,6 +66,7 @@ def experiment_of(
     layouts = experiment.layouts or LAYOUTS
     return experiment.model_copy(
         update={
+            "confirm": None,
             "variants": {name: recipe.model_copy(update={"layout_seed": seed}) for name, recipe in variants.items()},
             "workload": workload,
             "layouts": layouts,

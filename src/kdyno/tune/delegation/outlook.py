@@ -11,21 +11,23 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.base.text import clean, format_count, format_signed
 from kdyno.kernel.build import BuildPlan
-from kdyno.measure.workload.registry import default_workload
-from kdyno.runs.forecast import forecast_builds
+from kdyno.measure.workload.base import WorkloadSettings
+from kdyno.runs.forecast import boot_time, forecast_builds
 from kdyno.runs.outlook import span
 from kdyno.store.store import Store
 from kdyno.tune.delegation.group_testing import GroupTesting
 from kdyno.tune.delegation.trial import Assignment, CostTrial
 
 
-def search_ahead(first: Sequence[BuildPlan], choices: int, state: State, store: Store) -> list[str]:
+def search_ahead(
+    first: Sequence[BuildPlan], choices: int, workload: WorkloadSettings, state: State, store: Store
+) -> list[str]:
     """Return the lines with the least steps of a search. `first` has the plans of its first kernel by link order."""
     kernels = choices + 2
     builds = forecast_builds({"reference": tuple(first)}, state)
     compiled = sum(build.seconds or 0.0 for build in builds)
-    recorded_seconds = store.boot_seconds(COUNTED_LANE.name, "all", default_workload().type)
-    boot = statistics.median(recorded_seconds[1]) if recorded_seconds else 2 * COUNTED_LANE.first_boot_seconds
+    boot, _, is_guess = boot_time(COUNTED_LANE.name, "all", workload, store)
+    boot *= 2 if is_guess else 1  # for all events
     seconds = kernels * (compiled + len(first) * boot)
     return [
         f"to do: measure at least {format_count(kernels, 'kernel')} in {format_count(len(first), 'link order')} each: "

@@ -20,11 +20,12 @@ from kdyno.kernel.source import fetch
 from kdyno.kernel.trials import Trials, open_trials
 from kdyno.measure.cycles.family import Family, load_family
 from kdyno.measure.guest.job import TestOrder
+from kdyno.measure.paths.table import HALVES, paths
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.plan import SEED_BITS, block_seed
 from kdyno.runs.experiment.tune import CompilerChoice, TuneConfig
-from kdyno.runs.prepare import NothingToCount
+from kdyno.runs.prepare import NothingToCount, require_runner
 from kdyno.runs.run import run_experiment
 from kdyno.runs.session import Session
 from kdyno.runs.single_boots import PmuRun, SingleBoots
@@ -47,6 +48,11 @@ class SameTests(UserError):
     hint = "name other tests there: the tests that choose a kernel cannot show that the choice is good"
 
 
+class NothingHeldOut(UserError):
+    message = "nothing is held out: [tune.held_out] is missing, and [workload] doesn't have both halves of the paths"
+    hint = "name tests in [tune.held_out] that [workload] doesn't have: the search chooses by those of [workload]"
+
+
 class NothingToChoose(UserError):
     message = "choice {name} is the compiler of the baseline {baseline}, {compiler}, without other flags"
     hint = "remove the choice, or give it flags: the baseline is always among the choices"
@@ -65,6 +71,8 @@ class Tuning:
     config: TuneConfig
     tests: tuple[TestOrder, ...]
     """The tests that the search chooses by."""
+    held_out: WorkloadSettings
+    """The tests that the search doesn't use."""
     family: Family
     family_named: str
     """The name of the family in the experiment."""
@@ -96,18 +104,37 @@ def check_tuning(experiment: Experiment, config: TuneConfig) -> Tuning:
             raise NothingToChoose(name=name, baseline=baseline, compiler=choice.compiler)
     if not experiment.workload.part(COUNTED_LANE.name).tests:
         raise NothingToCount(type=experiment.workload.type)
-    tests, held_out = (workload.part(COUNTED_LANE.name).tests for workload in (experiment.workload, config.held_out))
+    chosen_by, other = (experiment.workload, config.held_out) if config.held_out else _halves(experiment.workload)
+    for workload in (chosen_by, other):
+        require_runner(workload, experiment.machine)
+    tests, held_out = (workload.part(COUNTED_LANE.name).tests for workload in (chosen_by, other))
     if shared_tests := sorted({test.name for test in tests} & {test.name for test in held_out}):
         raise SameTests(tests=", ".join(shared_tests))
     pmu = experiment.machine.pmu_settings()
     machine = experiment.machine.with_pmu(pmu.model_copy(update={"events": "all", "clock": "cycles"}))
     return Tuning(
-        experiment=experiment.model_copy(update={"machine": machine, "name": f"{experiment.name}-tuned"}),
+        experiment=experiment.model_copy(
+            update={"machine": machine, "name": f"{experiment.name}-tuned", "workload": chosen_by}
+        ),
         config=config,
         tests=tests,
+        held_out=other,
         family=load_family(pmu.family),
         family_named=pmu.family,
     )
+
+
+def _halves(workload: WorkloadSettings) -> tuple[WorkloadSettings, WorkloadSettings]:
+    """Return the paths of a workload to choose by, and those to judge by. Raise NothingHeldOut.
+
+    A path with the name of a group is in neither: the name would stand for the group.
+    """
+    chosen = [paths()[test.name] for test in workload.part(COUNTED_LANE.name).tests if workload.runner == "kernel"]
+    groups = {path.group for path in paths().values()}
+    fit, held_out = ([path.name for path in chosen if path.half == half and path.name not in groups] for half in HALVES)
+    if not (fit and held_out):
+        raise NothingHeldOut
+    return workload.select_tests(fit), workload.select_tests(held_out)
 
 
 def derive_seed(seed: int, purpose: str) -> int:
@@ -136,7 +163,7 @@ def search_files(tuning: Tuning, session: Session) -> Found:
             boot=_booter(tuning, session),
         )
         first = [plan(kernels.recipe_of({}, replicate)) for replicate in kernels.replicates]
-        for line in search_ahead(first, len(config.choices), session.state, session.store):
+        for line in search_ahead(first, len(config.choices), experiment.workload, session.state, session.store):
             session.talk.say(line)
         search = GroupTesting(tuple(config.choices), config.hot)
         progress = TuneProgress(search, session.talk)
@@ -186,7 +213,7 @@ def judge_mixed(tuning: Tuning, result: Found, session: Session) -> tuple[list[J
     seed = tuning.experiment.seed
     workloads: Mapping[str, WorkloadSettings] = {
         "chosen by": tuning.experiment.workload,
-        "held out": tuning.config.held_out,
+        "held out": tuning.held_out,
     }
     mixed = tuning.recipe.model_copy(update={"delegation": plan_of(result.assignment, tuning.config.choices)})
     judgements, is_lost = [], False

@@ -113,6 +113,7 @@ def _under_two_names(experiment: Experiment, request: SelfTestRequest, changes: 
             "auto": False,
             "workload": experiment.workload.select_tests(request.tests),
             "judge": experiment.judge.model_copy(update={"looks": 1}),
+            "confirm": None,
             **changes,
         }
     )

@@ -164,11 +164,6 @@ def _comparisons(report: RunReport) -> dict[Key, Comparison]:
     return {(each.variant, each.benchmark): each for each in report.comparisons if each.estimate}
 
 
-def role_of(name: str) -> Role:
-    """Return the half that a path belongs to, by its place in the table."""
-    return "held-out" if list(paths()).index(name) % 2 else "fit"
-
-
 def _speed(ratio: float, comparison: Comparison) -> float:
     """Return a ratio of values as one of speeds."""
     return 1 / ratio if comparison.direction == "lower" else ratio
@@ -182,7 +177,7 @@ def _effect(key: Key, wall: Comparison, model: Comparison, instructions: Mapping
         variant=variant,
         path=name,
         kind=paths()[name].kind,
-        role=role_of(name),
+        role=paths()[name].half,
         silicon=_speed(wall.estimate.ratio, wall),
         low=min(ends) if len(ends) == 2 else None,
         high=max(ends) if len(ends) == 2 else None,
