@@ -140,7 +140,11 @@ def specimen() -> PmuRecord:
 def traced() -> PmuRecord:
     """The specimen with the sequence of blocks of one system call."""
     record = specimen()
-    blocks = [(ENTRY, 0x0C, 0x11, 4, False, True, 40), (WORK, 6, 8, 3, False, True, 8), (WORK + 8, 0, 5, 1, True, True, 2)]
+    blocks = [
+        (ENTRY, 0x0C, 0x11, 4, False, True, 40),
+        (WORK, 6, 8, 3, False, True, 8),
+        (WORK + 8, 0, 5, 1, True, True, 2),
+    ]
     steps = np.array([0 << 2 | ENTERED, 1 << 2 | TAKEN, 1 << 2 | UNEXPECTED, 2 << 2 | THROUGH], np.uint64)
     trace = Trace(np.array(blocks, TRACE_BLOCK), steps, 7)
     regions = {index: replace(region, trace=trace) for index, region in record.regions.items()}

@@ -100,7 +100,8 @@ class Frontend(Frozen):
     @model_validator(mode="after")
     def _has_whole_sets(self) -> Frontend:
         if self.op_cache and (
-            not (self.op_cache_ways and self.op_cache_width) or self.op_cache % (self.op_cache_width * self.op_cache_ways)
+            not (self.op_cache_ways and self.op_cache_width)
+            or self.op_cache % (self.op_cache_width * self.op_cache_ways)
         ):
             raise ValueError(f"{self.op_cache} ops are not a whole number of sets of {self.op_cache_ways} entries")
         if self.btb % self.btb_ways:

@@ -27,7 +27,8 @@ TRACE_BLOCK = np.dtype(
     ]
 )
 """`last` is the offset of the last instruction, `length` its bytes; `is_branch`: the last instruction is a branch,
-`is_call`: a call or a return; `time`: from the arrival of the block until all of it was dispatched, in TIME_PARTS of a cycle; a mean.
+`is_call`: a call or a return; `time`: from the arrival of the block until all of it was dispatched, in TIME_PARTS of a
+cycle; a mean.
 """
 TIME_PARTS = 16
 THROUGH, TAKEN, UNEXPECTED, ENTERED = range(4)
