@@ -18,6 +18,8 @@ TOLERANCE = 0.15
 """The relative error of the model that is accepted."""
 TOLERATED_CYCLES = 0.3
 """The error in cycles per iteration that is accepted, however few cycles an iteration takes."""
+PAGE = 4096
+"""Bytes; the programs and the buffers are aligned to it."""
 BUFFER_BYTES = 1 << 20
 """The size of each of the buffers A and B."""
 CLEARED_WORDS = 1024
@@ -103,7 +105,7 @@ def assembly(programs: Sequence[MicroProgram]) -> str:
             *rows,
             ".quad 0, 0, 0, 0",
             ".bss",
-            ".balign 4096",
+            f".balign {PAGE}",
             *(f"{buffer}: .skip {BUFFER_BYTES}" for buffer in ("A", "B")),
             '.section .note.GNU-stack,"",@progbits',
             "",
@@ -125,6 +127,8 @@ ret"""
 def _function(index: int, program: MicroProgram) -> str:
     return "\n".join(
         [
+            # So that no program changes the sets of the op cache that another one uses.
+            f".balign {PAGE}",
             f"program_{index}:",
             *(f"push %{register}" for register in SAVED),
             *(f"xor %{register}, %{register}" for register in ZEROED),
