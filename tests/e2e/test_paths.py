@@ -30,7 +30,7 @@ from kdyno.runs.experiment.resolve import load_experiment
 from kdyno.runs.images import build_images
 from kdyno.runs.prepare import plan_builds
 from kdyno.store.artefacts import Artefacts
-from tests.e2e.conftest import Kdyno
+from tests.e2e.conftest import PATCHES, Kdyno
 from tests.unit.base.test_process import wait_until
 
 PLAIN = '[variants.plain]\nopt = "O2"\n'
@@ -57,6 +57,10 @@ LEAST, MOST = 20, 1_000_000
 """Core cycles of an operation, on any processor that runs Linux."""
 SLOWEST, FASTEST = 0.001, 64
 """Bytes of a core cycle."""
+
+ATTEMPTS = 5
+QUIET = 0.008
+"""The smallest effect that a run on a quiet host could have seen."""
 
 
 def run(kdyno: Kdyno, name: str, text: str, *, blocks: int, again: bool = False) -> dict[str, Any]:
@@ -173,3 +177,39 @@ def test_a_kernel_that_crashes_hangs_or_is_killed_in_the_middle_ends_so(
     end = interfered(image, tmp_path, number)
     assert (end.status, end.reason[: len(reason)]) == (status, reason), end.reason
     assert kernel_in(tmp_path) is None
+
+
+@pytest.mark.long  # two kernels of their own
+def test_a_planted_slow_down_of_one_percent_is_found_in_twelve_blocks(kdyno: Kdyno, state: Path) -> None:
+    untouched = ("kstrtoull", "crc32_1500", "siphash_64", "csum_1460")
+    text = f"""
+[variants.plain]
+opt = "O2"
+patches = ["{PATCHES / "eight-nops.patch"}"]
+[variants.slow]
+opt = "O2"
+patches = ["{PATCHES / "one-percent-slower.patch"}"]
+{MACHINE}
+[workload]
+type = "paths"
+tests = {json.dumps(["ext4_read_4k", *untouched])}
+[judge]
+margin = 0.002
+alpha = 0.01
+"""
+    for attempt in range(ATTEMPTS):
+        report = run(kdyno, "planted", text, blocks=12, again=attempt > 0)
+        row_of = {row["benchmark"]: row for row in report["comparisons"]}
+        planted = row_of["ext4_read_4k"]
+        if planted["estimate"]["detectable"] <= QUIET:
+            break
+    else:
+        pytest.skip(f"this host is too noisy: 12 blocks could have seen {planted['estimate']['detectable']:.1%}")
+    plain, slow = (
+        (state / "images" / variant["images"][0]["key"] / "System.map").read_bytes()
+        for variant in report["run"]["variants"]
+    )
+    assert plain == slow, "all code is at the same addresses"
+    assert planted["verdict"] == "slower", planted["sentence"]
+    assert 1.002 < 1 / planted["estimate"]["ratio"] < 1.03
+    assert "slower" not in {row_of[name]["verdict"] for name in untouched}
