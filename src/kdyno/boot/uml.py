@@ -26,6 +26,8 @@ from kdyno.base.host import host_facts
 from kdyno.base.lanes import CORE_CLOCK, COUNTED_LANE, LANES, TIMED_LANE, Clock, LaneName
 from kdyno.base.measurement import DISTURBED_PATHS
 from kdyno.base.process import ToolMissing, attempt, output, spawn
+from kdyno.base.packages import way_to_install
+from kdyno.base.process import attempt, output, spawn
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.base.text import format_count
@@ -102,6 +104,16 @@ class NoSuchCpu(UserError):
 class TmpfsFull(InfrastructureError):
     message = "{place} has {free:,} MB free, and the memory of a kernel that is a process needs {needed:,} MB there"
     hint = "remove files there, or make it larger: mount -o remount,size=1G {place}"
+
+
+class QemuUserMissing(InfrastructureError):
+    message = '{tool} is not installed, under which the lane "model" of the machine `uml` runs kernels'
+    hint = '{way}; or choose the lane "wall", which needs none'
+
+
+class NoExec(UserError):
+    message = "{place} is mounted noexec: a kernel that is a process can't run there"
+    hint = "choose a state directory elsewhere: --state DIR, or KDYNO_STATE"
 
 
 class QemuUserWithoutPlugins(InfrastructureError):
@@ -185,7 +197,7 @@ class UmlMachine:
         return FIXED_ADDRESSES if attempt([*FIXED_ADDRESSES, "true"]).returncode == 0 else ()
 
     def describe(self) -> Description:
-        """Describe the machine. Raises NoTmpfs, TmpfsFull, NoSuchCpu, ToolMissing and QemuUserWithoutPlugins."""
+        """Describe the machine. Raises NoTmpfs, TmpfsFull, NoSuchCpu, QemuUserMissing and QemuUserWithoutPlugins."""
         config, place = self.config, self.place
         facts: dict[str, Any] = {"type": "uml", "memory_mb": config.memory_mb, "cmdline": list(WORDS)}
         facts["fixed_addresses"] = bool(self._fixed)
@@ -209,10 +221,10 @@ class UmlMachine:
         )
 
     def _qemu_version(self) -> str:
-        """Return the version of qemu-x86_64. Raises ToolMissing and QemuUserWithoutPlugins."""
+        """Return the version of qemu-x86_64. Raises QemuUserMissing and QemuUserWithoutPlugins."""
         assert self.pmu is not None
         if shutil.which(QEMU_USER) is None:
-            raise ToolMissing(tool=QEMU_USER)
+            raise QemuUserMissing(tool=QEMU_USER, way=way_to_install("qemu-user"))
         if why := self.pmu.why_not_in_user_mode(QEMU_USER):
             raise QemuUserWithoutPlugins(tool=QEMU_USER, plugin=self.pmu.plugin, why=why)
         return output([QEMU_USER, "--version"]).split("version ", 1)[1].split()[0]
@@ -249,7 +261,9 @@ class UmlMachine:
         raise NoShell(type=self.config.type)
 
     def boot(self, order: BootOrder) -> BootEnd:
-        """Run the kernel, watch it, and read its output."""
+        """Run the kernel, watch it, and read its output. Raises NoExec."""
+        if os.statvfs(order.directory).f_flag & os.ST_NOEXEC:
+            raise NoExec(place=order.directory)
         with watched() as conditions:
             end, read = self._boot(order)
         if self.pmu:
@@ -288,7 +302,8 @@ class UmlMachine:
         if order.cancelled.is_set():
             left = Exit(lost="interrupted")
         else:
-            left = Exit(stopped=stopped, lost=None if stopped else self._why_lost(kernel.returncode, order.directory))
+            lost = None if stopped else self._why_lost(kernel.returncode, order.directory)
+            left = Exit(stopped=stopped or _signal_name(kernel.returncode), lost=lost)
         read = read_output(stream, self._requested(order))
         status, reason = verdict_on_boot(left, read.report, console)
         end = BootEnd(status, reason, seconds, watch.ready, command, console, stream, read.report)
@@ -326,3 +341,8 @@ class UmlMachine:
             if shutil.disk_usage(place).free < MIB:
                 return f"the disk that holds {place} is full"
         return None
+
+
+def _signal_name(status: int) -> str | None:
+    """Return by which signal a process ended, for people; None if it ended by itself."""
+    return f"ended by signal {-status} ({signal.strsignal(-status) or 'unknown'})" if status < 0 else None

@@ -9,13 +9,15 @@ from kdyno.kernel.image import ArchName
 from kdyno.kernel.kconfig import Base
 from kdyno.kernel.plan import BuildPlan
 
-OPTIONS = {
-    "dyno": 524,
-    "paths": 212,
-    "make:tinyconfig": 387,
-    "make:allnoconfig": 465,
-    "make:defconfig": 1583,
-    "make:allyesconfig": 14_520,
+OPTIONS: dict[ArchName, dict[str, int]] = {
+    "x86_64": {
+        "dyno": 524,
+        "make:tinyconfig": 387,
+        "make:allnoconfig": 465,
+        "make:defconfig": 1583,
+        "make:allyesconfig": 14_520,
+    },
+    "um": {"paths": 212},
 }
 """Options that are y, counted in the final .config: these bases don't show it before they are configured."""
 
@@ -49,11 +51,11 @@ def options_on(config: str) -> int:
     return sum(line.endswith("=y") for line in config.splitlines())
 
 
-def options_of(base: Base) -> int | None:
+def options_of(base: Base, arch: ArchName = "x86_64") -> int | None:
     """Return the number of options that are y before anything was configured; None: only configuring tells."""
     if base.kind != "fragment" and WHOLE in base.text:
         return options_on(base.text)
-    return OPTIONS.get(base.spec)
+    return OPTIONS[arch].get(base.spec)
 
 
 def files(options: int, arch: ArchName = "x86_64") -> int:
@@ -70,7 +72,7 @@ def files_of(plan: BuildPlan) -> int | None:
     """Return the number of files that a plan compiles, to the nearest ten: the base's, and those of requested options;
     None: not known.
     """
-    options = options_of(plan.base)
+    options = options_of(plan.base, plan.arch_name)
     if options is None:
         return None
     set_already = set(plan.base.text.splitlines())

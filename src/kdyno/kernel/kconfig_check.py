@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kdyno.base.errors import Unbuildable
 from kdyno.base.frozen import Frozen
+from kdyno.kernel.arch import X86_64
 from kdyno.kernel.kconfig_expr import parse
 from kdyno.kernel.kconfig_tree import KconfigEntry, KconfigTree, read_tree
 from kdyno.kernel.knobs.base import KconfigRequest
@@ -113,7 +114,8 @@ def explain(request: KconfigRequest, config: Mapping[str, str], kconfig: Kconfig
     entries = kconfig.entries.get(request.symbol)
     if not entries:
         near = difflib.get_close_matches(request.symbol, kconfig.entries, n=1, cutoff=0.75)
-        return "this source has no such symbol" + (f"; did you mean {near[0]}?" if near else "")
+        place = "" if kconfig.srcarch == X86_64.source else f" for ARCH={kconfig.srcarch}"
+        return f"this source has no such symbol{place}" + (f"; did you mean {near[0]}?" if near else "")
     selecting = selectors(request.symbol, config, kconfig)
     if request.value == "n" and selecting:
         return f"it is selected by {', '.join(selecting)}"

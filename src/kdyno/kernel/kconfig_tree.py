@@ -53,6 +53,8 @@ class KconfigTree:
 
     entries: dict[str, list[KconfigEntry]] = field(default_factory=dict)
     selects: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    srcarch: str = "x86"
+    """The directory in arch/ whose symbols it has."""
     left: int = MOST_BYTES
     """Bytes that may still be read."""
 
@@ -68,7 +70,7 @@ HEADER_ARCH = "x86"
 
 def read_tree(tree: Path, srcarch: str = "x86") -> KconfigTree:
     """Read Kconfig and all that it sources. The tree may be untrusted: its files may source each other for ever."""
-    kconfig = KconfigTree()
+    kconfig = KconfigTree(srcarch=srcarch)
     _read_file(tree, "Kconfig", srcarch, [], kconfig)
     return kconfig
 

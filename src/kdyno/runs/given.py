@@ -15,6 +15,11 @@ from kdyno.kernel.recipe import KconfigValue, Recipe
 from kdyno.runs.experiment.models import Experiment
 
 
+class BuiltKernelIsNotAProgram(UserError):
+    message = "variant {variant} is the built kernel {image}, which a machine of type `{type}` can't run as a process"
+    hint = 'take type = "qemu" in [machine], or a recipe that kdyno builds'
+
+
 class KernelUnfitForWorkload(UserError):
     message = "variant {variant}: the workload needs options that {image} lacks:\n{list}"
     hint = "use another workload, or a kernel that kdyno builds, which gets the options of the workload"
@@ -25,10 +30,15 @@ def given_plans(
 ) -> dict[str, GivenPlan]:
     """Return the plans of built kernels by variant, and keep the kernels as images.
 
-    `variants` are the planned variants of the experiment. Raises what `plan_given` raises, and KernelUnfitForWorkload.
+    `variants` are the planned variants of the experiment. Raises what `plan_given` raises, BuiltKernelIsNotAProgram and
+    KernelUnfitForWorkload.
     """
-    if not experiment.machine.starts_kernels:
+    machine = experiment.machine
+    if not machine.starts_kernels:
         return {}
+    for name, recipe in variants.items():
+        if recipe.image is not None and machine.runner == "kernel":
+            raise BuiltKernelIsNotAProgram(variant=name, image=recipe.image, type=machine.type)
     plans = {name: plan_given(recipe, state, talk.say) for name, recipe in variants.items() if recipe.image is not None}
     required = experiment.workload.needs().kconfig if plans else {}
     for name, plan in plans.items():

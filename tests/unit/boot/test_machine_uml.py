@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import shutil
 import time
 from pathlib import Path
 from threading import Event, Timer
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +19,16 @@ from kdyno.boot.base import BootEnd, BootLimits, BootOrder, CpuLacks, NoShell
 from kdyno.boot.host.quiet import NoTmpfs, writable_tmpfs
 from kdyno.boot.pmu import PmuOutsideModelLane
 from kdyno.boot.registry import read_machine
-from kdyno.boot.uml import NoMeaning, NoSuchCpu, QemuUserWithoutPlugins, TmpfsFull, UmlConfig, UmlMachine
+from kdyno.boot.uml import (
+    NoExec,
+    NoMeaning,
+    NoSuchCpu,
+    QemuUserMissing,
+    QemuUserWithoutPlugins,
+    TmpfsFull,
+    UmlConfig,
+    UmlMachine,
+)
 from kdyno.measure.guest.job import Job, TestOrder
 from kdyno.measure.guest.pmu import PmuConfig
 from tests.unit.base.test_process import is_running, wait_until
@@ -101,7 +112,9 @@ def test_each_boot_runs_a_copy_of_the_program_which_is_removed(tmp_path: Path) -
     [
         ("echo 'Kernel panic - not syncing: no memory' >&2; exit 1", "failed", "panic: Kernel panic - not syncing"),
         (f"{GOOD}echo 'kernel BUG at mm/slub.c:1!' >&2", "failed", "BUG: kernel BUG at mm/slub.c:1!"),
-        ("kill -SEGV $$", "failed", "the guest ended before the agent said hello"),
+        ("kill -SEGV $$", "failed", "ended by signal 11 (Segmentation fault)"),
+        ("kill -ILL $$", "failed", "ended by signal 4 (Illegal instruction)"),
+        ("exit 1", "failed", "the guest ended before the agent said hello"),
         ("kill -KILL $$", "lost", "it was killed by signal 9"),
         ("echo rubbish", "failed", "the guest ended before the agent said hello (line 1 is not the first line"),
         ("echo kdyno-paths 1 6.12 1; exit 0", "failed", "the guest ended before the agent was done"),
@@ -179,6 +192,26 @@ def test_the_lane_wall_needs_no_plugin_and_the_lane_model_says_what_is_missing(
     with pytest.raises(QemuUserWithoutPlugins, match="unknown option 'plugin'") as refused:
         UmlMachine(UmlConfig(lane="model")).describe()
     assert 'choose the lane "wall"' in refused.value.advice
+
+
+def test_without_qemu_the_lane_model_says_how_to_install_it_and_the_lane_wall_works(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("setarch", "true"):
+        (tmp_path / name).symlink_to(str(shutil.which(name)))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert UmlMachine(UmlConfig()).describe().lane == "wall"
+    with pytest.raises(QemuUserMissing, match="qemu-x86_64 is not installed") as refused:
+        UmlMachine(UmlConfig(lane="model")).describe()
+    assert "qemu-user" in refused.value.advice and 'choose the lane "wall"' in refused.value.advice
+
+
+def test_a_state_directory_that_no_program_may_run_from_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))
+    with pytest.raises(NoExec, match="boot is mounted noexec"):
+        boot(tmp_path, GOOD)
 
 
 def test_settings_that_contradict_each_other_are_refused() -> None:

@@ -33,7 +33,8 @@ def test_the_lines_of_dyno_are_guessed_within_5_percent() -> None:
 
 
 def test_the_files_and_lines_of_a_kernel_that_is_a_program_are_guessed_within_5_percent() -> None:
-    options = estimate.options_of(resolve_base("paths"))
+    assert estimate.options_of(resolve_base("make:defconfig"), "um") is None
+    options = estimate.options_of(resolve_base("paths"), "um")
     assert options is not None
     assert estimate.files(options, "um") == pytest.approx(717, rel=0.05)
     assert estimate.lines(options, "um") == pytest.approx(1234, rel=0.05)

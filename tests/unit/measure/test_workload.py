@@ -19,7 +19,7 @@ from kdyno.measure.guest.steps import MOST_STDERR, MOST_STDOUT, StepReport
 from kdyno.measure.guest.stream import AgentReport, Asked, read_stream
 from kdyno.measure.workload.base import NoTests, NotRead, WorkloadSettings
 from kdyno.measure.workload.command import CommandWorkload
-from kdyno.measure.workload.lmbench import LmbenchWorkload
+from kdyno.measure.workload.lmbench import LmbenchWorkload, PathIsNotATest
 from kdyno.measure.workload.metrics import LONGEST_LINE, MOST_LINES, MOST_METRICS, AnyMetric, EventMetric, Metric
 from kdyno.measure.workload.needs import Load
 from kdyno.measure.workload.registry import WORKLOADS, WorkloadConfig
@@ -67,6 +67,12 @@ def test_a_workload_that_names_no_type_is_of_the_first_kind() -> None:
 def test_every_kind_survives_being_written_and_read() -> None:
     for workload in (LmbenchWorkload(iterations=3), command(p99=r"p99 = (\d+)")):
         assert ANY.validate_json(workload.model_dump_json()) == workload
+
+
+def test_a_path_in_the_place_of_a_test_is_refused_with_its_machine() -> None:
+    with pytest.raises(PathIsNotATest, match="tcp_ping, which is a path") as refused:
+        LmbenchWorkload(tests=("tcp_ping",)).part("model")
+    assert "--machine uml" in refused.value.advice
 
 
 def test_lmbench_adds_its_tests_and_the_iterations_of_the_lane() -> None:

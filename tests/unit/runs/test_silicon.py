@@ -20,6 +20,7 @@ from kdyno.runs import silicon
 from kdyno.runs.experiment.errors import NotToConfirm
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.resolve import experiment_of, load_experiment
+from kdyno.runs.given import BuiltKernelIsNotAProgram
 from kdyno.runs.prepare import Plans, prepare
 from kdyno.runs.session import Session
 from kdyno.runs.silicon import BLOCKS, build_on_silicon, offer, on_silicon, plan_on_silicon
@@ -186,6 +187,17 @@ def test_a_kernel_that_does_not_build_is_left_out_and_the_others_are_compared(
     assert built == ["plain", "fast"]
     assert plan.experiment and list(plan.experiment.variants) == ["fast", "plain"]
     assert list(plan.left_out) == ["bad"]
+
+
+def test_a_built_kernel_is_refused_before_it_is_fetched(tmp_path: Path, state: State) -> None:
+    text = f'{MINIMAL}image = "debian:linux-image-amd64"\n[machine]\ntype = "uml"\n'
+    with pytest.raises(BuiltKernelIsNotAProgram, match="plain is the built kernel debian:linux-image-amd64"):
+        prepare(load_experiment(written(tmp_path, text)), state, Talk(quiet=True))
+
+
+def test_a_symbol_that_only_another_architecture_has_is_refused_with_the_architecture(tree: Path, state: State) -> None:
+    plan = plan_on_silicon(with_variants(tree, {"plain": Recipe(), "kvm": Recipe(kconfig={"KVM": True})}), state)
+    assert "this source has no such symbol for ARCH=um" in plan.left_out["kvm"]
 
 
 def test_a_workload_without_a_type_is_the_one_that_the_machine_carries_out(tmp_path: Path) -> None:

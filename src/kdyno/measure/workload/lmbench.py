@@ -8,11 +8,18 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
+from kdyno.base.errors import UserError
 from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.measurement import Benchmark
 from kdyno.measure.guest.agent import benchmark_names, test_orders
 from kdyno.measure.guest.stream import AgentReport
+from kdyno.measure.paths.table import paths
 from kdyno.measure.workload.base import JobPart, WorkloadSettings
+
+
+class PathIsNotATest(UserError):
+    message = "the workload names the test {name}, which is a path: only a kernel that is a process runs it"
+    hint = 'take the machine `uml`: type = "uml" in [machine], or --machine uml'
 
 
 class LmbenchWorkload(WorkloadSettings):
@@ -29,7 +36,10 @@ class LmbenchWorkload(WorkloadSettings):
     """By test: parameters that differ from the test's defaults; `kdyno-agent list` shows them."""
 
     def part(self, lane: LaneName) -> JobPart:
-        """Raises UnknownTest and UnknownParameter."""
+        """Raises PathIsNotATest, UnknownTest and UnknownParameter."""
+        for name in self.tests:
+            if name in paths():
+                raise PathIsNotATest(name=name)
         return JobPart(self.iterations or LANES[lane].iterations, test_orders(self.tests, self.params))
 
     def benchmark_names(self) -> tuple[str, ...]:
