@@ -25,7 +25,6 @@ from kdyno.base.frozen import digest
 from kdyno.base.host import host_facts
 from kdyno.base.lanes import CORE_CLOCK, COUNTED_LANE, LANES, TIMED_LANE, Clock, LaneName
 from kdyno.base.measurement import DISTURBED_PATHS
-from kdyno.base.process import ToolMissing, attempt, output, spawn
 from kdyno.base.packages import way_to_install
 from kdyno.base.process import attempt, output, spawn
 from kdyno.base.state import State
