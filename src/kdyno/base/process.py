@@ -69,6 +69,10 @@ def quote(command: Sequence[str | Path]) -> str:
     return shlex.join(str(word) for word in command)
 
 
+GRACE_SECONDS = 10.0
+"""The time that a program has to end by itself after its group was killed."""
+
+
 @contextmanager
 def spawn(
     command: Sequence[str | Path],
@@ -107,8 +111,15 @@ def spawn(
         finally:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(group or child.pid, signal.SIGKILL)
-            child.kill()  # it may have left the group
-            child.wait()
+            _end(child)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Wait until a program ends whose group was killed. One that has left the group may have something to do first."""
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(GRACE_SECONDS)
+    child.kill()
+    child.wait()
 
 
 @contextmanager

@@ -295,6 +295,7 @@ class UmlMachine:
             while kernel.poll() is None and stopped is None and not order.cancelled.is_set():
                 time.sleep(POLL_SECONDS)
                 stopped = watch.broken_limit()
+            kernel.kill()  # it is in a session of its own
         seconds = time.monotonic() - start
         stopped = watch.cut() or stopped
         program.unlink()
