@@ -22,9 +22,14 @@ impl Fetched {
 
     /// Fetch a block of one line, while the one before is dispatched until a time; in cycles.
     fn line(&mut self, number: u64, dispatched: u64) -> u64 {
+        self.line_of(number, dispatched, 0)
+    }
+
+    /// The same of a line with so many ops.
+    fn line_of(&mut self, number: u64, dispatched: u64, ops: u32) -> u64 {
         let start = CODE + 64 * number;
         let block =
-            crate::frontend::Fetched { start, last: start, end: start + 64, ops: 0, is_branch: false, is_call: false };
+            crate::frontend::Fetched { start, last: start, end: start + 64, ops, is_branch: false, is_call: false };
         let time = self.frontend.fetch(&block, dispatched * CYCLE, &mut self.hardware, &mut self.counts);
         time.div_ceil(CYCLE)
     }
@@ -114,19 +119,21 @@ fn a_taken_branch_that_is_not_known_is_found_when_it_is_decoded() {
 #[test]
 fn the_op_cache_saves_decoding() {
     let mut fetched = Fetched::new();
+    // A line of 8 ops takes both entries of its set.
     for turn in 0..10 {
-        (0..8).for_each(|line| _ = fetched.line(line, 1000 * turn));
+        (0..8).for_each(|line| _ = fetched.line_of(line, 1000 * turn, 8));
     }
-    assert_eq!(fetched.count(Event::op_cache_misses), 8);
+    assert_eq!(fetched.count(Event::op_cache_misses), 16);
     fetched.frontend.restart(20_000 * CYCLE);
-    assert_eq!(fetched.line(0, 20_000), 20_000);
-    // Twice as many lines as it has: each pushes out what is needed next. All are in the first cache.
-    (0..16).for_each(|line| _ = fetched.line(line, 30_000));
+    assert_eq!(fetched.line_of(0, 20_000, 8), 20_000);
+    // Two lines for each set: each pushes out what is needed next. All are in the first cache.
+    let lines = || (0..8).chain(16..24);
+    lines().for_each(|line| _ = fetched.line_of(line, 30_000, 8));
     let before = fetched.count(Event::op_cache_misses);
-    (0..16).for_each(|line| _ = fetched.line(line, 40_000));
-    assert_eq!(fetched.count(Event::op_cache_misses) - before, 16);
+    lines().for_each(|line| _ = fetched.line_of(line, 40_000, 8));
+    assert_eq!(fetched.count(Event::op_cache_misses) - before, 32);
     fetched.frontend.restart(50_000 * CYCLE);
-    assert_eq!(fetched.line(0, 50_000), 50_004);
+    assert_eq!(fetched.line_of(0, 50_000, 8), 50_004);
 }
 
 #[test]
@@ -135,7 +142,7 @@ fn what_follows_a_call_comes_later_than_what_follows_another_branch() {
         let mut fetched = Fetched::new();
         fetched.line(0, 0);
         let before =
-            crate::frontend::Fetched { start: CODE, last: CODE, end: CODE + 64, ops: 0, is_branch: true, is_call };
+            crate::frontend::Fetched { start: CODE, last: CODE, end: CODE + 64, ops: 0, is_branch: false, is_call };
         fetched.frontend.taken(&before, &mut fetched.counts);
         fetched.frontend.ahead
     };
