@@ -27,19 +27,16 @@ pub fn ops(instructions: &[Instruction], systems: &[Option<System>]) -> Vec<Op> 
 /// Return whether the jump is fused: comparisons and simple arithmetic go together with the conditional jump behind
 /// them.
 fn is_fused(first: &Instruction, second: &Instruction) -> bool {
-    let sets_flags = matches!(
-        first.mnemonic(),
-        Mnemonic::Cmp
-            | Mnemonic::Test
-            | Mnemonic::Add
-            | Mnemonic::Sub
-            | Mnemonic::Inc
-            | Mnemonic::Dec
-            | Mnemonic::And
-            | Mnemonic::Or
-            | Mnemonic::Xor
-    );
+    let sets_flags =
+        is_simple_arithmetic(first.mnemonic()) || matches!(first.mnemonic(), Mnemonic::Cmp | Mnemonic::Test);
     sets_flags && first.op0_kind() == OpKind::Register && second.flow_control() == FlowControl::ConditionalBranch
+}
+
+fn is_simple_arithmetic(mnemonic: Mnemonic) -> bool {
+    matches!(
+        mnemonic,
+        Mnemonic::Add | Mnemonic::Sub | Mnemonic::Inc | Mnemonic::Dec | Mnemonic::And | Mnemonic::Or | Mnemonic::Xor
+    )
 }
 
 fn op(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Op {
@@ -143,19 +140,8 @@ fn loaded(instruction: &Instruction) -> Loaded {
     match instruction.mnemonic() {
         Mnemonic::Leave => Loaded::Moved,
         Mnemonic::Mov | Mnemonic::Pop if !into_memory && instruction.op0_register().size() >= 4 => Loaded::Moved,
-        Mnemonic::Add
-        | Mnemonic::Sub
-        | Mnemonic::Inc
-        | Mnemonic::Dec
-        | Mnemonic::And
-        | Mnemonic::Or
-        | Mnemonic::Xor
-        | Mnemonic::Neg
-        | Mnemonic::Not
-            if into_memory =>
-        {
-            Loaded::Updated
-        }
+        Mnemonic::Neg | Mnemonic::Not if into_memory => Loaded::Updated,
+        mnemonic if into_memory && is_simple_arithmetic(mnemonic) => Loaded::Updated,
         _ => Loaded::Used,
     }
 }

@@ -70,7 +70,8 @@ def test_a_guarded_program_dies_with_kdyno_even_if_that_is_killed(tmp_path: Path
     wait_until(lambda: not any(map(is_running, started)))
 
 
-def test_a_program_that_begins_a_session_of_its_own_is_ended_like_any_other() -> None:
+def test_a_program_that_begins_a_session_of_its_own_is_ended_after_a_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "GRACE_SECONDS", 0.1)
     with spawn(["setsid", "sleep", "60"]) as child:
         wait_until(lambda: os.getsid(child.pid) == child.pid)
     assert child.returncode == -signal.SIGKILL
