@@ -213,7 +213,10 @@ impl Frontend {
         let mut time = self.ahead.max(self.queue[self.queued]);
         // A block may reach up to the last address, behind which there is 0.
         let last = block.end.checked_sub(1).unwrap_or(block.start);
-        let mut ready = time + self.cost.translation[usize::from(beyond.translate_fetch(block.start, counts))];
+        let translation = beyond.translate_fetch(block.start, counts);
+        // The predictor takes a cycle more where the first TLB lacks the page.
+        time += if translation > 0 { CYCLE } else { 0 };
+        let mut ready = time + self.cost.translation[usize::from(translation)];
         let mut delivery = 0;
         let (mut start, mut left) = (block.start, u64::from(block.ops));
         for line in block.start >> LINE_BITS..=last >> LINE_BITS {

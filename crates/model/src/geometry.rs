@@ -13,7 +13,7 @@ pub struct Geometry {
     /// Instructions in flight at most.
     pub window: usize,
     pub units: Units,
-    pub rep: Rep,
+    pub rep: Reps,
     pub latency: Latency,
     pub l1i: Cache,
     pub l1d: Cache,
@@ -52,7 +52,18 @@ pub struct Units {
     pub store_queue: usize,
 }
 
-/// How long a REP string instruction takes, in cycles.
+/// How long REP string instructions take.
+#[derive(Debug, Deserialize)]
+pub struct Reps {
+    pub moves: Rep,
+    /// Moves of eight bytes at a time.
+    pub word_moves: Rep,
+    pub stores: Rep,
+    /// Stores of four or eight bytes at a time.
+    pub word_stores: Rep,
+}
+
+/// How long a kind of them takes, in cycles.
 #[derive(Debug, Deserialize)]
 pub struct Rep {
     /// Up to `short_bytes`.
@@ -204,7 +215,7 @@ impl Geometry {
     }
 
     /// Return the names as in the file, the values, and their ranges.
-    pub(crate) fn ranges(&self) -> [(&'static str, u64, u64, u64); 49] {
+    pub(crate) fn ranges(&self) -> [(&'static str, u64, u64, u64); 61] {
         [
             ("width", u64::from(self.width), 1, 8),
             ("frontend.queue", self.frontend.queue as u64, 1, 1024),
@@ -228,10 +239,22 @@ impl Geometry {
             ("units.accesses", self.units.accesses.into(), 1, 16),
             ("units.forwards", self.units.forwards.into(), 1, 16),
             ("units.store_queue", self.units.store_queue as u64, 1, 1024),
-            ("rep.short", self.rep.short, 1, 10_000),
-            ("rep.short_bytes", self.rep.short_bytes, 0, 1 << 20),
-            ("rep.long", self.rep.long, 1, 10_000),
-            ("rep.bytes", self.rep.bytes, 1, 1024),
+            ("rep.moves.short", self.rep.moves.short, 1, 10_000),
+            ("rep.moves.short_bytes", self.rep.moves.short_bytes, 0, 1 << 20),
+            ("rep.moves.long", self.rep.moves.long, 1, 10_000),
+            ("rep.moves.bytes", self.rep.moves.bytes, 1, 1024),
+            ("rep.word_moves.short", self.rep.word_moves.short, 1, 10_000),
+            ("rep.word_moves.short_bytes", self.rep.word_moves.short_bytes, 0, 1 << 20),
+            ("rep.word_moves.long", self.rep.word_moves.long, 1, 10_000),
+            ("rep.word_moves.bytes", self.rep.word_moves.bytes, 1, 1024),
+            ("rep.stores.short", self.rep.stores.short, 1, 10_000),
+            ("rep.stores.short_bytes", self.rep.stores.short_bytes, 0, 1 << 20),
+            ("rep.stores.long", self.rep.stores.long, 1, 10_000),
+            ("rep.stores.bytes", self.rep.stores.bytes, 1, 1024),
+            ("rep.word_stores.short", self.rep.word_stores.short, 1, 10_000),
+            ("rep.word_stores.short_bytes", self.rep.word_stores.short_bytes, 0, 1 << 20),
+            ("rep.word_stores.long", self.rep.word_stores.long, 1, 10_000),
+            ("rep.word_stores.bytes", self.rep.word_stores.bytes, 1, 1024),
             ("scheduler", u64::from(self.scheduler), 1, 1024),
             ("window", self.window as u64, 8, 4096),
             ("latency.l1", self.latency.l1, 1, 10_000),
@@ -281,7 +304,11 @@ pub const SMALL: &str = r#"
     prefetcher = { streams = 4 }
     units = { alus = 4, shifters = 2, multipliers = 1, conditions = 2, branches = 2, loads = 2, accesses = 3,
         forwards = 1, store_queue = 16 }
-    rep = { short = 15, short_bytes = 127, long = 30, bytes = 32 }
+    [rep]
+    moves = { short = 15, short_bytes = 127, long = 30, bytes = 32 }
+    word_moves = { short = 15, short_bytes = 255, long = 30, bytes = 32 }
+    stores = { short = 9, short_bytes = 127, long = 20, bytes = 40 }
+    word_stores = { short = 16, short_bytes = 127, long = 30, bytes = 40 }
     [latency]
     l1 = 4
     l2 = 14

@@ -16,10 +16,20 @@ const PAGE_BITS: u32 = 12;
 pub struct Reach {
     /// 0: first cache, or fetched ahead; 1: L2; 2: last level; 3: memory.
     pub level: u8,
+    /// It was fetched ahead: in the first cache just now.
+    pub is_ahead: bool,
     /// Its address came out of a load that had missed the first cache itself.
     pub is_chained: bool,
     /// 0: first TLB; 1: second; 2: page tables.
     pub translation: u8,
+}
+
+impl Reach {
+    /// Return whether the first cache got the line for this access.
+    #[inline(always)]
+    pub fn is_new(&self) -> bool {
+        self.level > 0 || self.is_ahead
+    }
 }
 
 pub struct Hardware {
@@ -87,7 +97,7 @@ impl Hardware {
         if line != self.data.last_line {
             self.data.last_line = line;
             if !self.data.cache.touch(line) {
-                reach.level = self.data_miss(line, counts, place());
+                (reach.level, reach.is_ahead) = self.data_miss(line, counts, place());
             }
         }
         reach
@@ -111,15 +121,15 @@ impl Hardware {
         }
     }
 
-    /// Return which level has the line, as in [`Reach`].
-    fn data_miss(&mut self, line: u64, counts: &mut Counts, place: Place) -> u8 {
+    /// Return which level has the line, and whether it was fetched ahead, as in [`Reach`].
+    fn data_miss(&mut self, line: u64, counts: &mut Counts, place: Place) -> (u8, bool) {
         let physical = match place {
             Place::Memory(physical) => physical >> LINE_BITS,
             Place::Device => {
                 self.data.cache.forget_latest(line);
                 self.data.last_line = u64::MAX;
                 counts[Event::io_exits as usize] += 1;
-                return 0;
+                return (0, false);
             }
         };
         let ahead = self.prefetcher.missed(line);
@@ -129,12 +139,12 @@ impl Hardware {
             counts[Event::prefetched as usize] += 1;
             counts[Event::prefetched_far as usize] += u64::from(!in_l2);
             counts[Event::prefetched_memory as usize] += u64::from(!in_llc);
-            return 0;
+            return (0, true);
         }
         counts[Event::l1d_misses as usize] += 1;
         counts[Event::l2_misses as usize] += u64::from(!in_l2);
         counts[Event::llc_misses as usize] += u64::from(!in_llc);
-        1 + u8::from(!in_l2) + u8::from(!in_llc)
+        (1 + u8::from(!in_l2) + u8::from(!in_llc), false)
     }
 }
 

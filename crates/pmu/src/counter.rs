@@ -11,6 +11,7 @@ use crate::events::{Context, Counts, EVENTS, Event};
 use crate::geometry::Geometry;
 use crate::hardware::Place;
 use crate::limits::Thing;
+use crate::pipeline::Kind;
 use crate::region::{Identity, Regions};
 use crate::stacks::{Node, Task, Tasks};
 use crate::trace::Trace;
@@ -299,8 +300,8 @@ impl Counter {
         // A REP string instruction that goes on is there already.
         let goes_on = before.facts.exit == Exit::Rep && now.facts.start == before.facts.last;
         if !goes_on {
-            if before.facts.exit == Exit::Rep && !is_warming {
-                detail.pipeline.end_rep();
+            if let Some(Kind::Rep(strings)) = before.facts.ops.last().map(|op| op.kind).filter(|_| !is_warming) {
+                detail.pipeline.end_rep(strings);
             }
             let way = detail.follow(before, now, counts);
             let dispatched = detail.pipeline.dispatched();

@@ -99,10 +99,9 @@ impl Facts {
     /// Return what the front end needs of it.
     #[inline(always)]
     pub fn fetched(&self) -> Fetched {
-        let fused = usize::from(self.ops.last().is_some_and(|op| op.is_fused));
         let is_branch = !matches!(self.exit, Exit::Through | Exit::Rep | Exit::TrapReturn);
         let is_call = matches!(self.exit, Exit::Call { .. } | Exit::IndirectCall | Exit::Return);
-        let ops = (self.ops.len() - fused) as u32;
+        let ops = self.ops.iter().map(|op| u32::from(op.slots)).sum();
         Fetched { start: self.start, last: self.last, end: self.end, ops, is_branch, is_call }
     }
 

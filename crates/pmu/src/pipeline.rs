@@ -9,13 +9,14 @@
 //! once, or is renamed to it.
 
 use crate::events::{Counts, EVENTS, Event};
-use crate::geometry::Geometry;
+use crate::geometry::{self, Geometry};
 use crate::hardware::Reach;
 use crate::units::{ACCESS, FORWARD, LOAD, Needs, Units};
 use crate::waiting::Waiting;
 use kdyno_model::CYCLE;
 
 /// General registers are 0 to 15.
+pub const RDX: u8 = 2;
 pub const FLAGS: u8 = 16;
 /// Always ready.
 pub const NOTHING: u8 = 17;
@@ -32,6 +33,8 @@ const NO_WORD: u64 = u64::MAX;
 const TOGETHER: u64 = 2;
 /// Bytes of a line.
 const LINE: u64 = 64;
+/// From one line that the first cache takes to the next: 32 bytes a cycle.
+const LINE_TIME: u64 = 2 * CYCLE;
 
 /// What decides the timing of one instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +48,10 @@ pub struct Op {
     pub latency: u8,
     /// What it does with what it loads, if it does.
     pub loaded: Loaded,
-    /// It is one with the instruction before: a comparison and its jump.
-    pub is_fused: bool,
+    /// The register, if not `NOWHERE`, that is written a cycle after the others.
+    pub late: u8,
+    /// How many operations it is; 0: it is one with the instruction before, as a comparison and its jump are.
+    pub slots: u8,
     /// The units that it needs, without those of its accesses to memory.
     pub needs: Needs,
     pub kind: Kind,
@@ -71,8 +76,21 @@ pub enum Kind {
     /// Starts when everything before is done, and nothing after it starts before it is done.
     Fence,
     Locked,
+    /// A sequence of operations that nothing else is dispatched beside.
+    Microcode,
     /// A REP string instruction: timed as a whole, by its bytes.
-    Rep,
+    Rep(Strings),
+}
+
+/// What a REP string instruction does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strings {
+    Moved,
+    /// Eight bytes at a time.
+    MovedByWords,
+    Stored,
+    /// Four or eight bytes at a time.
+    StoredByWords,
 }
 
 #[derive(Clone, Copy)]
@@ -116,7 +134,7 @@ struct Coming {
 }
 
 const NO_LINE: Coming =
-    Coming { line: u64::MAX, time: 0, reach: Reach { level: 0, is_chained: false, translation: 0 } };
+    Coming { line: u64::MAX, time: 0, reach: Reach { level: 0, is_ahead: false, is_chained: false, translation: 0 } };
 
 /// What was stored, when its data were there, and when it is in the cache.
 #[derive(Clone, Copy)]
@@ -163,9 +181,11 @@ pub struct Pipeline {
     drained: u64,
     /// The word that it stored.
     drained_word: u64,
-    rep: Rep,
+    reps: [Rep; 4],
     /// Bytes of the REP string instruction that runs.
     rep_bytes: u64,
+    /// When the first cache can take the next line.
+    next_line: u64,
     /// When the next is free of what there is one of.
     divider: u64,
     lock: u64,
@@ -196,7 +216,8 @@ struct Latencies {
     fence: u64,
 }
 
-/// How long REP string instructions take.
+/// How long a kind of REP string instructions takes.
+#[derive(Clone, Copy)]
 struct Rep {
     short: u64,
     short_bytes: u64,
@@ -204,9 +225,20 @@ struct Rep {
     byte: u64,
 }
 
+impl Rep {
+    fn new(size: &geometry::Rep) -> Rep {
+        Rep {
+            short: size.short * CYCLE,
+            short_bytes: size.short_bytes,
+            long: size.long * CYCLE,
+            byte: CYCLE / size.bytes,
+        }
+    }
+}
+
 impl Pipeline {
     pub fn new(geometry: &Geometry) -> Pipeline {
-        let latency = &geometry.latency;
+        let (latency, reps) = (&geometry.latency, &geometry.rep);
         let beyond = |cycles: u64| cycles.saturating_sub(latency.l1) * CYCLE;
         let latencies = Latencies {
             load: latency.l1 * CYCLE,
@@ -237,13 +269,9 @@ impl Pipeline {
             queued: 0,
             drained: 0,
             drained_word: NO_WORD,
-            rep: Rep {
-                short: geometry.rep.short * CYCLE,
-                short_bytes: geometry.rep.short_bytes,
-                long: geometry.rep.long * CYCLE,
-                byte: CYCLE / geometry.rep.bytes,
-            },
+            reps: [&reps.moves, &reps.word_moves, &reps.stores, &reps.word_stores].map(Rep::new),
             rep_bytes: 0,
+            next_line: 0,
             divider: 0,
             lock: 0,
             owed: 0,
@@ -259,7 +287,7 @@ impl Pipeline {
     /// Reset the pipeline at the start of a region: nothing is in flight.
     pub fn reset(&mut self) {
         (self.dispatched, self.retired, self.done, self.owed, self.late) = (0, 0, 0, 0, None);
-        self.checked = 0;
+        (self.checked, self.next_line) = (0, 0);
         (self.divider, self.lock, self.missed, self.starved, self.rep_bytes) = (0, 0, 0, 0, 0);
         self.units.reset();
         self.queue.fill(0);
@@ -290,9 +318,10 @@ impl Pipeline {
 
     /// End the REP string instruction that was the last of a block. Its microcode takes the place of other instructions
     /// in dispatch, and waits for nothing.
-    pub fn end_rep(&mut self) {
+    pub fn end_rep(&mut self, strings: Strings) {
         let bytes = std::mem::take(&mut self.rep_bytes);
-        let time = if bytes <= self.rep.short_bytes { self.rep.short } else { self.rep.long + bytes * self.rep.byte };
+        let rep = self.reps[strings as usize];
+        let time = if bytes <= rep.short_bytes { rep.short } else { rep.long + bytes * rep.byte };
         self.delay(self.dispatched + time, Event::stall_rep);
     }
 
@@ -301,11 +330,11 @@ impl Pipeline {
     pub fn block(&mut self, ops: &[Op], counts: &mut Counts) {
         let (mut next, mut slots) = (0, 0);
         for (place, op) in ops.iter().enumerate() {
-            if op.kind == Kind::Rep {
+            if matches!(op.kind, Kind::Rep(_)) {
                 continue;
             }
-            let step = if op.is_fused { 0 } else { self.step };
-            slots += u64::from(!op.is_fused);
+            let step = u64::from(op.slots) * self.step;
+            slots += u64::from(op.slots);
             self.dispatched = (self.dispatched + step).max(self.window[self.at]);
             self.dispatched = self.waiting.room_from(self.dispatched);
             self.units.forget_before(self.dispatched);
@@ -341,6 +370,7 @@ impl Pipeline {
             for target in op.targets {
                 self.ready[target as usize % REGISTERS] = self.done;
             }
+            self.ready[op.late as usize % REGISTERS] = self.done + CYCLE;
             if reach.level > 0 || self.missed != 0 {
                 self.remember_miss(op, reach.level > 0);
             }
@@ -353,8 +383,12 @@ impl Pipeline {
             }
             self.window[self.at] = self.retired;
             self.at = if self.at + 1 == self.window.len() { 0 } else { self.at + 1 };
-            if op.kind == Kind::Fence {
-                self.delay(self.retired + self.latencies.fence, Event::stall_fences);
+            match op.kind {
+                Kind::Fence => self.delay(self.retired + self.latencies.fence, Event::stall_fences),
+                Kind::Microcode => {
+                    self.delay(self.dispatched + u64::from(op.latency) * CYCLE - step, Event::stall_dependencies);
+                }
+                _ => {}
             }
         }
         self.touches.clear();
@@ -378,7 +412,11 @@ impl Pipeline {
             false if is_near => CYCLE / 2,
             false => CYCLE,
         };
-        let drained = self.retired.max(self.drained + step);
+        let mut drained = self.retired.max(self.drained + step);
+        if touch.reach.is_new() {
+            self.next_line = self.next_line.max(self.dispatched) + LINE_TIME;
+            drained = drained.max(self.next_line);
+        }
         (self.drained, self.drained_word) = (drained, bytes.word);
         self.queue[self.queued] = drained;
         self.queued = if self.queued + 1 == self.queue.len() { 0 } else { self.queued + 1 };
@@ -403,11 +441,13 @@ impl Pipeline {
     fn load(&mut self, op: &Op, touch: Touch) -> (u64, Reach) {
         let mut asked = self.units.take(LOAD | ACCESS, self.ready_from(self.dispatched, &op.address));
         if touch.is_split {
-            asked = self.units.take(LOAD | ACCESS, asked);
+            asked = self.units.take(LOAD | ACCESS, asked + CYCLE);
         }
         let (bytes, store) = (touch.bytes, self.stores[touch.bytes.word as usize % REMEMBERED]);
         let is_stored = store.bytes.word == bytes.word && store.bytes.which & bytes.which != 0;
-        if is_stored && store.drained > asked && op.kind != Kind::Locked {
+        // A locked instruction waits for the cache anyway, and is late only where a store has part of what it needs.
+        let is_complete = bytes.which & !store.bytes.which == 0;
+        if is_stored && store.drained > asked && !(op.kind == Kind::Locked && is_complete) {
             return (self.forwarded(op, bytes, store, asked), Reach::default());
         }
         // A line that is on its way isn't fetched again.
@@ -418,8 +458,9 @@ impl Pipeline {
         };
         let translated = asked + self.latencies.translation[usize::from(touch.reach.translation)];
         let fill = &mut self.fills[line as usize % REMEMBERED];
-        if touch.reach.level > 0 {
-            let time = translated + self.latencies.level[usize::from(touch.reach.level)];
+        if touch.reach.is_new() {
+            self.next_line = self.next_line.max(self.dispatched) + LINE_TIME;
+            let time = translated.max(self.next_line) + self.latencies.level[usize::from(touch.reach.level)];
             *fill = Coming { line, time, reach };
         }
         if fill.line == line && fill.time > translated {
@@ -450,7 +491,7 @@ impl Pipeline {
     fn unit(&mut self, op: &Op, start: u64) -> u64 {
         match op.kind {
             Kind::Plain if op.needs != 0 => self.units.take(op.needs, start),
-            Kind::Plain | Kind::Rep => start,
+            Kind::Plain | Kind::Rep(_) | Kind::Microcode => start,
             Kind::Scan => self.units.take(op.needs, start) + self.latencies.scan,
             Kind::Divide => {
                 let start = start.max(self.divider);

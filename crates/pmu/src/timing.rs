@@ -2,7 +2,7 @@
 //! processors' (Fog, Instruction tables).
 
 use crate::instruction::{has_memory, is_locked, is_rep, number};
-use crate::pipeline::{FLAGS, Kind, Loaded, NOTHING, NOWHERE, Op};
+use crate::pipeline::{FLAGS, Kind, Loaded, NOTHING, NOWHERE, Op, RDX, Strings};
 use crate::system::System;
 use crate::units::{ALU, BRANCH, CONDITION, MULTIPLY, Needs, SHIFT};
 use iced_x86::{ConditionCode, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
@@ -18,7 +18,9 @@ pub fn ops(instructions: &[Instruction], systems: &[Option<System>]) -> Vec<Op> 
     }
     for place in 1..ops.len() {
         if is_fused(&instructions[place - 1], &instructions[place]) {
-            (ops[place].is_fused, ops[place].latency) = (true, 0);
+            (ops[place].slots, ops[place].latency) = (0, 0);
+        } else if is_nop(&instructions[place]) && is_nop(&instructions[place - 1]) && ops[place - 1].slots > 0 {
+            ops[place].slots = 0;
         }
     }
     ops
@@ -30,6 +32,10 @@ fn is_fused(first: &Instruction, second: &Instruction) -> bool {
     let sets_flags =
         is_simple_arithmetic(first.mnemonic()) || matches!(first.mnemonic(), Mnemonic::Cmp | Mnemonic::Test);
     sets_flags && first.op0_kind() == OpKind::Register && second.flow_control() == FlowControl::ConditionalBranch
+}
+
+fn is_nop(instruction: &Instruction) -> bool {
+    instruction.mnemonic() == Mnemonic::Nop
 }
 
 fn is_simple_arithmetic(mnemonic: Mnemonic) -> bool {
@@ -79,7 +85,8 @@ fn op(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Op {
         targets: targets.first(NOWHERE),
         latency: if needs & ALU != 0 { latency(instruction) } else { 0 },
         loaded: loaded(instruction),
-        is_fused: false,
+        slots: slots(instruction),
+        late: late(instruction),
         needs,
         kind: kind(instruction),
     }
@@ -116,13 +123,44 @@ fn is_operand(instruction: &Instruction, register: Register) -> bool {
 
 fn kind(instruction: &Instruction) -> Kind {
     match instruction.mnemonic() {
-        _ if is_rep(instruction) => Kind::Rep,
+        _ if is_rep(instruction) => Kind::Rep(string_kind(instruction)),
+        _ if instruction.is_string_instruction() => Kind::Microcode,
+        Mnemonic::Pushfq | Mnemonic::Popfq | Mnemonic::Rdtsc | Mnemonic::Rdtscp | Mnemonic::Pause => Kind::Microcode,
         Mnemonic::Div | Mnemonic::Idiv => Kind::Divide,
         Mnemonic::Bsf | Mnemonic::Bsr | Mnemonic::Tzcnt | Mnemonic::Lzcnt | Mnemonic::Popcnt => Kind::Scan,
         Mnemonic::Mfence | Mnemonic::Lfence => Kind::Fence,
         _ if is_locked(instruction) => Kind::Locked,
         _ => Kind::Plain,
     }
+}
+
+fn string_kind(instruction: &Instruction) -> Strings {
+    match instruction.mnemonic() {
+        Mnemonic::Stosb | Mnemonic::Stosw => Strings::Stored,
+        Mnemonic::Stosd | Mnemonic::Stosq => Strings::StoredByWords,
+        Mnemonic::Movsq => Strings::MovedByWords,
+        _ => Strings::Moved,
+    }
+}
+
+/// Return the register whose value comes a cycle after the others: the high half of a product.
+fn late(instruction: &Instruction) -> u8 {
+    match instruction.mnemonic() {
+        Mnemonic::Mul | Mnemonic::Imul if instruction.op_count() == 1 => RDX,
+        _ => NOWHERE,
+    }
+}
+
+/// Return how many operations it is.
+fn slots(instruction: &Instruction) -> u8 {
+    let is_pair = match instruction.mnemonic() {
+        Mnemonic::Leave => true,
+        Mnemonic::Xchg => !has_memory(instruction),
+        Mnemonic::Mul | Mnemonic::Imul => instruction.op_count() == 1,
+        // A set to memory.
+        _ => instruction.condition_code() != ConditionCode::None && instruction.op0_kind() == OpKind::Memory,
+    };
+    if is_pair { 2 } else { 1 }
 }
 
 /// Return whether it clears a register whatever was in it: that is done where registers are renamed.
@@ -160,7 +198,7 @@ fn needs(instruction: &Instruction) -> Needs {
     match instruction.mnemonic() {
         Mnemonic::Nop | Mnemonic::Endbr64 | Mnemonic::Push | Mnemonic::Pop | Mnemonic::Leave => 0,
         // A move between whole registers is renamed away; out of memory or into it, the access is all there is.
-        Mnemonic::Mov if is_between_registers && instruction.op1_kind() == OpKind::Immediate32 => ALU,
+        Mnemonic::Mov if is_between_registers && instruction.op1_kind() != OpKind::Register => ALU,
         Mnemonic::Mov if is_between_registers && instruction.op0_register().size() < 4 => ALU,
         Mnemonic::Mov => 0,
         Mnemonic::Xchg if is_between_registers => 0,
@@ -203,7 +241,12 @@ fn latency(instruction: &Instruction) -> u8 {
     match instruction.mnemonic() {
         Mnemonic::Imul | Mnemonic::Mul | Mnemonic::Mulx | Mnemonic::Crc32 => 3,
         Mnemonic::Lea if has_three_parts(instruction) => 2,
-        Mnemonic::Shld | Mnemonic::Shrd => 2,
+        Mnemonic::Shld | Mnemonic::Shrd | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc => 2,
+        Mnemonic::Pushfq => 4,
+        Mnemonic::Popfq => 13,
+        Mnemonic::Rdtsc | Mnemonic::Rdtscp => 34,
+        Mnemonic::Pause => 90,
+        _ if instruction.is_string_instruction() => 3,
         Mnemonic::Cmpxchg => 2,
         _ => 1,
     }
@@ -240,7 +283,24 @@ mod tests {
     fn a_comparison_is_one_with_its_jump() {
         // cmp %rax,%rcx; jne; jne
         let ops = ops_of(&[0x48, 0x39, 0xc1, 0x75, 0xfb, 0x75, 0xf9]);
-        assert_eq!(ops.iter().map(|op| op.is_fused).collect::<Vec<_>>(), [false, true, false]);
+        assert_eq!(ops.iter().map(|op| op.slots).collect::<Vec<_>>(), [1, 0, 1]);
+    }
+
+    #[test]
+    fn two_nops_are_one_operation_and_a_wide_product_is_two() {
+        // nop; nop; nop; mul %rbx; imul %rbx,%rax; leave
+        let ops = ops_of(&[0x90, 0x0f, 0x1f, 0x00, 0x90, 0x48, 0xf7, 0xe3, 0x48, 0x0f, 0xaf, 0xc3, 0xc9]);
+        assert_eq!(ops.iter().map(|op| op.slots).collect::<Vec<_>>(), [1, 0, 1, 2, 1, 2]);
+    }
+
+    #[test]
+    fn instructions_of_microcode_and_strings_of_each_kind_are_known() {
+        // pushfq; movsq; rep movsq; rep movsb; rep stosl
+        let ops = ops_of(&[0x9c, 0x48, 0xa5, 0xf3, 0x48, 0xa5, 0xf3, 0xa4, 0xf3, 0xab]);
+        let kinds: Vec<_> = ops.iter().map(|op| op.kind).collect();
+        let reps = [Strings::MovedByWords, Strings::Moved, Strings::StoredByWords].map(Kind::Rep);
+        assert_eq!(kinds[..2], [Kind::Microcode; 2]);
+        assert_eq!(kinds[2..], reps);
     }
 
     #[test]

@@ -10,7 +10,8 @@ const PLAIN: Op = Op {
     targets: [NOWHERE; 3],
     latency: 1,
     loaded: Loaded::Used,
-    is_fused: false,
+    late: NOWHERE,
+    slots: 1,
     needs: ALU,
     kind: Kind::Plain,
 };
@@ -108,14 +109,23 @@ fn stores_leave_their_queue_one_a_cycle_or_two_that_are_near_or_half_a_one_that_
 
 #[test]
 fn a_rep_instruction_takes_the_place_of_others_for_as_long_as_its_bytes_say() {
-    let rep = Geometry::parse(SMALL).unwrap().rep;
-    for (bytes, expected) in [(8, rep.short), (rep.short_bytes, rep.short), (4096, rep.long + 4096 / rep.bytes)] {
+    let reps = Geometry::parse(SMALL).unwrap().rep;
+    let (moves, stores) = (reps.moves, reps.stores);
+    for (strings, bytes, expected) in [
+        (Strings::Moved, 8, moves.short),
+        (Strings::Moved, moves.short_bytes, moves.short),
+        (Strings::Moved, 4096, moves.long + 4096 / moves.bytes),
+        (Strings::MovedByWords, 2 * moves.short_bytes, reps.word_moves.short),
+        (Strings::Stored, stores.short_bytes, stores.short),
+        (Strings::Stored, 4096, stores.long + 4096 / stores.bytes),
+        (Strings::StoredByWords, 8, reps.word_stores.short),
+    ] {
         let counts = stalls(&[PLAIN], 1000, |pipeline| {
             pipeline.rep_bytes(bytes);
-            pipeline.end_rep();
+            pipeline.end_rep(strings);
         });
         let cycles = counts[Event::stall_rep as usize] / 1000;
-        assert!(cycles.abs_diff(expected) <= 1, "{bytes}: {cycles}");
+        assert!(cycles.abs_diff(expected) <= 1, "{strings:?} {bytes}: {cycles}");
     }
 }
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import tomli_w
 
 from kdyno.base.frozen import Frozen
 from kdyno.measure.cycles.evaluate import EvaluatedProgram, Quality, quality
@@ -102,20 +101,5 @@ def calibrated_family(calibration: Calibration, name: str, cpu: str, date: str |
 
 def as_toml(family: FamilyFile) -> str:
     """Return the family's file; settings without a value are left out."""
-    written = family.model_dump(mode="json", include=set(FamilyFile.model_fields))
-    plain = {key: value for key, value in written.items() if value not in (None, [], {})}
-    tables = {key: value for key, value in plain.items() if isinstance(value, dict)}
-    text = "".join(f"{key} = {_value(value)}\n" for key, value in plain.items() if key not in tables)
-    weights, gains = (tables["model"].pop(name) for name in ("weights", "silicon"))
-    for key, table in (*tables.items(), ("model.weights", weights)):
-        text += f"\n[{key}]\n" + _rows(table)
-    return text + "".join(f"\n[[model.silicon]]\n{_rows(gain)}" for gain in gains)
-
-
-def _rows(table: dict[str, Any]) -> str:
-    return "".join(f"{name} = {_value(value)}\n" for name, value in table.items() if value is not None)
-
-
-def _value(value: Any) -> str:
-    """Return a value of TOML; its strings, numbers and lists of strings are written as in JSON."""
-    return json.dumps(value, ensure_ascii=False)
+    settings = family.model_dump(mode="json", include=set(FamilyFile.model_fields), exclude_none=True)
+    return tomli_w.dumps({key: value for key, value in settings.items() if value not in ([], {})})

@@ -148,7 +148,7 @@ class Units(Frozen):
 
 
 class Rep(Frozen):
-    """Cycles of a REP string instruction, during which nothing else is dispatched."""
+    """Cycles of a REP string instruction of one kind, during which nothing else is dispatched."""
 
     short: Annotated[int, Field(ge=1, le=10_000, strict=True)]
     """Up to `short_bytes` bytes."""
@@ -156,6 +156,17 @@ class Rep(Frozen):
     long: Annotated[int, Field(ge=1, le=10_000, strict=True)]
     """Beyond; one more for each `bytes` bytes."""
     bytes: Annotated[int, Field(ge=1, le=1024, strict=True)]
+
+
+class Reps(Frozen):
+    """Cycles of REP string instructions, by kind."""
+
+    moves: Rep
+    word_moves: Rep
+    """Moves of eight bytes at a time."""
+    stores: Rep
+    word_stores: Rep
+    """Stores of four or eight bytes at a time."""
 
 
 class Latency(Frozen):
@@ -279,7 +290,7 @@ class FamilyFile(Frozen):
     """Whether the TLBs hold translations of several address spaces, distinguished by a number (PCID)."""
     cpu: GuestCpu
     units: Units
-    rep: Rep
+    rep: Reps
     l1i: Cache
     l1d: Cache
     l2: Cache
