@@ -53,6 +53,12 @@ def test_a_workload_names_paths_and_groups_each_once_in_the_kernels_order() -> N
     assert len(path_orders(("all",))) == len(paths())
 
 
+def test_the_halves_share_no_path_and_are_all_together() -> None:
+    fit, held_out = ({order.name for order in path_orders((half,))} for half in ("fit", "held-out"))
+    assert not fit & held_out
+    assert fit | held_out == set(paths())
+
+
 def test_unknown_paths_are_refused_at_once_with_the_nearest_ones() -> None:
     with pytest.raises(UnknownPath, match=r"is named pipe_pong or memry$") as refused:
         path_orders(("pipe_pong", "unix", "memry", "pipe_pong"))

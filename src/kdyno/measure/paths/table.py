@@ -25,7 +25,7 @@ HALVES: tuple[Half, Half] = ("fit", "held-out")
 
 class UnknownPath(UserError):
     message = "no path or group of paths is named {names}"
-    hint = "did you mean {near}? groups of paths: {groups}; docs/silicon.md lists all paths"
+    hint = "did you mean {near}? groups of paths: {groups}; halves: {halves}; docs/silicon.md lists all paths"
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,17 @@ def paths() -> dict[str, KernelPath]:
 
 
 def path_orders(names: Sequence[str]) -> tuple[TestOrder, ...]:
-    """Return the orders for these paths, each once, in the kernel's order. Names are those of paths and groups, and
-    `all`. Raise UnknownPath.
+    """Return the orders for these paths, each once, in the kernel's order. Names are those of paths, groups and
+    halves, and `all`. Raise UnknownPath.
     """
     known = paths()
     groups = list(dict.fromkeys(path.group for path in known.values()))
-    words = [ALL, *groups, *known]
+    words = [ALL, *HALVES, *groups, *known]
     if unknown := [name for name in dict.fromkeys(names) if name not in words]:
         near = dict.fromkeys(difflib.get_close_matches(name, words, n=1, cutoff=0)[0] for name in unknown)
-        raise UnknownPath(names=" or ".join(unknown), near=", ".join(near), groups=", ".join(groups))
-    chosen = [path.name for path in known.values() if {path.name, path.group, ALL} & set(names)]
+        texts = {"near": near, "groups": groups, "halves": HALVES}
+        raise UnknownPath(names=" or ".join(unknown), **{key: ", ".join(text) for key, text in texts.items()})
+    chosen = [path.name for path in known.values() if {path.name, path.group, path.half, ALL} & set(names)]
     return tuple(TestOrder(name=name) for name in chosen)
 
 

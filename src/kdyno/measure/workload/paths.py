@@ -31,7 +31,7 @@ class PathsWorkload(WorkloadSettings):
 
     type: Literal["paths"] = "paths"
     tests: tuple[str, ...] = (ALL,)
-    """Names of paths and of groups of them; `all` for every path. docs/silicon.md lists them."""
+    """Names of paths, of groups and of halves (`fit`, `held-out`); `all` for every path. docs/silicon.md lists them."""
     iterations: Annotated[int, Field(ge=1, le=1000)] | None = None
     """Samples per path and boot; left out: 5 in the model lane, 15 in the wall lane."""
 
