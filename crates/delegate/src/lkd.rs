@@ -22,8 +22,11 @@ use crate::prefixes::patterns;
 use crate::script::{Changes, Script, in_order, left_free, sorted, with_gaps, with_start};
 use crate::survey::Survey;
 
-/// The real linker.
+/// The real linker of vmlinux.
 const LINKER: &str = "KDYNO_LD";
+/// The real linker of everything else, if that is another: a compiler may link vmlinux with another one than the one
+/// that compiles where there is link-time optimisation (ARCH=um).
+const LTO_LINKER: &str = "KDYNO_LTO_LD";
 /// The seed of the order, for every call of a build that asks for a layout by seed.
 pub const SEED: &str = "KDYNO_LAYOUT_SEED";
 /// Begins the names of variables with words for the link of vmlinux.o, which is where link-time optimisation compiles.
@@ -54,9 +57,11 @@ struct WantedOrder {
 /// Do what the call asks for; returns only if that can't be done, and why.
 pub fn run(arguments: Vec<OsString>) -> String {
     let is_asked = [FORMAT.0, SEED, ORDER].iter().any(|name| env::var_os(name).is_some());
-    match KernelLink::read(&arguments).filter(|_| is_asked) {
-        None if is_vmlinux_o(&arguments) => become_tool(LINKER, &[arguments, lto_words()].concat()),
-        None => become_tool(LINKER, &arguments),
+    let other = if env::var_os(LTO_LINKER).is_some() { LTO_LINKER } else { LINKER };
+    match KernelLink::read(&arguments) {
+        None if is_vmlinux_o(&arguments) => become_tool(other, &[arguments, lto_words()].concat()),
+        None => become_tool(other, &arguments),
+        Some(_) if !is_asked => become_tool(LINKER, &arguments),
         Some(link) => match laid_out(&link, &arguments) {
             Ok(changed) => become_tool(LINKER, &changed),
             Err(why) => format!("can't lay out {}: {why}", link.output.display()),

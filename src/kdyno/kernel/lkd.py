@@ -9,6 +9,7 @@ from pathlib import Path
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.installed import find_program
 from kdyno.kernel.arch import Arch
+from kdyno.kernel.toolchain import Toolchain
 
 BINARY = "kdyno-delegate"
 """The installed program. Called as `lkd` it is the linker's delegate."""
@@ -29,7 +30,10 @@ SEED, ORDER = "KDYNO_LAYOUT_SEED", "KDYNO_ORDER"
 DATA = "KDYNO_DATA_SECTIONS"
 """The variable with names of sections that become part of the kernel's data, with blanks between them."""
 LINKER = "KDYNO_LD"
-"""The variable that names the linker itself."""
+"""The variable that names the linker itself, which makes the last link."""
+LTO_LINKER = "KDYNO_LTO_LD"
+"""The variable that names the linker of everything else, if that is another: where ld.lld compiles, with lto, and the
+compiler makes the last link by `ld` (ARCH=um)."""
 LTO_WORDS = "KDYNO_LTO_WORDS"
 """Begins the names of variables whose words lkd adds to the link of vmlinux.o: where ld.lld compiles, with lto."""
 HEADER = re.compile(
@@ -54,9 +58,9 @@ def environment(linker: str) -> dict[str, str]:
     return {"KDYNO_LAYOUT_FORMAT": FORMAT, LINKER: linker}
 
 
-def lto_words(linker: str, name: str, words: str) -> dict[str, str]:
+def lto_words(toolchain: Toolchain, name: str, words: str) -> dict[str, str]:
     """Return the variable that gives the link of vmlinux.o these words; none for linkers that compile nothing."""
-    return {f"{LTO_WORDS}_{name.upper()}": words} if linker.startswith("ld.lld") else {}
+    return {f"{LTO_WORDS}_{name.upper()}": words} if toolchain.linker.startswith("ld.lld") else {}
 
 
 def words(arch: Arch) -> tuple[str, ...]:

@@ -15,10 +15,10 @@ from kdyno.base.state import State
 from kdyno.kernel import build as build_module
 from kdyno.kernel.build import BuildFailed, build, build_layouts
 from kdyno.kernel.delegation import ccd
-from kdyno.kernel.delegation.ccd import ObjectStale, RecordsIncomplete
+from kdyno.kernel.delegation.ccd import ObjectStale, ProfileUnused, RecordsIncomplete
 from kdyno.kernel.delegation.held import LtoByAssembler, MixRefused, held_symbols, refuse_unshared
 from kdyno.kernel.delegation.records import ObjectRecord, RecordsUnreadable, read_records
-from kdyno.kernel.delegation.resolved import Compiler, Resolved, ResolvedChoice, ResolvedRule
+from kdyno.kernel.delegation.resolved import Compiler, ProfileUse, Resolved, ResolvedChoice, ResolvedRule
 from kdyno.kernel.delegation.show import image_lines, image_view
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import ImageCorrupt, load_image
@@ -229,6 +229,28 @@ def test_an_object_of_another_choice_never_passes_for_the_plans(
     plans = [plan(delegated(*rules), source, state) for rules in ((), ({"files": ["fs/open.c"], "add": ["-O1"]},))]
     with pytest.raises(ObjectStale, match=r"fs/open\.o is not made as .* by gcc, not by gcc -O1"):
         build_layouts(plans, state, no_progress)
+
+
+def test_a_profile_that_no_object_was_compiled_by_never_passes_for_one_that_was(
+    source: KernelSource, state: State, tmp_path: Path
+) -> None:
+    (tmp_path / "o").mkdir()
+    shutil.copy(built(delegated(), source, state).directory / "delegation.jsonl", tmp_path)
+    resolved = Resolved(
+        reference="gcc",
+        compilers={"gcc": Compiler(family="gcc", command=("gcc",))},
+        assembler=("as",),
+        held=False,
+        fallback=False,
+        assem=False,
+        lint=False,
+        programs={},
+        rules=(),
+        profiles=(ProfileUse(name="autofdo", file="../inputs/autofdo-1", option="-fprofile-sample-use="),),
+    )
+    with pytest.raises(ProfileUnused, match="no object of this kernel is compiled by the profile `autofdo`"):
+        ccd.check(tmp_path / "o", resolved, strict=False)
+    assert len(ccd.check(tmp_path / "o", resolved.model_copy(update={"profiles": ()}), strict=False).objects) == 3
 
 
 def test_a_rule_whose_files_are_not_in_the_configuration_is_noted(source: KernelSource, state: State) -> None:

@@ -180,6 +180,12 @@ def test_lto_is_a_choice_of_kconfig() -> None:
     assert contribute("lto", "none") == Contribution()
 
 
+def test_with_lto_the_object_that_ld_links_is_machine_code_though_the_compiler_makes_the_last_link() -> None:
+    made = contribute("lto", "thin", replace(context("clang-19"), arch=UM))
+    assert made.make == ("CFLAGS_REMOVE_version-timestamp.o=$(CC_FLAGS_LTO)",)
+    assert made.environment == {"KDYNO_LTO_LD": "ld.lld-19"}
+
+
 @pytest.mark.parametrize(
     ("value", "spelled"),
     [

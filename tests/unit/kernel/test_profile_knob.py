@@ -19,7 +19,7 @@ from kdyno.kernel.knobs import Contribution, KnobContext, profile_given
 from kdyno.kernel.knobs.profile import ClangTooOld, NeedsClang
 from kdyno.kernel.knobs.profile_given import ProfileOfOtherGcc, ProfileUnfit
 from kdyno.kernel.knobs.profile_pgo import NotCounting
-from kdyno.kernel.lkd import ORDER
+from kdyno.kernel.lkd import ORDER, lto_words
 from kdyno.kernel.recipe import USES, Profile, ProfileSpec, Recipe, Trainee, Training
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.workload.needs import Load
@@ -137,11 +137,16 @@ def test_thresholds_go_to_the_compiler_and_to_the_link_and_decide_the_key() -> N
     assert made.facts != planned(use=("autofdo",), hot=501, cold=7)[1].facts
 
 
-def test_a_linker_that_compiles_nothing_gets_no_words_about_profiles() -> None:
+def test_the_linker_that_compiles_gets_words_about_profiles_though_the_compiler_makes_the_last_link() -> None:
     planner = Planner(replace(context("clang-19", "19.1.7"), arch=UM))
     made = contribute("profile", Profile(trainee=TRAINEE, use=("autofdo", "propeller")), planner.where)
-    assert not [name for name in made.environment if name.startswith("KDYNO_LTO_WORDS")]
+    assert made.environment["KDYNO_LD"] == "ld"
+    assert {"KDYNO_LTO_WORDS_AUTOFDO", "KDYNO_LTO_WORDS_PROPELLER"} <= made.environment.keys()
     assert len(made.profiles) == 2
+
+
+def test_a_linker_that_compiles_nothing_gets_no_words_about_profiles() -> None:
+    assert lto_words(context("gcc").toolchain, "autofdo", "--lto-sample-profile=x") == {}
 
 
 def test_what_a_compiler_cannot_do_is_refused_with_the_reason() -> None:

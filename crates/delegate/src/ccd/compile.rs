@@ -192,11 +192,14 @@ impl Call {
         }
     }
 
-    /// Return whether it is code of the running kernel or of a module on x86: the vDSO, the boot code, the real mode
-    /// code and purgatory have other models of code, or move.
+    /// Return whether it is code of the running kernel or of a module: on x86 the vDSO, the boot code, the real mode
+    /// code and purgatory have other models of code, or move. A kernel that is a program (ARCH=um) has the model of
+    /// programs, and files that talk to the host beside its own.
     pub fn is_kernel_code(&self) -> bool {
         let model = self.items.iter().rev().find(|item| item.starts_with("-mcmodel="));
-        model.is_some_and(|item| item.is("-mcmodel=kernel")) && self.has("-D__KERNEL__") && !self.is_for_other_code()
+        let is_program = self.has("-D__arch_um__") && !self.has("-D__UM_HOST__");
+        let is_kernel = is_program || model.is_some_and(|item| item.is("-mcmodel=kernel"));
+        is_kernel && self.has("-D__KERNEL__") && !self.is_for_other_code()
     }
 
     /// Return whether the link compiles its object: the last option about that decides.
@@ -296,5 +299,12 @@ mod tests {
         assert!(!call("-D__KERNEL__ -mcmodel=kernel -mcmodel=small -c a.c").is_kernel_code());
         assert!(!call("-D__KERNEL__ -mcmodel=kernel -fPIC -c a.c").is_kernel_code());
         assert!(!call("-mcmodel=kernel -c a.c").is_kernel_code());
+    }
+
+    #[test]
+    fn the_own_files_of_a_kernel_that_is_a_program_are_kernel_code() {
+        assert!(call("-D__KERNEL__ -D__arch_um__ -mcmodel=large -mcmodel=small -c a.c").is_kernel_code());
+        assert!(!call("-D__KERNEL__ -D__arch_um__ -mcmodel=small -D__UM_HOST__ -c a.c").is_kernel_code());
+        assert!(!call("-D__KERNEL__ -D__arch_um__ -mcmodel=small -fPIC -c a.c").is_kernel_code());
     }
 }

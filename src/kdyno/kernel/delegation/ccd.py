@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kdyno.base.errors import InfrastructureError
+from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.installed import find_program
 from kdyno.kernel.delegation.records import FILE, ObjectRecord, Records, read_records
 from kdyno.kernel.delegation.resolved import Resolved, ResolvedChoice
@@ -35,6 +35,11 @@ class RecordsIncomplete(InfrastructureError):
         "if the build should go on without them: strict = false; these makefiles call the compiler in a way that ccd "
         "doesn't know"
     )
+
+
+class ProfileUnused(UserError):
+    message = "no object of this kernel is compiled by the profile `{name}`: none of its functions is in their sources"
+    hint = "train on a kernel of the same source and configuration, or leave `{name}` out of `use`"
 
 
 class ObjectStale(InfrastructureError):
@@ -83,7 +88,9 @@ def is_kernel_code(record: ObjectRecord) -> bool:
 
 
 def check(objects: Path, plan: Resolved, *, strict: bool) -> Records:
-    """Return what made the objects of a finished build. Raise RecordsIncomplete (if strict) and ObjectStale."""
+    """Return what made the objects of a finished build. Raise RecordsIncomplete (if strict), ObjectStale and
+    ProfileUnused.
+    """
     made = records(objects.parent)
     by_object = {record.object.removeprefix("./"): record for record in made.objects}
     if strict:
@@ -93,6 +100,10 @@ def check(objects: Path, plan: Resolved, *, strict: bool) -> Records:
         if is_kernel_code(record) and not _agrees(record, choice, plan):
             asked = " ".join((choice.compiler, *choice.add))
             raise ObjectStale(object=record.object, made=" ".join((record.compiler, *record.added)), asked=asked)
+    used = {name for record in made.objects for name in record.profiles}
+    for profile in plan.profiles:
+        if profile.name not in used:
+            raise ProfileUnused(name=profile.name)
     return made
 
 

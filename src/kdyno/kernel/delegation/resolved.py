@@ -9,8 +9,8 @@ from typing import Literal
 from kdyno.base.frozen import Frozen, digest
 from kdyno.kernel.delegation import globs
 
-FORMAT = 1
-"""The version of the format; ccd refuses any other. Part of an image's key."""
+FORMAT = 2
+"""The version of the format and of what ccd takes for kernel code; ccd refuses any other. Part of an image's key."""
 
 INPUT = "delegation"
 """The name of the resolved plan among the inputs of a build."""

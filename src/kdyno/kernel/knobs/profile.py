@@ -72,7 +72,7 @@ def contribute(value: Profile | None, context: KnobContext) -> Contribution:
     if value.trained_for == "pgo":
         parts.append(profile_pgo.counting(context.toolchain))
     if value.trained_for == "propeller" and "autofdo" not in value.use:
-        words = lkd.lto_words(context.linker, "map", "--lto-basic-block-address-map")
+        words = lkd.lto_words(context.toolchain, "map", "--lto-basic-block-address-map")
         parts.append(Contribution(kcflags=(BLOCK_MAP,), environment=words))
     return combined([_laid_out(context), *parts])
 
@@ -137,7 +137,7 @@ def _compiled_by(profile: Input, option: str, add: tuple[str, ...], linked: str,
         inputs=(profile,),
         profiles=(use,),
         facts=(f"profile {profile.name} {profile.digest} {option} {' '.join(add)}; {linked}",),
-        environment=lkd.lto_words(context.linker, profile.name, linked),
+        environment=lkd.lto_words(context.toolchain, profile.name, linked),
     )
 
 
