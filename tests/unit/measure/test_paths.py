@@ -67,6 +67,7 @@ def test_unknown_paths_are_refused_at_once_with_the_nearest_ones() -> None:
 
 def test_all_paths_are_shown_as_a_number_and_fewer_by_their_names() -> None:
     assert list_loads(tuple(paths())) == f"{len(paths())} paths"
+    assert list_loads([order.name for order in path_orders(("fit",))]) == "48 paths (half fit)"
     assert list_loads(["pipe_ping", "unix_ping"]) == "pipe_ping, unix_ping"
     assert list_loads(["general"]) == "general"
 

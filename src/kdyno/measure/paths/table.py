@@ -88,5 +88,10 @@ def path_orders(names: Sequence[str]) -> tuple[TestOrder, ...]:
 
 
 def list_loads(names: Sequence[str]) -> str:
-    """Return the names of paths, tests and programs in one line; all paths together are a number."""
-    return format_count(len(names), "path") if set(names) == set(paths()) else ", ".join(names)
+    """Return the names of paths, tests and programs in one line; all paths together, and halves, are a number."""
+    if set(names) == set(paths()):
+        return format_count(len(names), "path")
+    for half in HALVES:
+        if set(names) == {path.name for path in paths().values() if path.half == half}:
+            return f"{format_count(len(names), 'path')} (half {half})"
+    return ", ".join(names)
