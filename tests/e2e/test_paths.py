@@ -22,6 +22,7 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootLimits, BootOrder
 from kdyno.boot.uml import UmlConfig, UmlMachine
+from kdyno.kernel.delegation.records import read_records
 from kdyno.kernel.image import Image
 from kdyno.measure.guest.job import Job
 from kdyno.measure.guest.pmu_record import read_pmu_record
@@ -132,6 +133,17 @@ def image(state: Path, tmp_path_factory: pytest.TempPathFactory) -> Image:
     return build_images(plan_builds(experiment, read_cpu, where, talk).plans, where, talk)["plain"][0]
 
 
+def test_a_rule_for_a_file_applies_to_a_kernel_that_is_a_program(kdyno: Kdyno, image: Image, state: Path) -> None:
+    rule = '[[variants.plain.delegation.rule]]\nfiles = ["lib/crc32.c"]\nadd = ["-Os"]\n'
+    path = kdyno.experiment("delegated", f"{PLAIN}{rule}{MACHINE}", baseline="plain", blocks=1)
+    [built] = json.loads(kdyno("build", path, "--json").stdout)["plain"]
+    records = read_records(state / "images" / built["key"] / "delegation.jsonl").objects
+    assert [record.source for record in records if record.answer == "rewritten"] == ["lib/crc32.c"]
+    outside = [record.source for record in records if record.reason == "not code of the running kernel"]
+    assert len(outside) < len(records) / 10, outside
+    assert (state / "images" / built["key"] / "vmlinux").stat().st_size != image.program.stat().st_size
+
+
 def kernel_in(directory: Path) -> int | None:
     """Return the process that runs a kernel in a directory."""
     for process in Path("/proc").iterdir():
@@ -177,6 +189,21 @@ def test_a_kernel_that_crashes_hangs_or_is_killed_in_the_middle_ends_so(
     end = interfered(image, tmp_path, number)
     assert (end.status, end.reason[: len(reason)]) == (status, reason), end.reason
     assert kernel_in(tmp_path) is None
+
+
+@pytest.mark.long  # three kernels of clang's
+def test_a_profile_of_the_paths_makes_them_faster(kdyno: Kdyno) -> None:
+    text = f"""
+[variants.plain]
+toolchain = "clang-19"
+opt = "O2"
+[variants.tuned]
+extends = "plain"
+profile = {{ use = ["autofdo"], train = ["paths"] }}
+{MACHINE}{WORKLOAD}"""
+    report = run(kdyno, "tuned", text, blocks=6)
+    ratio_of = {row["benchmark"]: row["estimate"]["ratio"] for row in report["comparisons"]}
+    assert np.exp(np.mean(np.log(list(ratio_of.values())))) > 1.05, ratio_of
 
 
 @pytest.mark.long  # two kernels of their own
