@@ -59,7 +59,7 @@ pub fn run(arguments: Vec<OsString>) -> String {
     let is_asked = [FORMAT.0, SEED, ORDER].iter().any(|name| env::var_os(name).is_some());
     let other = if env::var_os(LTO_LINKER).is_some() { LTO_LINKER } else { LINKER };
     match KernelLink::read(&arguments) {
-        None if is_vmlinux_o(&arguments) => become_tool(other, &[arguments, lto_words()].concat()),
+        None if is_vmlinux_o(&arguments) && is_lld(other) => become_tool(other, &[arguments, lto_words()].concat()),
         None => become_tool(other, &arguments),
         Some(_) if !is_asked => become_tool(LINKER, &arguments),
         Some(link) => match laid_out(&link, &arguments) {
@@ -97,7 +97,7 @@ fn laid_out(link: &KernelLink, arguments: &[OsString]) -> Result<Vec<OsString>, 
         // Where no copies are made, the statements before have taken the sections that come first.
         changes.patterns = patterns(&survey.functions, &survey.others);
     }
-    let arguments = if is_lld() {
+    let arguments = if is_lld(LINKER) {
         changes.first_statements = sorted_with_gaps(&first);
         changes.statements = asked.seed.map_or(String::new(), |_| sorted(PREFIXES.1));
         let mut arguments = copied(link, arguments, &first, &survey.functions, asked.seed)?;
@@ -199,7 +199,7 @@ fn lto_words() -> Vec<OsString> {
     variables.iter().flat_map(|(_, words)| words.split_whitespace().map(OsString::from)).collect()
 }
 
-/// Return whether the linker is LLVM's, which distinguishes its flavours by its name as well.
-fn is_lld() -> bool {
-    env::var(LINKER).is_ok_and(|name| name.rsplit('/').next().is_some_and(|file| file.starts_with("ld.lld")))
+/// Return whether the linker that a variable names is LLVM's, which distinguishes its flavours by its name as well.
+fn is_lld(variable: &str) -> bool {
+    env::var(variable).is_ok_and(|name| name.rsplit('/').next().is_some_and(|file| file.starts_with("ld.lld")))
 }

@@ -315,6 +315,27 @@ def test_without_an_order_the_linker_is_called_as_it_is_and_half_a_request_is_re
         assert not (tmp_path / "refused").exists()
 
 
+def test_words_about_profiles_go_to_the_linker_that_compiles_and_to_no_other(tmp_path: Path) -> None:
+    link = tmp_path / "lkd"
+    link.symlink_to(lkd.find_lkd())
+    for name in ("ld", "ld.lld-19"):
+        (tmp_path / name).write_text('#!/bin/sh\necho "${0##*/} $*"\n')
+        (tmp_path / name).chmod(0o755)
+
+    def called(output: str, **linkers: str) -> str:
+        named = {variable: str(tmp_path / name) for variable, name in linkers.items()}
+        environment = {"PATH": os.environ["PATH"], "KDYNO_LTO_WORDS_AUTOFDO": "--lto-sample-profile=x", **named}
+        return subprocess.run(
+            [link, "-r", "-o", output, "a.o"], env=environment, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    assert called("vmlinux.o", KDYNO_LD="ld") == "ld -r -o vmlinux.o a.o"
+    assert called("vmlinux.o", KDYNO_LD="ld.lld-19") == "ld.lld-19 -r -o vmlinux.o a.o --lto-sample-profile=x"
+    with_lto = {"KDYNO_LD": "ld", lkd.LTO_LINKER: "ld.lld-19"}
+    assert called("vmlinux.o", **with_lto) == "ld.lld-19 -r -o vmlinux.o a.o --lto-sample-profile=x"
+    assert called("b.o", **with_lto) == "ld.lld-19 -r -o b.o a.o"
+
+
 def test_a_layout_and_full_link_time_optimisation_contradict_each_other(source: KernelSource, state: State) -> None:
     if shutil.which("clang-19") is None:
         pytest.skip("needs clang-19")
