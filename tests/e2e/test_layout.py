@@ -150,6 +150,6 @@ def test_without_layouts_the_report_says_that_layout_was_not_sampled(kdyno: Kdyn
         + MEASURED
     )
     path = kdyno.experiment("two", text, baseline=f"order-{seeds[0]}", blocks=2)
-    assert kdyno("run", path).stdout.startswith("note: cycles are modelled")
+    assert "\nnote: cycles are modelled" in kdyno("run", path).stdout
     notices = json.loads(kdyno("report", "latest", "--json").stdout)["notices"]
     assert any(notice.startswith("layout wasn't sampled") for notice in notices)

@@ -89,9 +89,13 @@ def can_draw() -> bool:
 
 
 def console() -> Console:
-    """Return standard output for tables: as wide as the terminal, and with its colours if it is one."""
-    width = None if _is_terminal(sys.stdout) else int(os.environ.get("COLUMNS", PLAIN_WIDTH))
-    return _clean_console(width=width or shutil.get_terminal_size().columns)
+    """Return standard output for tables: as wide as the terminal, and with its colours, if it is one; else as wide as
+    COLUMNS says, or PLAIN_WIDTH.
+    """
+    if _is_terminal(sys.stdout):
+        return _clean_console(width=shutil.get_terminal_size().columns)
+    columns = os.environ.get("COLUMNS", "")
+    return _clean_console(width=int(columns) if columns.isdecimal() and int(columns) else PLAIN_WIDTH)
 
 
 def text_console(file: IO[str]) -> Console:

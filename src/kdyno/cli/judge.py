@@ -63,14 +63,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--html", type=Path, metavar="FILE", help="write one self-contained HTML file")
     form.add_argument("--json", action="store_true", help="print the report as JSON")
+    form.add_argument(
+        "--analysis", action="store_true", help="also print the tables behind the verdicts, of every benchmark"
+    )
 
 
 def act(args: argparse.Namespace) -> int:
+    from kdyno.base.terminal import console
     from kdyno.judge.verdicts.of_files import judge_files
     from kdyno.report.output import print_report
+    from kdyno.report.tables import render_analysis
 
     report = judge_files(args.files, _request(args), args.claims, _workload_reader(args.workload))
     print_report(report, as_json=args.json, html=args.html, talk=talk_of(args))
+    if args.analysis:
+        render_analysis(report, console())
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The tables behind the verdicts, as text: for the few benchmarks of a file, or on demand."""
+"""The tables behind the verdicts, as text: `--analysis`."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -85,21 +85,29 @@ def axis(spans: list[Span], margin: float) -> Axis:
     return Axis(min(low), max(high))
 
 
-def legend(report: Report, tables: Mapping[str, Sequence[VerdictRow]], shown: Axis, sides: SideNames) -> str:
-    """Return the meaning of the columns and bars of all tables; `tables` are their rows, by variant."""
+def legend(
+    report: Report,
+    tables: Mapping[str, Sequence[VerdictRow]],
+    columns: Collection[str],
+    shown: Axis,
+    sides: SideNames,
+) -> list[str]:
+    """Return the meaning of the columns and bars that tables have; `tables` are their rows, by variant."""
     rows = [row for own in tables.values() for row in own]
     means = {row.unit for row in rows if row.is_mean and row.effect}
     marked = dict.fromkeys(row.scope for row in rows if row.verdict not in ("", "undecided") and row.scope in SCOPES)
-    return "; ".join(
-        [
-            *(f"effect: of the value, and of the mean one of {unit}" for unit in sorted(means)),
-            f"bars: gains, with {confidence(report.confidence)} intervals, on one logarithmic scale from "
-            f"{percent_gain(shown.low)} to {percent_gain(shown.high)} %, right of the line is {sides.right}, dots at "
-            f"the margin of {limit(report.margin)} %",
-            "sees: the smallest effect that this judge calls different in 80 % of such runs",
-            *(f"these {scope}: {SCOPES[scope]}" for scope in marked),
-        ]
+    bars = (
+        f"bars: gains, with {confidence(report.confidence)} intervals, on one logarithmic scale from "
+        f"{percent_gain(shown.low)} to {percent_gain(shown.high)} %, right of the line is {sides.right}, dots at "
+        f"the margin of {limit(report.margin)} %"
     )
+    sees = "sees: the smallest effect that this judge calls different in 80 % of such runs"
+    return [
+        *(f"effect: of the value, and of the mean one of {unit}" for unit in sorted(means)),
+        *([bars] if "bar" in columns else []),
+        *([sees] if "sees" in columns else []),
+        *(f"these {scope}: {SCOPES[scope]}" for scope in marked),
+    ]
 
 
 def percent_gain(gain: float) -> str:

@@ -344,9 +344,14 @@ def test_the_verb_prints_the_report_and_what_is_wrong_with_a_file(capsys: pytest
     table, claims = str(DATA / "compiler_patch.csv"), str(DATA / "compiler_patch_claims.csv")
     assert main(["judge", table, "--claims", claims, "--margin", "0.003"]) == 0
     output = capsys.readouterr().out
+    assert output.startswith("x86-64-v3 (these boots): 2 faster, 1 equivalent; mean +0.38 %, not judged\n")
     assert "does not follow" in output
     assert "x86-64-v3 against generic" in output
-    assert "Tukey" in output
+    assert "Tukey" not in output
+    assert main(["judge", table, "--claims", claims, "--margin", "0.003", "--analysis"]) == 0
+    long_output = capsys.readouterr().out
+    assert long_output.startswith(output)
+    assert "Tukey" in long_output
     assert main(["judge", table, "--baseline", "CPU family", "--higher", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["baseline"], report["comparisons"][0]["direction"]) == ("CPU family", "higher")

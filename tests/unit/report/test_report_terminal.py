@@ -8,6 +8,7 @@ from rich.console import Console
 
 from kdyno.judge.verdicts.lane import lane_line
 from kdyno.judge.verdicts.model import RunReport
+from kdyno.report.summary import summary_lines
 from kdyno.report.terminal import render
 from tests.unit import specimen
 
@@ -23,18 +24,26 @@ def shown(report: RunReport, width: int = 80, terminal: bool = False) -> list[st
     return out.getvalue().splitlines()
 
 
-def test_notices_and_lane_come_first(report: RunReport) -> None:
+def test_a_line_for_each_variant_comes_first_then_lane_and_run(report: RunReport) -> None:
     lines = shown(report, 200)
-    assert lines[:2] == [
-        "note: no /dev/kvm here: this run uses TCG, and its clock is virtual",
-        "note: 1 of 36 boots failed: verdicts are about the boots that survived",
-    ]
-    assert [line.partition(":")[0] for line in lines[2:6]] == [
-        "note",
+    assert lines[:2] == summary_lines(report)
+    assert [line.partition(":")[0] for line in lines[:5]] == [
+        "gcc-12-O3 (these images)",
+        "clang-19-thinlto (these images)",
         "lane",
-        "no self-test of this host in this lane",
         "run 3f9a61c20000 quickstart",
+        "3 notes below",
     ]
+
+
+def test_notes_follow_the_last_table_each_once(report: RunReport) -> None:
+    lines = shown(report, 200)
+    last_row = max(number for number, line in enumerate(lines) if line.startswith("geometric mean"))
+    for notice in report.notices:
+        assert lines.count(f"note: {notice}") == 1
+        assert lines.index(f"note: {notice}") > last_row
+    notes = [line for line in lines[last_row:] if not line.startswith(" ")]
+    assert len(set(filter(None, notes))) == len(list(filter(None, notes)))
 
 
 def test_cycles_are_never_called_instructions(report: RunReport) -> None:
@@ -70,7 +79,7 @@ def test_markup_of_a_guest_is_shown_as_it_is(report: RunReport) -> None:
 
 
 def test_what_could_not_run_says_why(report: RunReport) -> None:
-    assert "lat_unix.sock: unsupported in clang-19-thinlto: no CONFIG_UNIX" in shown(report)
+    assert "clang-19-thinlto, lat_unix.sock: unsupported in clang-19-thinlto: no CONFIG_UNIX" in shown(report, 200)
 
 
 def test_a_verdict_is_on_one_line_with_its_numbers(report: RunReport) -> None:
@@ -83,7 +92,8 @@ def test_a_verdict_is_on_one_line_with_its_numbers(report: RunReport) -> None:
 def test_one_block_and_no_block_have_tables_too(tmp_path: Path) -> None:
     run = specimen.run_record(blocks=1)
     lines = shown(specimen.report(tmp_path, run))
-    assert any("more: one block: no spread known" in line for line in lines)
+    assert "one block: no spread known:" in lines
+    assert "  gcc-12-O3: all 35 benchmarks and their mean" in lines
     (tmp_path / "none").mkdir()
     assert any(line.startswith("lane: model") for line in shown(specimen.report(tmp_path / "none", boots=[])))
 
