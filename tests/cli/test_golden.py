@@ -195,6 +195,15 @@ def test_bad_usage_says_what_is_missing(lab: Lab) -> None:
     check("bad-usage", lab, lab("report"))
 
 
+def test_an_unknown_verb_is_named_with_the_nearest(lab: Lab) -> None:
+    check("unknown-verb", lab, lab("reprot"))
+    check("unknown-verb-none-near", lab, lab("xyz"))
+
+
+def test_an_unknown_action_of_a_verb_is_named_with_the_nearest(lab: Lab) -> None:
+    check("unknown-action", lab, lab("store", "gcc"))
+
+
 def test_an_unknown_run_is_named_with_those_there_are(done: Lab) -> None:
     check("unknown-run", done, done("show", "ffff"))
 

@@ -14,7 +14,7 @@ import importlib
 import sys
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from kdyno.base import stop_signals, surroundings, terminal
 from kdyno.base.errors import InfrastructureError, KdynoError, Unbuildable
@@ -25,6 +25,8 @@ from kdyno.cli import exit_codes
 from kdyno.cli.common import add_common
 from kdyno.cli.verbs import START, VERBS, overview
 
+VERB = "VERB"
+"""The name of the argument that is a verb."""
 NEW_OBJECTS = 100_000
 """New objects before Python looks for garbage. With its own 700, `kdyno report` looks 280 times, mostly while modules
 are imported, and finds less than 2,000 objects in all."""
@@ -63,6 +65,18 @@ class Parser(argparse.ArgumentParser):
         terminal.tell(f"{self.prog}: {message}")
         raise SystemExit(exit_codes.USAGE)
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Name the verbs that are nearest to an unknown one, or the actions of a verb; argparse would list all."""
+        if isinstance(action.choices, dict) and value not in action.choices:
+            import difflib
+
+            near = difflib.get_close_matches(value, action.choices, n=3)
+            terminal.tell(f"{self.prog}: unknown {'verb' if action.metavar == VERB else 'action'} {value!r}")
+            advice = f"did you mean {' or '.join(near)}?" if near else f"`{self.prog} --help` lists what there is"
+            terminal.tell(f"hint: {advice}")
+            raise SystemExit(exit_codes.USAGE)
+        super()._check_value(action, value)
+
 
 class Help(argparse.RawDescriptionHelpFormatter):
     """A formatter that doesn't list the verbs: the description contains them, below headings."""
@@ -81,7 +95,7 @@ def make_parser(load: Collection[str]) -> argparse.ArgumentParser:
         formatter_class=Help,
     )
     parser.add_argument("--version", action="version", version=f"kdyno {__version__}")
-    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=Parser, prog="kdyno")
+    verbs = parser.add_subparsers(metavar=VERB, required=True, parser_class=Parser, prog="kdyno")
     for verb, summary in VERBS.items():
         sub = verbs.add_parser(verb, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         if verb in load:

@@ -26,7 +26,12 @@ def test_a_longer_name_loses_its_middle() -> None:
 def test_names_that_begin_and_end_alike_show_what_differs() -> None:
     names = [f"pgbench: scaling factor {factor}, 50 clients" for factor in (1, 10, 100, 1000)]
     shown = list(shorten_names(names, 20).values())
-    assert shown == ["pgbe…r 1, 50 clients", "pg… 10, 50 clients", "p…100, 50 clients", "p…000, 50 clients"]
+    assert shown == [
+        "pgbenc…1, 50 clients",
+        "pgben…10, 50 clients",
+        "pgbe…100, 50 clients",
+        "pgbe…000, 50 clients",
+    ]
 
 
 def test_names_that_differ_only_far_from_both_ends_show_a_part_of_the_middle() -> None:
