@@ -102,11 +102,13 @@ def _print_images(ahead: Forecast) -> None:
     line("images")
     origins = {(build.kernel, build.config) for build in ahead.builds}
     width = max(24, max((len(build.variant) for build in ahead.builds), default=0))
+    bases = {""}
     for build in ahead.builds:
         took = f", {span(build.seconds)}" if build.seconds else ""
         line(f"  {build.variant:<{width}} {build.key[:12]}  {build.decision}{took}: {build.why}")
-        if build.decision == "build":
+        if build.decision == "build" or build.seconds_from not in bases:
             line(f"  {'':<{width}} {'':<12}  {build.seconds_from}")
+            bases.add(build.seconds_from)
         if len(origins) > 1:
             line(f"  {'':<{width}} {'':<12}  linux {build.kernel}, configuration {build.config}")
     if ahead.trainings:

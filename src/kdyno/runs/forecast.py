@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import statistics
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -32,8 +33,10 @@ LINK_SECONDS = 10.0
 CHECK_SECONDS = 30.0
 """A guess: the 20 suites of Linux 6.12 that need no other symbols took 21 to 34 s under TCG."""
 LINK_SECONDS_FROM = "a guess: what a link takes on 2 cores, at most"
-BUILD_SECONDS_FROM = "measured: three of four such builds here took no longer"
-"""ccache makes builds short, and other work on the host makes some of them very long."""
+USUAL = 0.75
+"""The share of recorded builds that took no longer than the forecast: ccache makes some builds short, and other work on
+the host makes some of them very long.
+"""
 
 
 Decision = Literal["build", "link", "cached", "shared"]
@@ -190,6 +193,7 @@ def forecast_builds(plans: Plans, state: State, trainings: Sequence[PlannedTrain
         if planned.plan.key not in run_keys
     }
     plan_by_name = [(_layout_name(variant, plan), plan) for variant, layouts in plans.items() for plan in layouts]
+    similar = _SimilarBuilds(state)
     first: dict[str, str] = {}
     compiled: dict[str, tuple[str, BuildPlan]] = {}
     builds = []
@@ -212,11 +216,11 @@ def forecast_builds(plans: Plans, state: State, trainings: Sequence[PlannedTrain
                 else ", except those that its delegation compiles again"
             )
             reason = f"another link of the objects of {compiled_variant}{exception}"
-            builds.append(_build_forecast(plan, variant, "link", reason, (LINK_SECONDS, LINK_SECONDS_FROM, True)))
+            builds.append(_build_forecast(plan, variant, "link", reason, _link_time(plan, similar)))
         else:
             compiled[plan.objects_key] = variant, plan
             reason = "no image of this source, configuration, recipe and compiler yet"
-            builds.append(_build_forecast(plan, variant, "build", reason, _build_time(plan, state)))
+            builds.append(_build_forecast(plan, variant, "build", reason, _build_time(plan, similar)))
     return tuple(builds)
 
 
@@ -253,11 +257,10 @@ def _layout_name(variant: str, plan: Plan) -> str:
     return variant if plan.recipe.layout_seed is None else f"{variant}, layout {plan.recipe.layout_seed}"
 
 
-def _build_time(plan: BuildPlan, state: State) -> tuple[float | None, str, bool]:
+def _build_time(plan: BuildPlan, similar: _SimilarBuilds) -> tuple[float | None, str, bool]:
     """Return the seconds of a build, their basis, and whether they are a guess. ccache may make the build faster."""
-    seconds = _similar_build_seconds(plan, state)
-    if seconds:
-        return float(np.quantile(seconds, 0.75, method="higher")), BUILD_SECONDS_FROM, False
+    if recorded := similar.builds(plan):
+        return *_usual_time(recorded, "build", plan), False
     files = estimate.files_of(plan)
     if files is None:
         return None, f"unknown: only configuring tells how much {plan.base.spec} compiles", False
@@ -266,23 +269,57 @@ def _build_time(plan: BuildPlan, state: State) -> tuple[float | None, str, bool]
     return estimate.seconds(files, plan.toolchain.identity.family, cores), basis, True
 
 
-def _similar_build_seconds(plan: BuildPlan, state: State) -> list[float]:
-    """Return the build times of images with the same architecture, base configuration and compiler, in seconds.
+def _link_time(plan: BuildPlan, similar: _SimilarBuilds) -> tuple[float, str, bool]:
+    """Return the seconds of a link of objects that exist, their basis, and whether they are a guess."""
+    if recorded := similar.links(plan):
+        return *_usual_time(recorded, "link", plan), False
+    return LINK_SECONDS, LINK_SECONDS_FROM, True
 
-    Of images that differ only in their link order the longest counts: the others are links of its objects.
+
+def _usual_time(seconds: Sequence[float], what: str, plan: BuildPlan) -> tuple[float, str]:
+    """Return what most of the recorded builds or links took, in seconds, and which they are."""
+    of_what = f"of {plan.base.spec} by {plan.toolchain.identity.family} here"
+    if len(seconds) == 1:
+        return seconds[0], f"measured: the only {what} {of_what}"
+    usual = float(np.quantile(seconds, USUAL, method="higher"))
+    return usual, f"measured: three of four of the {len(seconds):,} {what}s {of_what} took no longer"
+
+
+class _SimilarBuilds:
+    """The times of images that exist, whatever their source and recipe are, in seconds: of builds, and of links of the
+    objects of a build.
+
+    Of images that differ only in their link order the longest is a build: the others are links of its objects.
     """
-    similar = (plan.arch_name, plan.base.spec, plan.toolchain.identity.family)
-    seconds, longest_by_objects = list[float](), dict[str, float]()
-    for record in records(state):
-        if (record.arch, record.base, record.toolchain.family) != similar:
-            continue
-        if record.recipe.layout_seed is None:
-            seconds.append(record.build_seconds)
-            continue
-        recipe = record.recipe.model_dump(mode="json", exclude={"layout_seed"})
-        objects = digest([recipe, record.source.identity, record.toolchain.digest, record.config_sha256])
-        longest_by_objects[objects] = max(record.build_seconds, longest_by_objects.get(objects, 0.0))
-    return [*seconds, *longest_by_objects.values()]
+
+    def __init__(self, state: State) -> None:
+        self._builds = defaultdict[tuple[str, ...], list[float]](list)
+        self._links = defaultdict[tuple[str, ...], list[float]](list)
+        by_objects = defaultdict[tuple[tuple[str, ...], str], list[float]](list)
+        for record in records(state):
+            kind: tuple[str, ...] = (record.arch, record.base, record.toolchain.family)
+            if record.recipe.layout_seed is None:
+                self._builds[kind].append(record.build_seconds)
+                continue
+            recipe = record.recipe.model_dump(mode="json", exclude={"layout_seed"})
+            objects = digest([recipe, record.source.identity, record.toolchain.digest, record.config_sha256])
+            by_objects[kind, objects].append(record.build_seconds)
+        for (kind, _), seconds in by_objects.items():
+            *links, build = sorted(seconds)
+            self._builds[kind].append(build)
+            self._links[kind] += links
+
+    def builds(self, plan: BuildPlan) -> list[float]:
+        """Return the times of builds with the architecture, base configuration and compiler of a plan."""
+        return self._builds[_kind(plan)]
+
+    def links(self, plan: BuildPlan) -> list[float]:
+        """Return the times of links with the architecture, base configuration and compiler of a plan."""
+        return self._links[_kind(plan)]
+
+
+def _kind(plan: BuildPlan) -> tuple[str, ...]:
+    return (plan.arch_name, plan.base.spec, plan.toolchain.identity.family)
 
 
 def boot_time(lane: LaneName, events: str | None, workload: WorkloadSettings, store: Store) -> tuple[float, str, bool]:

@@ -171,7 +171,9 @@ def test_a_build_is_expected_to_take_as_long_as_three_of_four_like_it_did(state:
     (state.images / ("3" * 64) / "image.json").write_text("not JSON")
     ahead = ahead_of(prepared(), state, store)
     assert [build.seconds for build in ahead.builds] == [241.9, 241.9, 0.0]
-    assert ahead.builds[0].seconds_from == "measured: three of four such builds here took no longer"
+    assert ahead.builds[0].seconds_from == (
+        "measured: three of four of the 5 builds of x86_64-qemu by gcc here took no longer"
+    )
     assert not ahead.builds[0].guess
 
 
@@ -185,7 +187,28 @@ def keep_record(state: State, key: str, **changes: object) -> None:
 def test_links_of_objects_that_were_compiled_before_are_not_builds_like_it(state: State, store: Store) -> None:
     for key, seconds in zip("1234", (250.0, 2.0, 3.0, 2.5), strict=True):
         keep_record(state, key, build_seconds=seconds, recipe=Recipe(toolchain="gcc-12", layout_seed=int(key)))
-    assert ahead_of(prepared(), state, store).builds[0].seconds == 250.0
+    [build, *_] = ahead_of(prepared(), state, store).builds
+    assert (build.seconds, build.seconds_from) == (250.0, "measured: the only build of x86_64-qemu by gcc here")
+
+
+def test_a_link_is_expected_to_take_as_long_as_three_of_four_of_other_sources_and_recipes_did(
+    state: State, store: Store
+) -> None:
+    recipe = VARIANTS["plain"]
+    layouts = tuple(
+        plan(f"a{seed}", recipe.model_copy(update={"layout_seed": seed})).model_copy(update={"objects_key": "a"})
+        for seed in (1, 2)
+    )
+    of = replace(prepared(), plans={"plain": layouts})
+    guessed = ahead_of(of, state, store).builds[1]
+    assert (guessed.decision, guessed.guess) == ("link", True)
+    assert guessed.seconds_from == "a guess: what a link takes on 2 cores, at most"
+    for key, seconds in zip("12345", (250.0, 2.0, 3.0, 2.5, 60.0), strict=True):
+        other = Recipe(toolchain="gcc-12", opt="O3", layout_seed=int(key))
+        keep_record(state, key, build_seconds=seconds, recipe=other)
+    measured = ahead_of(of, state, store).builds[1]
+    assert (measured.seconds, measured.guess) == (60.0, False)
+    assert measured.seconds_from == "measured: three of four of the 4 links of x86_64-qemu by gcc here took no longer"
 
 
 def test_builds_for_another_architecture_are_not_builds_like_it(state: State, store: Store) -> None:

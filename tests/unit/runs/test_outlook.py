@@ -13,7 +13,7 @@ from kdyno.runs.forecast import BuildForecast, Forecast
 from kdyno.runs.outlook import build_time, builds_ahead, run_ahead, span, total_time
 
 GUESSED = BuildForecast("plain", "a", "build", "", 385.0, "a guess: 730 files to compile on 2 cores", guess=True)
-MEASURED = BuildForecast("fast", "b", "build", "", 241.9, "measured: three of four such builds here took no longer")
+MEASURED = BuildForecast("fast", "b", "build", "", 241.9, "measured: the only build of dyno by gcc here")
 UNKNOWN = BuildForecast("odd", "c", "build", "", None, "unknown: only configuring tells how much make:odd compiles")
 LINKED = BuildForecast("plain, layout 2", "d", "link", "", 10.0, "a guess: what a link takes", guess=True)
 CACHED = BuildForecast("plain", "a", "cached", "built before")
@@ -87,7 +87,7 @@ def test_a_build_says_what_it_builds_and_how_long_each_takes() -> None:
         "to do: link 1 more layout",
     ]
     assert builds_ahead([CACHED]) == []
-    assert build_time(MEASURED) == "about 4 min (measured: three of four such builds here took no longer)"
+    assert build_time(MEASURED) == "about 4 min (measured: the only build of dyno by gcc here)"
 
 
 @pytest.mark.parametrize(
