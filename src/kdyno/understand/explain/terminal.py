@@ -9,6 +9,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
+from kdyno.base.short_names import shorten_names
 from kdyno.base.terminal import NARROWEST_NAME, STYLES
 from kdyno.base.text import clean
 from kdyno.judge.stats.verdict import scoped_verdict
@@ -109,14 +110,15 @@ class _Shown:
             self.line(title, "bold")
         table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
         widths = [max(cell_len(row[number]) for row in (columns, *cells)) for number in range(len(columns))]
-        remaining_width = self.console.width - sum(width + gap for width in widths[1:]) - gap
-        widths[0] = min(widths[0], max(remaining_width, NARROWEST_NAME))
+        figures_width = sum(width + gap for width in widths[1:])
+        widths[0] = min(widths[0], max(self.console.width - figures_width, NARROWEST_NAME))
+        names = shorten_names([clean(row[0]) for row in cells], widths[0])
         for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
             justify: JustifyMethod = "right" if number else "left"
             table.add_column(column, width=width, justify=justify, no_wrap=True, overflow="ellipsis")
         for row in cells:
-            texts = [Text(clean(cell)) for cell in row]
+            texts = [Text(names[clean(row[0])]), *(Text(clean(cell)) for cell in row[1:])]
             if coloured is not None and row[coloured] != "0":
                 texts[coloured].stylize(BETTER if row[coloured].startswith("-") else WORSE)
             table.add_row(*texts)
-        self.console.print(table)
+        self.console.print(table, width=max(self.console.width, widths[0] + figures_width), crop=False)
