@@ -23,6 +23,7 @@ from kdyno.base.text import clean_line, clean_lines, cut
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 PLAIN_WIDTH = 110
 """Columns of a table that goes to a file or a pipe."""
@@ -106,6 +107,18 @@ def text_console(file: IO[str]) -> Console:
 def error_console() -> Console:
     """Return standard error for progress bars."""
     return _clean_console(stderr=True)
+
+
+def print_whole(console: Console, table: Table, width: int) -> None:
+    """Print a table that is `width` columns wide. If it is wider than the page, its rows are longer: rich would cut
+    figures.
+    """
+    page_width = console.width
+    console.width = max(page_width, width)
+    try:
+        console.print(table)
+    finally:
+        console.width = page_width
 
 
 def _clean_console(**settings: Any) -> Console:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from kdyno.base.errors import UserError
 from kdyno.base.short_names import shorten_names
-from kdyno.base.terminal import NARROWEST_NAME
+from kdyno.base.terminal import NARROWEST_NAME, print_whole
 from kdyno.base.text import clean
 from kdyno.judge.verdicts.model import Report
 from kdyno.report.grids import Grid, grids, sentences
@@ -56,7 +56,7 @@ def _print(grid: Grid, console: Console) -> None:
             )
         for row in fitted.rows:
             table.add_row(*(Text(cell) for cell in row))
-        console.print(table, width=max(console.width, fitted.width), crop=False)
+        print_whole(console, table, fitted.width)
 
 
 @dataclass(frozen=True)

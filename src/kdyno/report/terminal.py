@@ -8,7 +8,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from kdyno.base.terminal import STYLES
+from kdyno.base.terminal import STYLES, print_whole
 from kdyno.base.text import clean, format_count, format_list
 from kdyno.judge.verdicts.model import FileReport, Report, RunReport
 from kdyno.judge.verdicts.rows import VerdictRow, judged_of_variant, scope_mark, table_rows
@@ -48,8 +48,7 @@ def render(report: Report, console: Console) -> None:
         say.line("")
         mark = scope_mark(judged_of_variant(report, variant))
         say.line(f"{clean(variant)} against {clean(report.baseline)}{mark}", "bold")
-        table = _table(own, layout, axis, sides, report.margin)
-        console.print(table, width=max(console.width, layout.width), crop=False)
+        print_whole(console, _table(own, layout, axis, sides, report.margin), layout.width)
     if rows:
         say.line("")
     for line, style in _notes(report, tables, trust):

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kdyno.base.short_names import shorten_names
-from kdyno.base.terminal import NARROWEST_NAME, STYLES
+from kdyno.base.terminal import NARROWEST_NAME, STYLES, print_whole
 from kdyno.base.text import clean
 from kdyno.judge.stats.verdict import scoped_verdict
 from kdyno.judge.verdicts.rows import VerdictRow
@@ -109,16 +109,31 @@ class _Shown:
         if title:
             self.line(title, "bold")
         table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
-        widths = [max(cell_len(row[number]) for row in (columns, *cells)) for number in range(len(columns))]
-        figures_width = sum(width + gap for width in widths[1:])
-        widths[0] = min(widths[0], max(self.console.width - figures_width, NARROWEST_NAME))
+        widths = fit_columns(columns, cells, self.console.width, gap)
         names = shorten_names([clean(row[0]) for row in cells], widths[0])
         for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
             justify: JustifyMethod = "right" if number else "left"
-            table.add_column(column, width=width, justify=justify, no_wrap=True, overflow="ellipsis")
+            table.add_column(shorten_names([column], width)[column], width=width, justify=justify, no_wrap=True)
         for row in cells:
             texts = [Text(names[clean(row[0])]), *(Text(clean(cell)) for cell in row[1:])]
             if coloured is not None and row[coloured] != "0":
                 texts[coloured].stylize(BETTER if row[coloured].startswith("-") else WORSE)
             table.add_row(*texts)
-        self.console.print(table, width=max(self.console.width, widths[0] + figures_width), crop=False)
+        print_whole(self.console, table, sum(widths) + gap * (len(widths) - 1))
+
+
+def fit_columns(columns: Sequence[str], cells: Sequence[rows.Row], width: int, gap: int) -> list[int]:
+    """Return the widths of columns on a page of `width`: names are shortened first, then titles, but no figure."""
+    by_column = list(zip(*cells, strict=True))
+    smallest = [max(map(cell_len, texts)) for texts in by_column]
+    widths = [max(cell_len(column), size) for column, size in zip(columns, smallest, strict=True)]
+    smallest[0] = min(NARROWEST_NAME, widths[0])
+    excess = sum(widths) + gap * (len(widths) - 1) - width
+    first = min(max(0, excess), widths[0] - smallest[0])
+    widths[0] -= first
+    for _ in range(excess - first):
+        spare = [size - least for size, least in zip(widths, smallest, strict=True)]
+        if max(spare) == 0:
+            break
+        widths[spare.index(max(spare))] -= 1
+    return widths
