@@ -151,7 +151,7 @@ def refusal(words: tuple[str, ...], is_whole: bool) -> str | None:
         except SystemExit:  # --help
             return None
         except Refused as refused:
-            if number and "invalid choice: '1'" in str(refused):
+            if number and any(f"{what} '1'" in str(refused) for what in ("invalid choice:", "unknown action")):
                 return None
             lacks = LACKS.search(str(refused))
             if is_whole or not lacks:

@@ -71,10 +71,9 @@ class Parser(argparse.ArgumentParser):
             import difflib
 
             near = difflib.get_close_matches(value, action.choices, n=3)
-            terminal.tell(f"{self.prog}: unknown {'verb' if action.metavar == VERB else 'action'} {value!r}")
+            what = "verb" if action.metavar == VERB else "action"
             advice = f"did you mean {' or '.join(near)}?" if near else f"`{self.prog} --help` lists what there is"
-            terminal.tell(f"hint: {advice}")
-            raise SystemExit(exit_codes.USAGE)
+            self.error(f"unknown {what} {value!r}; {advice}")
         super()._check_value(action, value)
 
 

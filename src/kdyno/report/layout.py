@@ -29,7 +29,7 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """The columns of all tables of a report, so that they are alike."""
 
     widths: Mapping[Column, int]
@@ -54,7 +54,7 @@ class Layout:
         return {column: texts[column] for column in self.widths if column != "bar"}
 
 
-def lay_out(rows: Sequence[VerdictRow], width: int) -> Layout:
+def lay_out(rows: Sequence[VerdictRow], width: int) -> TableLayout:
     """Return the layout of tables with these rows on a page of `width` columns.
 
     Numbers and verdicts are never cut. If the page is too narrow, columns are left out in the order of DROPPED, then
@@ -72,10 +72,10 @@ def lay_out(rows: Sequence[VerdictRow], width: int) -> Layout:
         for short_scope in (False, True):
             needed = _needed(rows, columns, readable_name, short_scope=short_scope)
             if _width(needed.values()) <= width:
-                return Layout(*_fill(rows, needed, width), short_scope, left_out, whole_width)
+                return TableLayout(*_fill(rows, needed, width), short_scope, left_out, whole_width)
     remaining_width = width - _width(needed.values()) + readable_name
     needed["benchmark"] = max(min(NARROWEST_NAME, readable_name), remaining_width)
-    return Layout(*_fill(rows, needed, width), short_scope, left_out, whole_width)
+    return TableLayout(*_fill(rows, needed, width), short_scope, left_out, whole_width)
 
 
 def wrap_text(text: str, width: int) -> list[str]:

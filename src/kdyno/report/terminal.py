@@ -14,7 +14,7 @@ from kdyno.judge.verdicts.model import FileReport, Report, RunReport
 from kdyno.judge.verdicts.rows import VerdictRow, judged_of_variant, scope_mark, table_rows
 from kdyno.report import view
 from kdyno.report.bar import bar, heading
-from kdyno.report.layout import BETWEEN, Column, Layout, lay_out, wrap_text
+from kdyno.report.layout import BETWEEN, Column, TableLayout, lay_out, wrap_text
 from kdyno.report.notes import sentence_lines
 from kdyno.report.sections import section_lines
 from kdyno.report.sections.base import Line
@@ -72,7 +72,7 @@ def _notes(report: Report, tables: Mapping[str, Sequence[VerdictRow]], trust: Se
         yield clean(line), ""
 
 
-def _left_out(layout: Layout) -> Iterator[str]:
+def _left_out(layout: TableLayout) -> Iterator[str]:
     """Yield which columns the page is too narrow for, and how wide it has to be for all."""
     if layout.left_out:
         names = [NAMES_OF_COLUMNS.get(column, column) for column in layout.left_out]
@@ -108,7 +108,7 @@ class _Speaker:
             self.console.print(Text(part, style=style), no_wrap=True, crop=False, overflow="ignore")
 
 
-def _table(rows: Sequence[VerdictRow], layout: Layout, axis: Axis, sides: SideNames, margin: float) -> Table:
+def _table(rows: Sequence[VerdictRow], layout: TableLayout, axis: Axis, sides: SideNames, margin: float) -> Table:
     table = Table(box=None, padding=(0, BETWEEN, 0, 0), pad_edge=False, header_style="dim")
     for column, width in layout.widths.items():
         title = heading(axis, sides, width) if column == "bar" else column

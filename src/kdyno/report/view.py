@@ -106,8 +106,13 @@ def legend(
         *(f"effect: of the value, and of the mean one of {unit}" for unit in sorted(means)),
         *([bars] if "bar" in columns else []),
         *([sees] if "sees" in columns else []),
-        *(f"these {scope}: {SCOPES[scope]}" for scope in marked),
+        *(f"these {scope}: {SCOPES[scope]}" for scope in marked if not _is_noted(report, scope)),
     ]
+
+
+def _is_noted(report: Report, scope: Scope) -> bool:
+    """Return whether a notice of the report explains what verdicts on `these boots` are."""
+    return any(f"these {scope}" in notice for notice in report.notices)
 
 
 def percent_gain(gain: float) -> str:
