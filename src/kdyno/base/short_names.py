@@ -4,32 +4,46 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from rich.cells import cell_len
 
 GAP = "…"
 """What takes the place of the characters that are left out."""
+LONG_ENDS = 8
+"""Characters that all names have in common at their ends are shortened first if they are so many."""
 
 
 def shorten_names(names: Sequence[str], width: int) -> Mapping[str, str]:
     """Return the text to show for each name, at most `width` columns wide if `width` is at least 6.
 
-    A name that fits is shown whole. Of the others the beginning and the end are shown, as evenly as possible, with `…`
-    between them; if other names begin and end like this, too, uneven parts are taken, then a part of the middle as
-    well, and last the place of the name among `names`. So two names are never shown alike.
+    A name that fits is shown whole. If all others begin and end alike, these ends are shortened. Else the beginning and
+    the end of a name are shown, as evenly as possible, with `…` between them; if other names begin and end like this,
+    too, uneven parts are taken, then a part of the middle as well, and last the place of the name among `names`. So two
+    names are never shown alike.
     """
     distinct = tuple(dict.fromkeys(names))
     shown = {name: name for name in distinct if cell_len(name) <= width}
+    long_names = [name for name in distinct if name not in shown]
     unique = _Unique(distinct)
+    ends = _common_ends(long_names)
     taken = set(distinct)
     for place, name in enumerate(distinct, start=1):
         if name in shown:
             continue
-        candidates = (text for text, is_unique in _candidates(name, width, unique) if is_unique and text not in taken)
-        shown[name] = next(candidates, "") or _numbered(name, place, width)
+        candidates = (part for part in _candidates(name, width, ends) if part.text not in taken)
+        first = next((part.text for part in candidates if unique.has_parts(name, *part.places)), "")
+        shown[name] = first or _numbered(name, place, width)
         taken.add(shown[name])
-    return shown
+    return {name: shown[name] for name in distinct}
+
+
+@dataclass(frozen=True)
+class _ShortName:
+    text: str
+    places: tuple[int, int, int, int]
+    """The characters that are shown: so many of the beginning, from one place to another, so many of the end."""
 
 
 class _Unique:
@@ -54,18 +68,52 @@ def _parts(name: str, *, head: int, start: int, end: int, tail: int) -> tuple[st
     return name[:head], name[start:end], name[len(name) - tail :] if tail <= len(name) else name
 
 
-def _candidates(name: str, width: int, unique: _Unique) -> Iterator[tuple[str, bool]]:
-    """Yield shortened forms of a name, the most readable first, and whether no other name has their parts."""
+def _common_ends(names: Sequence[str]) -> tuple[int, int]:
+    """Return how many characters all names have in common at the beginning, and at the end, up to a place between
+    words, which is left out; 0 for too few.
+    """
+    if len(names) < 2:
+        return 0, 0
+    head, tail = _common_start(names), _common_start([name[::-1] for name in names])
+    return (head, tail) if head + tail >= LONG_ENDS and head + tail < min(map(len, names)) else (0, 0)
+
+
+def _common_start(texts: Sequence[str]) -> int:
+    """Return how many characters come before the last one that ends a word, of those that all texts begin with."""
+    first, last = min(texts), max(texts)
+    common = next(
+        (place for place, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first)
+    )
+    return max((place for place, character in enumerate(first[:common]) if not character.isalnum()), default=0)
+
+
+def _candidates(name: str, width: int, ends: tuple[int, int]) -> Iterator[_ShortName]:
+    """Yield shortened forms of a name, the most readable first."""
+    if any(ends):
+        yield from _with_core(name, width, *ends)
     for head, tail in _splits(name, width - 1):
-        yield f"{name[:head]}{GAP}{name[len(name) - tail :]}", unique.has_parts(name, head, 0, 0, tail)
-    end_width = (width - 2) // 3
-    head, tail = _fitting(name, end_width), _fitting(name[::-1], end_width)
-    if head == 0 or tail == 0:
+        yield _ShortName(f"{name[:head]}{GAP}{name[len(name) - tail :]}", (head, 0, 0, tail))
+    for end_width in range((width - 2) // 3, 0, -1):
+        head, tail = _fitting(name, end_width), _fitting(name[::-1], end_width)
+        for start in range(head + 1, len(name) - tail) if head and tail else ():
+            end = start + _fitting(name[start : len(name) - tail - 1], width - 2 - 2 * end_width)
+            text = f"{name[:head]}{GAP}{name[start:end]}{GAP}{name[len(name) - tail :]}"
+            yield _ShortName(text, (head, start, end, tail))
+
+
+def _with_core(name: str, width: int, head: int, tail: int) -> Iterator[_ShortName]:
+    """Yield the form with all that is between the first `head` characters and the last `tail`, if it fits."""
+    end = len(name) - tail
+    core = name[head:end]
+    space = width - cell_len(core)
+    if space < bool(head) + bool(tail):
         return
-    for start in range(head + 1, len(name) - tail):
-        end = start + _fitting(name[start : len(name) - tail - 1], width - 2 - 2 * end_width)
-        text = f"{name[:head]}{GAP}{name[start:end]}{GAP}{name[len(name) - tail :]}"
-        yield text, unique.has_parts(name, head, start, end, tail)
+    right_width = 0 if not tail else space if not head else min(space // 2, cell_len(name[end:]))
+    left = _fitting(name[:head], max(0, space - right_width - 1))
+    right = _fitting(name[end:][::-1], max(0, right_width - 1))
+    before = f"{name[:left]}{GAP}" if head else ""
+    after = f"{GAP}{name[len(name) - right :]}" if tail else ""
+    yield _ShortName(f"{before}{core}{after}", (left, head, end, right))
 
 
 def _splits(name: str, width: int) -> list[tuple[int, int]]:

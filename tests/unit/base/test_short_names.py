@@ -23,15 +23,24 @@ def test_a_longer_name_loses_its_middle() -> None:
     }
 
 
-def test_names_that_begin_and_end_alike_show_what_differs() -> None:
+def test_names_with_long_ends_in_common_show_what_is_between_them() -> None:
     names = [f"pgbench: scaling factor {factor}, 50 clients" for factor in (1, 10, 100, 1000)]
-    shown = list(shorten_names(names, 20).values())
-    assert shown == [
-        "pgbenc…1, 50 clients",
-        "pgben…10, 50 clients",
-        "pgbe…100, 50 clients",
-        "pgbe…000, 50 clients",
+    assert list(shorten_names(names, 20).values()) == [
+        "pgbench:… 1,…clients",
+        "pgbench… 10,…clients",
+        "pgbench… 100,…lients",
+        "pgbenc… 1000,…lients",
     ]
+
+
+def test_names_that_begin_alike_show_their_end() -> None:
+    names = ["x86_64/generic-O2", "x86_64/generic-O3", "a"]
+    assert list(shorten_names(names, 10).values()) == ["x86_64…-O2", "x86_64…-O3", "a"]
+
+
+def test_a_name_whose_even_parts_belong_to_another_one_too_shows_uneven_parts() -> None:
+    names = ["lat_fs.create_0k", "lat_fs.relate_0k", "lat_fs.delete_0k_twice"]
+    assert list(shorten_names(names, 12).values()) == ["lat_…eate_0k", "lat_…late_0k", "lat_f…_twice"]
 
 
 def test_names_that_differ_only_far_from_both_ends_show_a_part_of_the_middle() -> None:
