@@ -11,6 +11,8 @@ from rich.cells import cell_len
 
 GAP = "…"
 """What takes the place of the characters that are left out."""
+MOST_WINDOWS = 64
+"""Parts of a name's middle that are tried, so that thousands of long names take seconds at most."""
 LONG_ENDS = 8
 """Characters that all names have in common at their ends are shortened first if they are so many."""
 
@@ -93,12 +95,21 @@ def _candidates(name: str, width: int, ends: tuple[int, int]) -> Iterator[_Short
         yield from _with_core(name, width, *ends)
     for head, tail in _splits(name, width - 1):
         yield _ShortName(f"{name[:head]}{GAP}{name[len(name) - tail :]}", (head, 0, 0, tail))
-    for end_width in range((width - 2) // 3, 0, -1):
-        head, tail = _fitting(name, end_width), _fitting(name[::-1], end_width)
-        for start in range(head + 1, len(name) - tail) if head and tail else ():
-            end = start + _fitting(name[start : len(name) - tail - 1], width - 2 - 2 * end_width)
-            text = f"{name[:head]}{GAP}{name[start:end]}{GAP}{name[len(name) - tail :]}"
-            yield _ShortName(text, (head, start, end, tail))
+    for end_width in ((width - 2) // 3, 1):
+        yield from _with_window(name, width, end_width)
+
+
+def _with_window(name: str, width: int, end_width: int) -> Iterator[_ShortName]:
+    """Yield the forms with a part of the middle, and `end_width` columns of the beginning and of the end."""
+    head, tail = _fitting(name, end_width), _fitting(name[::-1], end_width)
+    window = width - 2 - 2 * end_width
+    if not head or not tail or window < 1:
+        return
+    starts = range(head + 1, len(name) - tail)
+    for start in starts[:: max(1, window // 2, len(starts) // MOST_WINDOWS)]:
+        end = start + _fitting(name[start : len(name) - tail - 1], window)
+        text = f"{name[:head]}{GAP}{name[start:end]}{GAP}{name[len(name) - tail :]}"
+        yield _ShortName(text, (head, start, end, tail))
 
 
 def _with_core(name: str, width: int, head: int, tail: int) -> Iterator[_ShortName]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from time import monotonic
+
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -55,6 +57,13 @@ def test_names_whose_differences_fit_nowhere_are_numbered() -> None:
     shown = list(shorten_names(names, 8).values())
     assert len(set(shown)) == 5
     assert shown[-1] == "aaaaaa…5"
+
+
+def test_thousands_of_long_names_that_nothing_tells_apart_take_seconds() -> None:
+    names = ["a" * length for length in range(2000, 4000)]
+    began = monotonic()
+    assert len(set(shorten_names(names, 24).values())) == 2000
+    assert monotonic() - began < 60
 
 
 def test_a_cell_that_is_two_columns_wide_counts_twice() -> None:

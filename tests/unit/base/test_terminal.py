@@ -151,3 +151,27 @@ def test_cleaning_takes_time_in_proportion(part: str) -> None:
 def test_no_text_is_built_anew_for_each_of_its_characters(shown: Callable[[str], str], part: str) -> None:
     few, many = (characters(partial(shown, part * times)) for times in (100, 100 * FACTOR))
     assert many <= 2 * FACTOR * few
+
+
+@pytest.mark.parametrize(("columns", "width"), [("72", 72), ("", 110), ("wide", 110), ("0", 110), ("-5", 110)])
+def test_a_page_without_a_terminal_is_as_wide_as_columns_says_or_110(
+    monkeypatch: pytest.MonkeyPatch, columns: str, width: int
+) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    monkeypatch.setenv("COLUMNS", columns)
+    assert terminal.console().width == width
+    monkeypatch.delenv("COLUMNS")
+    assert terminal.console().width == 110
+
+
+def test_a_table_that_is_wider_than_the_page_is_printed_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "10")
+    table = Table(box=None, show_header=False, padding=0)
+    table.add_column(width=12, no_wrap=True)
+    table.add_row("1,234,567.89")
+    console = terminal.console()
+    terminal.print_whole(console, table, 12)
+    assert capsys.readouterr().out == "1,234,567.89\n"
+    assert console.width == 10
