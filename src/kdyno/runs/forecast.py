@@ -331,4 +331,4 @@ def boot_time(lane: LaneName, events: str | None, workload: WorkloadSettings, st
     if recorded_seconds := store.boot_seconds(lane, events, workload.type):
         run_id, seconds = recorded_seconds
         return statistics.median(seconds), f"median of run {run_id}", False
-    return workload.first_boot_seconds(lane), "a guess: no boot in this lane is on record", True
+    return workload.first_boot_seconds(lane), "a guess: no boot with this lane, workload and PMU is on record", True
