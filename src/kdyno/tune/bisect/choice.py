@@ -1,0 +1,185 @@
+"""The choice of the next state to measure: the most information about the culprit for its cost. Pure.
+
+The information is the mutual information of the hypotheses and the measured value, in bits (Lindley, 1956). It is
+computed for the expected levels of each hypothesis, by Gauss-Hermite quadrature.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kdyno.base.arrays import Values
+from kdyno.tune.bisect.evidence import Check, Measure, Trial
+from kdyno.tune.bisect.posterior import Posterior
+
+PARTS = tuple(part / 8 for part in range(1, 8))
+"""Where a state is tried in an interval, as parts of the weight of its steps."""
+BLOCKS = (1, 2, 4, 8, 16, 32, 64, 128)
+"""The numbers of blocks that are considered for a new state."""
+GROWTH = (1.5, 2.0, 4.0)
+"""The factors by which the blocks of a measured state may grow."""
+LEAST_MASS = 0.01
+"""Intervals that hold a culprit with a smaller probability are not divided."""
+LEAST_HYPOTHESIS = 1e-3
+LEAST_BITS = 0.01
+"""Less information than this is not worth a boot."""
+RESOLUTION = 4
+"""Levels that differ by less than this part of the noise are taken for one."""
+POINTS, POINT_WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The costs of a trial, in seconds."""
+
+    build: float = 300.0
+    """Building the image of a state."""
+    block: float = 20.0
+    """One block of boots."""
+    link: float = 10.0
+    """Linking a state in another order."""
+    built: Collection[int] = field(default_factory=frozenset)
+    """States whose image exists, though they weren't measured."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A trial and the information that is expected of it."""
+
+    trial: Trial
+    bits: float
+    seconds: float
+
+
+def choose(posterior: Posterior, costs: Costs, most_blocks: int, *, may_build: bool, layouts: int = 0) -> Choice | None:
+    """Return the trial with the most information for its cost, the first of equals; None if no trial is worth a boot.
+
+    `may_build` allows states without an image. No state gets more than `most_blocks`. `layouts` is the number of link
+    orders of a check.
+    """
+    hypotheses = posterior.likely(LEAST_HYPOTHESIS)
+    choices = [
+        *_new_states(posterior, hypotheses, costs, most_blocks, may_build=may_build),
+        *_known_states(posterior, hypotheses, costs, most_blocks),
+        *_checks(posterior, hypotheses, costs, most_blocks, layouts),
+    ]
+    worth = [choice for choice in choices if choice.bits >= LEAST_BITS]
+    return max(worth, key=lambda choice: choice.bits / choice.seconds, default=None)
+
+
+Hypotheses = list[tuple[float, tuple[int, ...], Values]]
+
+
+def _new_states(
+    posterior: Posterior, hypotheses: Hypotheses, costs: Costs, most_blocks: int, *, may_build: bool
+) -> Iterator[Choice]:
+    for interval in np.flatnonzero(posterior.masses >= LEAST_MASS):
+        for state in candidates(posterior, int(interval), costs.built):
+            is_built = state in costs.built
+            if not (is_built or may_build):
+                continue
+            odds = 1.0 if is_built else buildable_probability(state, posterior.evidence.untestable)
+            components = _components(posterior, hypotheses, int(interval), state)
+            for blocks in filter(lambda blocks: blocks <= most_blocks, BLOCKS):
+                variance = posterior.luck**2 + posterior.noise**2 / blocks
+                bits = odds * information(*components, math.sqrt(variance))
+                seconds = (0.0 if is_built else costs.build) + blocks * costs.block
+                yield Choice(Measure(state, blocks), bits, seconds)
+
+
+def _known_states(posterior: Posterior, hypotheses: Hypotheses, costs: Costs, most_blocks: int) -> Iterator[Choice]:
+    for place, state in enumerate(posterior.states):
+        done = len(posterior.evidence.measured[state].values)
+        levels = np.array([levels[place + 1] for _, _, levels in hypotheses])
+        weights = np.array([probability for probability, _, _ in hypotheses])
+        for total in grown(done, most_blocks):
+            # Further boots of one image don't show more about its luck.
+            before, after = (posterior.luck**2 + posterior.noise**2 / count for count in (done, total))
+            if (gained := 1 / after - 1 / before) > 0:
+                bits = information(levels, weights, 1 / math.sqrt(gained))
+                yield Choice(Measure(state, total), bits, (total - done) * costs.block)
+
+
+def _checks(
+    posterior: Posterior, hypotheses: Hypotheses, costs: Costs, most_blocks: int, layouts: int
+) -> Iterator[Choice]:
+    """Yield checks of intervals that no further state divides: other link orders have other luck."""
+    for interval in np.flatnonzero(posterior.masses >= LEAST_MASS):
+        before, after = posterior.edges[interval], posterior.edges[interval + 1]
+        if candidates(posterior, int(interval), costs.built):
+            continue
+        sizes = np.array([levels[interval + 1] - levels[interval] for _, _, levels in hypotheses])
+        weights = np.array([probability for probability, _, _ in hypotheses])
+        checked = posterior.evidence.checks.get((before, after))
+        done = len(checked.values) if checked else 0
+        links = 0.0 if checked else 2 * layouts * costs.link
+        for total in grown(done, most_blocks) if done else [max(1, layouts), 2 * max(1, layouts)]:
+            precision = 1 / _check_variance(posterior, total, layouts)
+            gained = precision - (1 / _check_variance(posterior, done, layouts) if done else 0.0)
+            if total <= most_blocks and gained > 0:
+                bits = information(sizes, weights, 1 / math.sqrt(gained))
+                yield Choice(Check(before, after, total), bits, links + 2 * (total - done) * costs.block)
+
+
+def _check_variance(posterior: Posterior, blocks: int, layouts: int) -> float:
+    return posterior.noise**2 / blocks + 2 * posterior.luck**2 / max(1, layouts)
+
+
+def grown(done: int, most: int) -> list[int]:
+    """Return the numbers of blocks that a state with so many may get."""
+    return sorted({total for factor in GROWTH if done < (total := math.ceil(done * factor)) <= most})
+
+
+def candidates(posterior: Posterior, interval: int, built: Collection[int]) -> list[int]:
+    """Return untried states inside an interval: at several parts of its weight, and those that are built."""
+    first, last = posterior.edges[interval], posterior.edges[interval + 1]
+    tried = posterior.evidence.tried
+    inside = np.array([state for state in range(first + 1, last) if state not in tried], np.int64)
+    if not len(inside):
+        return []
+    before = np.array([posterior.weight(first, int(state)) for state in inside])
+    total = posterior.weight(first, last)
+    is_dividing = (before > 0) & (before < total)
+    inside, before = inside[is_dividing], before[is_dividing]
+    if not len(inside):
+        return []
+    near = {int(inside[np.argmin(np.abs(before - part * total))]) for part in PARTS}
+    return sorted(near | {int(state) for state in inside if int(state) in built})
+
+
+def buildable_probability(state: int, untestable: Collection[int]) -> float:
+    """Return a guess of the probability that a state can be tested: neighbours often fail for one reason."""
+    distance = min((abs(state - other) for other in untestable), default=0)
+    return distance / (distance + 1) if untestable else 1.0
+
+
+def _components(posterior: Posterior, hypotheses: Hypotheses, interval: int, state: int) -> tuple[Values, Values]:
+    """Return the levels that a state inside an interval may have, and their probabilities."""
+    first, last = posterior.edges[interval], posterior.edges[interval + 1]
+    part = posterior.weight(first, state) / posterior.weight(first, last)
+    rows = []
+    for probability, changes, levels in hypotheses:
+        if interval in changes:
+            rows += [(levels[interval], probability * (1 - part)), (levels[interval + 1], probability * part)]
+        else:
+            rows.append((levels[interval], probability))
+    return np.array([level for level, _ in rows]), np.array([weight for _, weight in rows])
+
+
+def information(levels: Values, weights: Values, noise: float) -> float:
+    """Return the mutual information in bits of a level, one of `levels`, and its value with normal noise."""
+    places, index = np.unique(np.round(levels / noise * RESOLUTION).astype(np.int64), return_inverse=True)
+    merged: Values = np.bincount(index, weights=weights) / weights.sum()
+    if len(places) == 1:
+        return 0.0
+    centres = places / RESOLUTION
+    offsets = centres[:, None, None] + POINTS[None, :, None] - centres[None, None, :]
+    mixture = np.exp(-0.5 * offsets**2) @ merged
+    own = np.exp(-0.5 * POINTS**2)
+    bits = np.log2(own[None, :] / np.maximum(mixture, 1e-300))
+    quadrature = POINT_WEIGHTS / POINT_WEIGHTS.sum()
+    return max(0.0, float(merged @ (bits @ quadrature)))

@@ -1,0 +1,129 @@
+"""The trials of a bisection and their outcomes. Pure.
+
+A bisection has states 0 (the good end) to N (the bad end). Step k is the change from state k - 1 to state k.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kdyno.base.arrays import Values
+from kdyno.judge.stats.logratio import LogRatio, log_ratio_of_differences, log_ratio_of_layouts
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A request to measure a state against the good end."""
+
+    state: int
+    blocks: int
+    """The number of blocks that the state is to have in all, with those of earlier trials."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A request to measure two states against each other, in boots and link orders that no other trial used."""
+
+    before: int
+    after: int
+    blocks: int
+
+
+Trial = Measure | Check
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The logarithms of ratios of two states, one for each block; positive means worse."""
+
+    values: tuple[float, ...]
+    layouts: int = 0
+    """The number of link orders, which the blocks take in turn; 0: one image for each state."""
+
+    @property
+    def mean(self) -> float:
+        return math.fsum(self.values) / len(self.values)
+
+    @property
+    def squares(self) -> float:
+        """The sum of squares about the mean."""
+        return math.fsum((value - self.mean) ** 2 for value in self.values)
+
+    def log_ratio(self) -> LogRatio:
+        """Return the mean with its precision; link orders are the replicates if there are several."""
+        values = np.array(self.values)
+        if self.layouts > 1:
+            return log_ratio_of_layouts(values, np.arange(len(values)) % self.layouts)
+        return log_ratio_of_differences(values)
+
+
+@dataclass(frozen=True)
+class Untestable:
+    """A state that doesn't build, doesn't boot, or can't run the benchmark."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class SameCode:
+    """A state whose code and data are those of another state, which was measured."""
+
+    state: int
+
+
+Outcome = Differences | Untestable | SameCode
+
+
+@dataclass
+class Evidence:
+    """Everything that the trials of one bisection have shown."""
+
+    steps: int
+    """The number of steps, N; the bad end is state N."""
+    measured: dict[int, Differences] = field(default_factory=dict)
+    """By state; state 0 is never in it, since the others are measured against it."""
+    untestable: dict[int, str] = field(default_factory=dict)
+    """The reason by state."""
+    same: dict[int, int] = field(default_factory=dict)
+    """By state that was not booted, the measured state with the same code."""
+    checks: dict[tuple[int, int], Differences] = field(default_factory=dict)
+    """By the states before and after."""
+
+    def learn(self, trial: Trial, outcome: Outcome) -> None:
+        """Add the outcome of a trial."""
+        if isinstance(trial, Check):
+            if isinstance(outcome, Differences):
+                self.checks[trial.before, trial.after] = outcome
+            else:
+                assert isinstance(outcome, Untestable), "a check measures two images"
+                self.untestable[trial.after] = outcome.reason
+        elif isinstance(outcome, Differences):
+            self.measured[trial.state] = outcome
+        elif isinstance(outcome, SameCode):
+            self.same[trial.state] = outcome.state
+        else:
+            self.untestable[trial.state] = outcome.reason
+
+    @property
+    def tried(self) -> set[int]:
+        """The states that were built, or that can't be built."""
+        return {0, *self.measured, *self.untestable, *self.same}
+
+    def weights(self) -> Values:
+        """Return the prior weight of each step, shape (N,); a step between two states with the same code has none."""
+        weights = np.ones(self.steps)
+        for state, other in self.same.items():
+            first, last = sorted((state, other))
+            weights[first:last] = 0.0
+        return weights
+
+
+def spread(measured: Mapping[int, Differences]) -> tuple[float, int]:
+    """Return the variance of one block's difference, pooled over the states, and its degrees of freedom."""
+    freedom = sum(len(differences.values) - 1 for differences in measured.values())
+    squares = math.fsum(differences.squares for differences in measured.values())
+    return (squares / freedom if freedom else 0.0), freedom

@@ -1,0 +1,270 @@
+"""The search: which trial is next, and what all trials show. Pure: whoever measures tells it the outcomes.
+
+Both ends come first. Then states are chosen by expected information until a step has the stated probability. That step
+is checked: the states before and after it are measured again, in boots and link orders that the search didn't use. If
+it explains less than half of the effect of the range, the search goes on for the others.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from scipy import special
+
+from kdyno.judge.stats.estimate import EstimateLimits, estimate_ratio
+from kdyno.judge.stats.verdict import BETTER, WORSE, decide
+from kdyno.tune.bisect.choice import Costs, choose
+from kdyno.tune.bisect.evidence import Check, Differences, Evidence, Measure, Trial
+from kdyno.tune.bisect.posterior import Posterior
+
+ENOUGH = 0.5
+"""The part of the range's effect that the culprits must explain."""
+MOST_CULPRITS = 4
+CONFIDENCE = 0.95
+ENDS_ALPHA = 0.05
+
+Ends = Literal["worse", "equal", "reversed", "undecided", "untestable", "unknown"]
+Answer = Literal["better", "worse", "undecided"]
+Checked = Literal["confirmed", "contradicted", "undecided"]
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """The settings of a search."""
+
+    probability: float = 0.95
+    """The probability of a culprit at which the search stops."""
+    margin: float = 0.01
+    """Ends within this fraction of each other are equal."""
+    blocks: int = 4
+    """The first blocks of the bad end."""
+    most_blocks: int = 64
+    """The most blocks of one state."""
+    most_builds: int = 24
+    """The most kernels that are built, both ends included, and links in other orders not included."""
+    layouts: int = 0
+    """The link orders of a check."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An effect as a fraction, with its 95 % interval."""
+
+    effect: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """A step, or several that no testable state divides, that made the benchmark worse."""
+
+    before: int
+    after: int
+    steps: tuple[int, ...]
+    probability: float
+    """The probability of these steps before the check."""
+    size: Interval | None = None
+    """The effect of the check; None without one."""
+    checked: Checked = "undecided"
+    share: float | None = None
+    """The part of the range's effect that it explains; None without a check."""
+
+
+@dataclass
+class Search:
+    """A bisection under way. `next_trial` returns what to measure, and `learn` takes the outcome."""
+
+    evidence: Evidence
+    settings: SearchSettings = field(default_factory=SearchSettings)
+    _found: list[Culprit] = field(default_factory=list)
+    """The confirmed culprits."""
+
+    def learn(self, trial: Trial, outcome: object) -> None:
+        """Add the outcome of a trial."""
+        self.evidence.learn(trial, outcome)  # type: ignore[arg-type]
+
+    @property
+    def builds(self) -> int:
+        """The number of states that were built, or that failed to build."""
+        return len(self.evidence.tried)
+
+    # The ends.
+
+    def ends(self) -> Ends:
+        """Return how the bad end compares with the good end so far."""
+        last = self.evidence.steps
+        if last in self.evidence.untestable:
+            return "untestable"
+        if last in self.evidence.same:
+            return "equal"
+        if last not in self.evidence.measured:
+            return "unknown"
+        measured = self.evidence.measured[last]
+        looks = 1 + max(0, math.ceil(math.log2(self.settings.most_blocks / self.settings.blocks)))
+        alpha = ENDS_ALPHA / looks
+        limits = EstimateLimits(self.settings.margin, alpha, 1 - alpha)
+        estimate = estimate_ratio(measured.log_ratio(), "paired", limits, len(measured.values))
+        verdict = decide(estimate, estimate.p, "lower", "speed", self.settings.margin, alpha)
+        if verdict in WORSE:
+            return "worse"
+        if verdict in BETTER:
+            return "reversed"
+        return "equal" if verdict == "equivalent" else "undecided"
+
+    def _ends_trial(self) -> Trial | None:
+        last, state = self.evidence.steps, self.ends()
+        if state == "unknown":
+            return Measure(last, self.settings.blocks)
+        done = len(self.evidence.measured[last].values)
+        if done >= self.settings.most_blocks:
+            return None
+        return Measure(last, min(2 * done, self.settings.most_blocks))
+
+    # The search.
+
+    def next_trial(self, costs: Costs) -> Trial | None:
+        """Return what to measure next; None at the end."""
+        match self.ends():
+            case "unknown" | "undecided":
+                return self._ends_trial()
+            case "worse":
+                return self._search_trial(costs)
+        return None
+
+    def _search_trial(self, costs: Costs) -> Trial | None:
+        self._settle()
+        if self.is_explained():
+            return None
+        posterior = self.posterior()
+        if culprit := self.suspect(posterior):
+            return self._check_trial(culprit)  # None: probable, but the most blocks didn't confirm it
+        may_build = self.builds < self.settings.most_builds
+        choice = choose(posterior, costs, self.settings.most_blocks, may_build=may_build, layouts=self.settings.layouts)
+        if choice:
+            return choice.trial
+        candidate = self.smallest_set(posterior)
+        return self._check_trial(candidate) if candidate else None
+
+    def _settle(self) -> None:
+        """Note each culprit that is probable and confirmed."""
+        while not self.is_explained():
+            posterior = self.posterior()
+            culprit = self.suspect(posterior) or self.smallest_set(posterior)
+            if culprit is None or self.checked(culprit) != "confirmed":
+                return
+            self._found.append(culprit)
+
+    def posterior(self) -> Posterior:
+        """Return the posterior of further culprits. The ends must differ."""
+        return Posterior(self.evidence, [(culprit.before, culprit.after) for culprit in self._found])
+
+    def suspect(self, posterior: Posterior) -> Culprit | None:
+        """Return the step with at least the stated probability, the most probable one; None if there is none."""
+        probabilities = posterior.step_probabilities()
+        step = int(np.argmax(probabilities)) + 1
+        if probabilities[step - 1] < self.settings.probability:
+            return None
+        interval = posterior.interval_of(step)
+        before, after = posterior.edges[interval], posterior.edges[interval + 1]
+        return Culprit(before, after, (step,), float(probabilities[step - 1]))
+
+    def smallest_set(self, posterior: Posterior) -> Culprit | None:
+        """Return the fewest steps in a row between two measured states that hold a culprit with the stated
+        probability; None if there are none.
+        """
+        masses, edges = posterior.masses, posterior.edges
+        best: Culprit | None = None
+        for first in range(len(masses)):
+            for last in range(first, len(masses)):
+                mass = min(1.0, float(masses[first : last + 1].sum()))
+                if mass < self.settings.probability:
+                    continue
+                before, after = edges[first], edges[last + 1]
+                steps = tuple(step for step in range(before + 1, after + 1) if posterior.weights[step - 1] > 0)
+                if steps and (best is None or len(steps) < len(best.steps)):
+                    best = Culprit(before, after, steps, mass)
+        return best
+
+    # The checks.
+
+    def _check_trial(self, culprit: Culprit) -> Check | None:
+        checked = self.evidence.checks.get((culprit.before, culprit.after))
+        if checked is None:
+            blocks = max(self.settings.blocks, self.settings.layouts)
+            return Check(culprit.before, culprit.after, min(blocks, self.settings.most_blocks))
+        done = len(checked.values)
+        if self._checked(checked) != "undecided" or done >= self.settings.most_blocks:
+            return None
+        return Check(culprit.before, culprit.after, min(2 * done, self.settings.most_blocks))
+
+    def _checked(self, differences: Differences) -> Checked:
+        size = interval_of(differences)
+        if size.low > 0:
+            return "confirmed"
+        return "contradicted" if size.high < self.range_effect.effect / 4 else "undecided"
+
+    def checked(self, culprit: Culprit) -> Checked | None:
+        """Return the result of the check of a culprit; None without one."""
+        differences = self.evidence.checks.get((culprit.before, culprit.after))
+        return self._checked(differences) if differences else None
+
+    def culprits(self) -> list[Culprit]:
+        """Return the confirmed culprits in the order in which they were found, with their sizes."""
+        return [self.with_size(culprit) for culprit in self._found]
+
+    def with_size(self, culprit: Culprit) -> Culprit:
+        """Return a culprit with what its check has shown, if there was one."""
+        differences = self.evidence.checks.get((culprit.before, culprit.after))
+        if differences is None:
+            return culprit
+        size = interval_of(differences)
+        share = math.log1p(size.effect) / math.log1p(self.range_effect.effect)
+        return replace(culprit, size=size, checked=self._checked(differences), share=share)
+
+    @property
+    def range_effect(self) -> Interval:
+        """The effect of the whole range."""
+        return interval_of(self.evidence.measured[self.evidence.steps])
+
+    def explained(self) -> float:
+        """Return the part of the range's effect that the confirmed culprits explain."""
+        return sum(culprit.share or 0.0 for culprit in self.culprits())
+
+    def is_explained(self) -> bool:
+        """Return whether the culprits explain enough of the effect, or there are too many."""
+        return self.explained() >= ENOUGH or len(self.culprits()) >= MOST_CULPRITS
+
+    # What it shows.
+
+    def answer(self, state: int) -> Answer:
+        """Return whether a measured state is as bad as the bad end, as good as the good end, or neither was shown."""
+        posterior = self.posterior()
+        measured, noise = self.evidence.measured[state], posterior.noise
+        bad = self.evidence.measured[self.evidence.steps].mean
+        variance = posterior.luck**2 + noise**2 / len(measured.values)
+        ratio = (measured.mean - bad / 2) * bad / variance
+        if abs(ratio) < math.log(self.settings.probability / (1 - self.settings.probability)):
+            return "undecided"
+        return "worse" if ratio > 0 else "better"
+
+    def trials_left(self) -> float:
+        """Return about how many states are still to be measured: the bits that are missing, and one for noise."""
+        probabilities = self.posterior().step_probabilities()
+        total = probabilities.sum()
+        if total <= 0:
+            return 0.0
+        parts = probabilities[probabilities > 0] / total
+        return float(-(parts * np.log2(parts)).sum())
+
+
+def interval_of(differences: Differences) -> Interval:
+    """Return the effect of differences with its interval; without a spread the interval is everything."""
+    ratio = differences.log_ratio()
+    if ratio.error is None or ratio.df is None:
+        return Interval(math.expm1(ratio.mean), -1.0, math.inf)
+    reach = float(special.stdtrit(ratio.df, (1 + CONFIDENCE) / 2)) * ratio.error
+    return Interval(math.expm1(ratio.mean), math.expm1(ratio.mean - reach), math.expm1(ratio.mean + reach))
