@@ -69,10 +69,14 @@ class SyntheticRange:
         return Differences(tuple(values), layouts)
 
 
+COSTS = Costs(build=900, block=20)
+"""A kernel takes some minutes to build, and a boot some seconds."""
+
+
 def bisected(kernels: SyntheticRange, **settings: float) -> Search:
     """The search after its last trial."""
     search = Search(Evidence(kernels.steps), SearchSettings(margin=0.003, layouts=4, **settings))  # type: ignore[arg-type]
-    while (trial := search.next_trial(Costs())) is not None:
+    while (trial := search.next_trial(COSTS)) is not None:
         assert len(kernels.trials) < 500, "the search doesn't end"
         search.learn(trial, kernels.measure(trial))
     return search

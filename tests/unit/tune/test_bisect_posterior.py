@@ -50,8 +50,8 @@ def by_definition(posterior: Posterior, evidence: Evidence) -> np.ndarray:
     for first in range(1, STEPS + 1):
         for second in range(1, STEPS + 1):
             is_shared = posterior.interval_of(first) == posterior.interval_of(second)
-            steps = (first,) if is_shared else (min(first, second), max(first, second))
-            pairs[steps] = pairs.get(steps, 0.0) + PAIR / STEPS**2
+            key = (first,) if is_shared else (min(first, second), max(first, second))
+            pairs[key] = pairs.get(key, 0.0) + PAIR / STEPS**2
     masses = np.zeros(STEPS)
     total = 0.0
     for steps, prior in pairs.items():

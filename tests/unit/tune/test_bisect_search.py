@@ -12,7 +12,7 @@ from tests.unit.tune.bisect_range import SyntheticRange, bisected, found_steps
 
 NOISY = {"noise": 0.008, "luck": 0.002}
 """The noise of a boot and the luck of an image in the simulation that this search is compared with: 0.8 % and 0.2 %."""
-RANGES = 50
+RANGES = 60
 STEPS = 64
 
 
