@@ -148,6 +148,11 @@ class State:
         return self._part("soaks")
 
     @property
+    def bisects(self) -> Path:
+        """Records of bisections, which continue from there."""
+        return self._part("bisects")
+
+    @property
     def artefacts(self) -> Path:
         """Consoles, streams and PMU records of finished boots, by hash of their content."""
         return self._part("artefacts")

@@ -74,7 +74,7 @@ def require(spec: str, state: State) -> None:
     require_fit(state)
     kind, where = _kind(spec)
     if kind == "git":
-        _commit_of(where)
+        commit_of(where)
 
 
 def located(spec: str | None, base: Path) -> str | None:
@@ -156,7 +156,7 @@ def _from_tarball(spec: str, path: Path, origin: str, state: State, say: Say) ->
 
 
 def _git(spec: str, where: str, state: State, say: Say) -> KernelSource:
-    repository, commit = _commit_of(where)
+    repository, commit = commit_of(where)
     described = git.attempt(repository, "describe", "--always", "--tags", commit).stdout.strip()
 
     def fill(partial: Path) -> None:
@@ -166,7 +166,7 @@ def _git(spec: str, where: str, state: State, say: Say) -> KernelSource:
     return _source(spec, identity, described or commit, _made(spec, identity, fill, state, say))
 
 
-def _commit_of(where: str) -> tuple[Path, str]:
+def commit_of(where: str) -> tuple[Path, str]:
     """Return the repository, and the name of the commit. Raise SourceMissing and RevisionMissing."""
     name, _, revision = where.partition("#")
     repository, revision = Path(name).absolute(), revision or "HEAD"
@@ -185,7 +185,7 @@ def _directory(spec: str, where: str, state: State, say: Say) -> KernelSource:
     kernel_version(path, spec)
     origin = str(path)
     if unpack.is_tracked(path):
-        described, changed = _work_tree(path)
+        described, changed = work_tree(path)
         origin = f"{path} ({described}{f', {changed} changed' if changed else ''})"
         if changed:
             say(f"note: {path} is measured as it is: {described}, and {changed} changed since")
@@ -193,7 +193,7 @@ def _directory(spec: str, where: str, state: State, say: Say) -> KernelSource:
     return _source(spec, identity, origin, tree_path(identity, state))
 
 
-def _work_tree(path: Path) -> tuple[str, str]:
+def work_tree(path: Path) -> tuple[str, str]:
     """Return git's name of the last commit of a work tree, and how many files differ from it; empty if it has none."""
     described = git.attempt(path, "describe", "--always", "--tags").stdout.strip() or "without a commit"
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ import numpy as np
 
 RELOCATABLE = 1
 NOBITS = 8
+ALLOC = 2
+"""SHF_ALLOC of <elf.h>."""
 HEADER_SIZE = 64
 MOST_BYTES = 600_000_000
 """Of a vmlinux: the largest that distributions make, with all debug information, has 500 MB."""
@@ -74,6 +77,14 @@ class MappedElf:
         if len(heads) > 1:
             raise Damaged(f"it has {len(heads)} sections {name}")
         return MappedSection(heads[0].address, heads[0].size, self._content(heads[0])) if heads else None
+
+    def in_memory(self) -> Iterator[tuple[str, MappedSection]]:
+        """Yield name and content of each section that the program has in memory, in the order of the file."""
+        for label, heads in self._named.items():
+            for head in heads:
+                if head.flags & ALLOC:
+                    name = label.decode(errors="replace")
+                    yield name, MappedSection(head.address, head.size, self._content(head))
 
     def at(self, address: int, size: int) -> bytes:
         """The bytes at an address; empty if no section has all of them."""

@@ -17,17 +17,19 @@ KNOWN_SHOWN = 10
 
 
 class NoSuchBenchmark(UserError):
-    message = "--fail-on-regression names {name}, which is not a benchmark of this workload"
+    message = "{option} names {name}, which is not a benchmark of this workload"
     hint = "did you mean {near}? it measures {known}"
 
 
-def require_known(names: Sequence[str], benchmarks: Sequence[str]) -> None:
+def require_known(names: Sequence[str], benchmarks: Sequence[str], option: str = "--fail-on-regression") -> None:
     """Raise NoSuchBenchmark unless each name means a benchmark, so that a misspelling doesn't pass."""
     for name in names:
-        if not any(_means(name, benchmark) for benchmark in benchmarks):
+        if not any(means([name], benchmark) for benchmark in benchmarks):
             near = difflib.get_close_matches(name, benchmarks, n=1, cutoff=0)
             more = f" and {len(benchmarks) - KNOWN_SHOWN} more" if len(benchmarks) > KNOWN_SHOWN else ""
-            raise NoSuchBenchmark(name=name, near=near[0], known=", ".join(benchmarks[:KNOWN_SHOWN]) + more)
+            raise NoSuchBenchmark(
+                option=option, name=name, near=near[0], known=", ".join(benchmarks[:KNOWN_SHOWN]) + more
+            )
 
 
 def find_regression(report: RunReport, names: Sequence[str]) -> Finding:
@@ -37,7 +39,7 @@ def find_regression(report: RunReport, names: Sequence[str]) -> Finding:
     counts as worse in general, but says nothing about a named benchmark. A worse variant counts more than one that
     can't be measured.
     """
-    meant = [c for c in report.comparisons if not names or any(_means(name, c.benchmark) for name in names)]
+    meant = [c for c in report.comparisons if not names or means(names, c.benchmark)]
     if any(comparison.verdict in WORSE for comparison in meant):
         return "regression"
     failed, ok = ({boot.variant for boot in report.boots if boot.status == status} for status in ("failed", "ok"))
@@ -46,5 +48,6 @@ def find_regression(report: RunReport, names: Sequence[str]) -> Finding:
     return "regression" if not names and any(not check.passed for check in report.checks) else "none"
 
 
-def _means(name: str, benchmark: str) -> bool:
-    return benchmark == name or benchmark.startswith(f"{name}.")
+def means(names: Sequence[str], benchmark: str) -> bool:
+    """Return whether one of the names is that of a benchmark, or of its test."""
+    return any(benchmark == name or benchmark.startswith(f"{name}.") for name in names)

@@ -33,6 +33,7 @@ PARTS = {
     "boots": ("left by boots that were killed", re.compile(rf".+{re.escape(SCRATCH)}")),
     "artefacts": ("consoles, streams and PMU records", re.compile(rf"{KEY}|\.incoming-.+")),
     "soaks": ("records of soaks", re.compile(".+")),
+    "bisects": ("records of bisections", re.compile(".+")),
     "digests": ("digests of files that were hashed", re.compile(".+")),
     "removed": ("being removed", re.compile(SHORT)),
 }
@@ -40,7 +41,7 @@ PARTS = {
 
 A thing with another name isn't kdyno's, and is ignored.
 """
-KEPT_WHOLE = ("soaks", "digests")
+KEPT_WHOLE = ("soaks", "bisects", "digests")
 """Results that exist nowhere else, and things that are too small to look at."""
 FOLDER = re.compile("[0-9a-f]{2}")
 """Names of the directories of artefacts."""

@@ -1,0 +1,279 @@
+"""The bench of a bisection: builds and boots kernels of a range by ordinary runs, and reads their differences."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kdyno.base.errors import InfrastructureError, KdynoError, Unbuildable, UserError
+from kdyno.base.files import read_whole
+from kdyno.base.lanes import LANES
+from kdyno.base.text import clean, format_list
+from kdyno.judge.verdicts.regression import means, require_known
+from kdyno.judge.verdicts.values import table
+from kdyno.kernel.image import Image
+from kdyno.kernel.images import records
+from kdyno.kernel.kconfig_check import read_config
+from kdyno.kernel.knobs.kconfig import MOST_BYTES
+from kdyno.kernel.recipe import Recipe
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.forecast import boot_time, forecast_builds
+from kdyno.runs.images import build_images
+from kdyno.runs.prepare import Prepared, prepare
+from kdyno.runs.run import Done, run_experiment
+from kdyno.runs.session import Session
+from kdyno.runs.train import make_inputs
+from kdyno.tune.bisect.choice import Costs
+from kdyno.tune.bisect.code import code_digest
+from kdyno.tune.bisect.evidence import Check, Differences, Measure, Outcome, SameCode, Trial, Untestable
+from kdyno.tune.bisect.ranges import KernelRange
+
+BUILD_SECONDS = 600.0
+"""A guess where nothing else is known."""
+
+
+class BootsLost(InfrastructureError):
+    message = "boots were lost: {boots}: {reason}"
+    hint = "run the same command to try them again: everything else is kept"
+
+
+class GoodEndUntestable(UserError):
+    message = "the good end {name} can't be tested: {reason}"
+    hint = "begin with another commit, or change the configuration until `kdyno ab` measures it"
+
+
+class NothingMeasured(UserError):
+    message = "the good end {name} measures no benchmark called {benchmarks}"
+    hint = "name benchmarks that it can run"
+
+
+@dataclass(frozen=True)
+class Trialled:
+    """The outcome of a trial, and the run that has its boots."""
+
+    outcome: Outcome
+    run: str | None = None
+    code: str | None = None
+    """The digest of the code of a state that was built."""
+
+
+@dataclass
+class BisectBench:
+    """Measures the kernels of a range."""
+
+    kernels: KernelRange
+    template: Experiment
+    """The experiment with the recipe that all kernels share, as its only variant."""
+    benchmarks: tuple[str, ...]
+    """Names of benchmarks or tests whose mean counts; empty: all."""
+    session: Session
+    layouts: int
+    """The link orders of a check; 0: the images of the search."""
+    is_better_sought: bool = False
+    """Whether the search is for what made the benchmarks better."""
+    code_by_state: dict[int, str] = field(default_factory=dict)
+    build_seconds: list[float] = field(default_factory=list)
+    images: dict[int, Image] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.benchmarks:
+            require_known(self.benchmarks, self.template.workload.benchmark_names(), "--benchmark")
+        self.prepared = prepare(self._experiment((0,), 1), self.session.state, self.session.talk)
+        self.prepared.require_cpu()
+
+    @property
+    def base(self) -> Recipe:
+        """The recipe that all kernels share."""
+        return self.template.variants[self.template.baseline]
+
+    def _experiment(
+        self, states: Sequence[int], blocks: int, *, seed: int | None = None, layouts: int = 0
+    ) -> Experiment:
+        names = [self.kernels.name(state) for state in states]
+        return self.template.model_copy(
+            update={
+                "name": f"bisect-{self.template.name}"[:80],
+                "variants": {
+                    name: self.kernels.recipe(self.base, state) for name, state in zip(names, states, strict=True)
+                },
+                "baseline": names[0],
+                "blocks": blocks,
+                "layouts": layouts,
+                "seed": self.template.seed if seed is None else seed,
+                "auto": False,
+            }
+        )
+
+    # Costs.
+
+    def costs(self) -> Costs:
+        """Return the costs of a trial on this host, and the states that are built already."""
+        about, workload = self.prepared.about, self.template.workload
+        seconds, _, _ = boot_time(about.lane, about.pmu.events if about.pmu else None, workload, self.session.store)
+        per_block = 1 if LANES[about.lane].is_repeatable else 2  # the boots of the good end are on record
+        build = self._build_seconds() if about.needs_images else 0.0
+        return Costs(build=build, block=max(0.1, per_block * seconds / about.parallel), built=self._built())
+
+    def _build_seconds(self) -> float:
+        if self.build_seconds:
+            return statistics.median(self.build_seconds)
+        [forecast] = forecast_builds({"": next(iter(self.prepared.plans.values()))[:1]}, self.session.state)
+        if forecast.decision == "cached":
+            [plan] = next(iter(self.prepared.plans.values()))[:1]
+            return next(record.build_seconds for record in records(self.session.state) if record.key == plan.key)
+        return BUILD_SECONDS if forecast.seconds is None else forecast.seconds
+
+    def _built(self) -> frozenset[int]:
+        """Return the states whose image was built by an earlier command with the same recipe."""
+        if not self.prepared.about.needs_images:
+            return frozenset(range(self.kernels.steps + 1))
+        shared = {"source": None, "patches": ()}
+        wanted = self.base.built.model_copy(update=shared)
+        similar = [
+            record
+            for record in records(self.session.state)
+            if record.recipe.model_copy(update=shared) == wanted
+            and record.base == (self.base.config or self.template.config)
+        ]
+        states = range(self.kernels.steps + 1)
+        return frozenset(state for state in states if any(self.kernels.is_of(record, state) for record in similar))
+
+    # Trials.
+
+    def carry_out(self, trial: Trial) -> Trialled:
+        """Build and boot what a trial requests. Raises BootsLost, GoodEndUntestable, and what runs raise."""
+        if isinstance(trial, Check):
+            return self._check(trial)
+        if 0 not in self.images and self.prepared.about.needs_images:
+            try:
+                self._build(0)
+            except Unbuildable as error:
+                raise GoodEndUntestable(name=self.kernels.name(0), reason=error) from error
+        try:
+            self._build(trial.state)
+        except Unbuildable as error:
+            return Trialled(Untestable(clean(str(error))))
+        if (same := self._same_code(trial)) is not None:
+            return Trialled(SameCode(same), code=self.code_by_state[trial.state])
+        experiment = self._experiment((0, trial.state), trial.blocks)
+        return self._run(experiment, trial.state, self.code_by_state.get(trial.state))
+
+    def _build(self, state: int) -> None:
+        """Build the image of a state, unless the machine starts none."""
+        if state in self.images or not self.prepared.about.needs_images:
+            return
+        prepared = prepare(self._experiment((state,), 1), self.session.state, self.session.talk)
+        is_cached = all(plan.cached for plans in prepared.plans.values() for plan in plans)
+        make_inputs(prepared.trainings, self.session)
+        [[image]] = build_images(prepared.plans, self.session.state, self.session.talk).values()
+        self.images[state] = image
+        if not is_cached:
+            self.build_seconds.append(image.record.build_seconds)
+        if digest := code_digest(image.vmlinux):
+            self.code_by_state[state] = digest
+
+    def _same_code(self, trial: Measure) -> int | None:
+        """Return a state with the code of the one that is to be measured; None if there is none."""
+        code = self.code_by_state.get(trial.state)
+        others = (state for state, other in sorted(self.code_by_state.items()) if other == code)
+        return next((state for state in others if state != trial.state), None) if code else None
+
+    def _check(self, trial: Check) -> Trialled:
+        seed = check_seed(self.template.seed)
+        layouts = self.layouts if self.prepared.about.needs_images else 0
+        experiment = self._experiment((trial.before, trial.after), trial.blocks, seed=seed, layouts=layouts)
+        return self._run(experiment, trial.after, None, layouts)
+
+    def _run(self, experiment: Experiment, state: int, code: str | None, layouts: int = 0) -> Trialled:
+        good, other = experiment.variants
+        try:
+            done = run_experiment(experiment, self.session, again=False)
+        except Unbuildable as error:  # with another link order, since the images were built before
+            return Trialled(Untestable(clean(str(error))), code=code)
+        self._require_boots(done, good)
+        if other in done.outcome.given_up:
+            return Trialled(Untestable(f"it never boots: {clean(done.outcome.given_up[other])}"), done.run_id, code)
+        try:
+            values = self.differences(done.run_id, good, other)
+        except _NoValue as problem:
+            if problem.variant == good:
+                raise GoodEndUntestable(name=good, reason=f"it has no value of {problem.benchmark}") from None
+            return Trialled(Untestable(f"it has no value of {problem.benchmark}"), done.run_id, code)
+        return Trialled(Differences(values, layouts), done.run_id, code)
+
+    def _require_boots(self, done: Done, good: str) -> None:
+        if done.outcome.lost:
+            names = format_list(list(done.outcome.lost))
+            raise BootsLost(boots=names, reason=next(iter(done.outcome.lost.values())))
+        if good in done.outcome.given_up:
+            raise GoodEndUntestable(name=good, reason=f"it never boots: {done.outcome.given_up[good]}")
+
+    def differences(self, run_id: str, good: str, other: str) -> tuple[float, ...]:
+        """Return for each block the mean of ln(other / good) over the benchmarks that count; positive is worse.
+
+        Raises _NoValue for a kernel that doesn't measure one of them.
+        """
+        store = self.session.store
+        benchmarks = {benchmark.name: benchmark for benchmark in store.benchmarks(run_id)}
+        values = table(store.boots(run_id), benchmarks.values())
+        names = [name for name in benchmarks if not self.benchmarks or means(self.benchmarks, name)]
+        if not names:
+            raise NothingMeasured(name=good, benchmarks=", ".join(self.benchmarks) or "anything")
+        sign_by_name = {name: 1 if benchmarks[name].direction == "lower" else -1 for name in names}
+        for variant in (good, other):
+            for name in names:
+                if not values.get((variant, name)):
+                    raise _NoValue(variant, name)
+        blocks = set.intersection(*(set(values[variant, name]) for variant in (good, other) for name in names))
+        if not blocks:
+            raise _NoValue(other, names[0])
+        sought = -1 if self.is_better_sought else 1
+        return tuple(
+            sought
+            * statistics.fmean(
+                sign_by_name[name] * math.log(values[other, name][block] / values[good, name][block]) for name in names
+            )
+            for block in sorted(blocks)
+        )
+
+    # What the images show.
+
+    def config_differences(self, before: int, after: int) -> tuple[str, ...]:
+        """Return the Kconfig symbols whose values differ between two built states, with both values."""
+        if not (before in self.images and after in self.images):
+            return ()
+        old, new = (_config(self.images[state].config) for state in (before, after))
+        return tuple(
+            f"{symbol}: {old.get(symbol, 'absent')} to {new.get(symbol, 'absent')}"
+            for symbol in sorted({*old, *new})
+            if old.get(symbol, "n") != new.get(symbol, "n")
+        )
+
+    def load_images(self, states: Sequence[int]) -> None:
+        """Load the images of states that were built before, or build them again. Raises what builds raise."""
+        for state in states:
+            self._build(state)
+
+
+class _NoValue(Exception):
+    """A kernel has no value of a benchmark."""
+
+    def __init__(self, variant: str, benchmark: str) -> None:
+        super().__init__(variant, benchmark)
+        self.variant, self.benchmark = variant, benchmark
+
+
+def check_seed(seed: int) -> int:
+    """Return the seed of checks, which share no boots with the search."""
+    return int.from_bytes(hashlib.sha256(f"kdyno bisect check {seed}".encode()).digest()[:4]) >> 1
+
+
+def _config(path: Path) -> dict[str, str]:
+    try:
+        return read_config(read_whole(path, MOST_BYTES).decode(errors="replace"))
+    except (OSError, KdynoError):
+        return {}

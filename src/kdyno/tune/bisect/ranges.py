@@ -1,0 +1,265 @@
+"""The ranges of kernels that are bisected: commits of a git repository, or a stack of patches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from kdyno.base import git
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
+from kdyno.base.names import absolute, require_text
+from kdyno.base.text import clean_line, format_count
+from kdyno.kernel.image import ImageRecord
+from kdyno.kernel.patches import MOST_BYTES, read_patch
+from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.source import commit_of, work_tree
+from kdyno.kernel.unpack import is_tracked
+
+RangeKind = Literal["commits", "patches"]
+SHORT = 12
+"""Digits of a commit's name in names of variants."""
+MOST_NAME = 60
+MOST_TITLE = 100
+DOTS = ".."
+SUFFIXES = (".patch", ".diff")
+SERIES = "series"
+"""The file of quilt with the order of the patches in its directory."""
+UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
+SUBJECT = re.compile(r"^Subject: *(?:\[[^\]]*\] *)?(.*)$", re.M)
+
+
+class NotARange(UserError):
+    message = "`{text}` is neither a range of commits nor a patch"
+    hint = "name a range, GOOD..BAD or DIRECTORY#GOOD..BAD; or patch files and directories of patches"
+
+
+class SymmetricRange(UserError):
+    message = "`{text}` has three dots: it names the commits of both sides, not the way from one to the other"
+    hint = "name two commits, the first of which is an ancestor of the second, with two dots between them"
+
+
+class EmptyRange(UserError):
+    message = "{good} and {bad} are the same commit, {commit}"
+    hint = "name a commit before the slow-down, and one after it"
+
+
+class ReversedRange(UserError):
+    message = "the range {good}..{bad} is reversed: {bad} is an ancestor of {good}"
+    hint = "swap the ends: {bad}..{good}; add --better to find what made the benchmark better"
+
+
+class NotAnAncestor(UserError):
+    message = "{good} is not an ancestor of {bad}, so that no way leads from one to the other"
+    hint = "begin with their common ancestor, {base}, if it is as fast as {good}"
+
+
+class NotOnMainline(UserError):
+    message = "{good} is not on the first-parent line of {bad}: it was merged into it"
+    hint = "begin with {base}, the last commit of that line without {good}"
+
+
+class NoPatches(UserError):
+    message = "the directory {path} has no patches"
+    hint = "name patch files, or a directory with *.patch files or with quilt's file `series`"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit of a range."""
+
+    sha: str
+    title: str
+    is_merge: bool
+
+
+@dataclass(frozen=True)
+class CommitRange:
+    """The commits on the first-parent line from the good end to the bad end; a merge is one step.
+
+    Kernel 0 is the good end; each further one has one change more, up to the bad end.
+    """
+
+    kind: ClassVar[RangeKind] = "commits"
+
+    named: str
+    """The range as the user wrote it."""
+    repository: Path
+    good: str
+    bad: str
+    """Both ends as the user named them."""
+    commits: tuple[Commit, ...]
+    """All kernels, the good end first."""
+
+    @property
+    def steps(self) -> int:
+        return len(self.commits) - 1
+
+    @property
+    def resolved(self) -> dict[str, str]:
+        """What the names of the user mean: the commit by name."""
+        return {self.good: self.commits[0].sha, self.bad: self.commits[-1].sha}
+
+    def name(self, state: int) -> str:
+        """Return the name of a kernel, which is that of its variant."""
+        return self.commits[state].sha[:SHORT]
+
+    def title(self, state: int) -> str:
+        """Return the title of the change that leads to a kernel."""
+        return self.commits[state].title
+
+    def recipe(self, base: Recipe, state: int) -> Recipe:
+        """Return the recipe of a kernel."""
+        return base.model_copy(update={"source": f"git:{self.repository}#{self.commits[state].sha}"})
+
+    def is_of(self, image: ImageRecord, state: int) -> bool:
+        """Return whether an image is that of a kernel, if it has its recipe otherwise."""
+        return image.source.identity == f"git:{self.commits[state].sha}"
+
+    def notes(self) -> list[str]:
+        """Return what a user should know before the first build."""
+        if not is_tracked(self.repository):
+            return []
+        _, changed = work_tree(self.repository)
+        return [f"{changed} changed in {self.repository}: commits are measured, without these changes"] * bool(changed)
+
+    def advice(self, before: int, after: int) -> str:
+        """Return how to go on within a culprit; empty if it is a single change."""
+        if after - before != 1 or not self.commits[after].is_merge:
+            return ""
+        sha = self.commits[after].sha[:SHORT]
+        start = git.output(self.repository, "merge-base", f"{sha}^1", f"{sha}^2").strip()[:SHORT]
+        return f"it is a merge: `kdyno bisect {self.repository}#{start}..{sha}^2` bisects what it merged"
+
+
+@dataclass(frozen=True)
+class PatchRange:
+    """A source with the first patches of a stack, from none of them to all."""
+
+    kind: ClassVar[RangeKind] = "patches"
+
+    named: str
+    patches: tuple[Path, ...]
+    digests: tuple[str, ...]
+    titles: tuple[str, ...]
+
+    @property
+    def steps(self) -> int:
+        return len(self.patches)
+
+    @property
+    def resolved(self) -> dict[str, str]:
+        return {str(path): digest for path, digest in zip(self.patches, self.digests, strict=True)}
+
+    def name(self, state: int) -> str:
+        if state == 0:
+            return "unpatched"
+        stem = UNFIT.sub("-", self.patches[state - 1].stem).strip("._+-")
+        return f"{state}-{stem}"[:MOST_NAME].rstrip("._+-")
+
+    def title(self, state: int) -> str:
+        return self.titles[state - 1] if state else "no patch"
+
+    def recipe(self, base: Recipe, state: int) -> Recipe:
+        return base.model_copy(update={"patches": (*base.patches, *map(str, self.patches[:state]))})
+
+    def is_of(self, image: ImageRecord, state: int) -> bool:
+        return image.patches[-state:] == self.digests[:state] if state else not image.patches
+
+    def notes(self) -> list[str]:
+        return []
+
+    def advice(self, before: int, after: int) -> str:  # noqa: ARG002
+        """Return an empty text: a patch is a single change."""
+        return ""
+
+
+KernelRange = CommitRange | PatchRange
+
+
+def read_range(words: Sequence[str], base: Path) -> KernelRange:
+    """Read what is bisected: one range of commits, or patches; relative paths start from `base`. Raises KdynoError."""
+    for word in words:
+        require_text(word)
+    if len(words) == 1 and DOTS in words[0] and not (base / words[0]).exists():
+        return _read_commits(words[0], base)
+    return _read_patches(words, base)
+
+
+def _read_commits(text: str, base: Path) -> CommitRange:
+    place, mark, revisions = text.rpartition("#")
+    if "..." in revisions:
+        raise SymmetricRange(text=text)
+    good, _, bad = revisions.partition(DOTS)
+    repository = Path(absolute(place.removeprefix("git:") if mark else ".", base))
+    good, bad = good or "HEAD", bad or "HEAD"
+    good_commit, bad_commit = (commit_of(f"{repository}#{name}")[1] for name in (good, bad))
+    if good_commit == bad_commit:
+        raise EmptyRange(good=good, bad=bad, commit=good_commit[:SHORT])
+    if _is_ancestor(repository, bad_commit, good_commit):
+        raise ReversedRange(good=good, bad=bad)
+    if not _is_ancestor(repository, good_commit, bad_commit):
+        found = git.attempt(repository, "merge-base", good_commit, bad_commit).stdout.strip()
+        raise NotAnAncestor(good=good, bad=bad, base=found[:SHORT] or "if they have one")
+    commits = _first_parents(repository, good_commit, bad_commit)
+    if commits[0].sha != good_commit:
+        raise NotOnMainline(good=good, bad=bad, base=commits[0].sha[:SHORT])
+    return CommitRange(text, repository, good, bad, commits)
+
+
+def _first_parents(repository: Path, good: str, bad: str) -> tuple[Commit, ...]:
+    """Return the first-parent line to `bad`, from the last commit that doesn't contain what it has since `good`."""
+    form = "--format=%H%x00%P%x00%s"
+    listed = git.output(repository, "log", "--first-parent", "--reverse", form, f"{good}..{bad}")
+    rows = [line.split("\0", 2) for line in listed.split("\n") if line]
+    start = rows[0][1].split(" ")[0]
+    title = git.output(repository, "log", "-1", "--format=%s", start or good).strip()
+    first = Commit(start or good, clean_line(title)[:MOST_TITLE], is_merge=False)
+    return first, *(Commit(sha, clean_line(title)[:MOST_TITLE], " " in parents) for sha, parents, title in rows)
+
+
+def _is_ancestor(repository: Path, first: str, second: str) -> bool:
+    return git.attempt(repository, "merge-base", "--is-ancestor", first, second).returncode == 0
+
+
+def _read_patches(words: Sequence[str], base: Path) -> PatchRange:
+    paths: list[Path] = []
+    for word in words:
+        path = Path(absolute(word, base))
+        if path.is_dir():
+            paths += _patches_in(path)
+        elif path.is_file():
+            paths.append(path)
+        else:
+            raise NotARange(text=word)
+    patches = [read_patch(path) for path in paths]
+    return PatchRange(
+        named=" ".join(words),
+        patches=tuple(paths),
+        digests=tuple(patch.digest for patch in patches),
+        titles=tuple(map(_title, paths)),
+    )
+
+
+def _patches_in(directory: Path) -> list[Path]:
+    """Return the patches of a directory, in the order of quilt's series if there is one, else by name."""
+    series = directory / SERIES
+    if series.is_file():
+        lines = read_whole(series, MOST_BYTES).decode(errors="replace").splitlines()
+        names = [line.split(" #")[0].split()[0] for line in lines if line.strip() and not line.startswith("#")]
+        found = [Path(absolute(name, directory)) for name in names]
+    else:
+        found = sorted(path for path in directory.iterdir() if path.suffix in SUFFIXES)
+    if not found:
+        raise NoPatches(path=directory)
+    return found
+
+
+def _title(path: Path) -> str:
+    """Return the subject of a patch, or the name of its file."""
+    head = read_whole(path, MOST_BYTES)[:10_000].decode(errors="replace")
+    match = SUBJECT.search(head)
+    return clean_line(match[1] if match and match[1].strip() else path.name)[:MOST_TITLE]
