@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kdyno.base.lanes import COUNTED_LANE, DEFAULT_LANE, LANES, TIMED_LANE
 from kdyno.base.terminal import data
-from kdyno.cli.common import fraction, number_from
+from kdyno.cli.common import fraction, number_from, words
 from kdyno.cli.run import add_run_options, carry_out
 
 AUTO = "auto"
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-t",
         "--tests",
-        type=_words,
+        type=words,
         action="extend",
         default=[],
         metavar="TEST,...",
@@ -79,10 +79,6 @@ def act(args: argparse.Namespace) -> int:
         return carry_out(experiment, args)
     data(text)
     return 0
-
-
-def _words(text: str) -> list[str]:
-    return [word for word in text.split(",") if word]
 
 
 def _blocks(text: str) -> int | str:

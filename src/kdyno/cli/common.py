@@ -84,6 +84,11 @@ def fraction(text: str) -> float:
     return number
 
 
+def words(text: str) -> list[str]:
+    """Parse an argument with commas between its words."""
+    return [word for word in text.split(",") if word]
+
+
 def add_common(parser: argparse.ArgumentParser) -> None:
     """Add the options that every verb has."""
     from pathlib import Path

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kdyno.base.formats import Format
 
 FORMATS = {
+    "bisect": Format("kdyno.tune.bisect.model:Bisection", "`kdyno bisect --json`"),
     "fit-config": Format("kdyno.tune.fit.model:Fitted", "`kdyno fit-config --json`"),
     "tune": Format("kdyno.tune.delegation.tuned:Tuned", "`kdyno tune delegation --json`"),
 }

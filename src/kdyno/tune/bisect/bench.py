@@ -20,10 +20,11 @@ from kdyno.kernel.images import records
 from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.version import NotAKernelTree
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.forecast import boot_time, forecast_builds
 from kdyno.runs.images import build_images
-from kdyno.runs.prepare import Prepared, prepare
+from kdyno.runs.prepare import prepare
 from kdyno.runs.run import Done, run_experiment
 from kdyno.runs.session import Session
 from kdyno.runs.train import make_inputs
@@ -155,12 +156,12 @@ class BisectBench:
                 raise GoodEndUntestable(name=self.kernels.name(0), reason=error) from error
         try:
             self._build(trial.state)
-        except Unbuildable as error:
+        except (Unbuildable, NotAKernelTree) as error:
             return Trialled(Untestable(clean(str(error))))
         if (same := self._same_code(trial)) is not None:
             return Trialled(SameCode(same), code=self.code_by_state[trial.state])
         experiment = self._experiment((0, trial.state), trial.blocks)
-        return self._run(experiment, trial.state, self.code_by_state.get(trial.state))
+        return self._run(experiment, self.code_by_state.get(trial.state))
 
     def _build(self, state: int) -> None:
         """Build the image of a state, unless the machine starts none."""
@@ -186,31 +187,32 @@ class BisectBench:
         seed = check_seed(self.template.seed)
         layouts = self.layouts if self.prepared.about.needs_images else 0
         experiment = self._experiment((trial.before, trial.after), trial.blocks, seed=seed, layouts=layouts)
-        return self._run(experiment, trial.after, None, layouts)
+        return self._run(experiment, None, layouts)
 
-    def _run(self, experiment: Experiment, state: int, code: str | None, layouts: int = 0) -> Trialled:
-        good, other = experiment.variants
+    def _run(self, experiment: Experiment, code: str | None, layouts: int = 0) -> Trialled:
+        """Carry out a run of two kernels, and read their differences."""
+        first, second = experiment.variants
         try:
             done = run_experiment(experiment, self.session, again=False)
-        except Unbuildable as error:  # with another link order, since the images were built before
+        except Unbuildable as error:  # in another link order: the images of the search were built before
             return Trialled(Untestable(clean(str(error))), code=code)
-        self._require_boots(done, good)
-        if other in done.outcome.given_up:
-            return Trialled(Untestable(f"it never boots: {clean(done.outcome.given_up[other])}"), done.run_id, code)
-        try:
-            values = self.differences(done.run_id, good, other)
-        except _NoValue as problem:
-            if problem.variant == good:
-                raise GoodEndUntestable(name=good, reason=f"it has no value of {problem.benchmark}") from None
-            return Trialled(Untestable(f"it has no value of {problem.benchmark}"), done.run_id, code)
-        return Trialled(Differences(values, layouts), done.run_id, code)
-
-    def _require_boots(self, done: Done, good: str) -> None:
         if done.outcome.lost:
             names = format_list(list(done.outcome.lost))
             raise BootsLost(boots=names, reason=next(iter(done.outcome.lost.values())))
-        if good in done.outcome.given_up:
-            raise GoodEndUntestable(name=good, reason=f"it never boots: {done.outcome.given_up[good]}")
+        for name in (first, second):
+            if name in done.outcome.given_up:
+                return self._failed(name, f"never boots: {clean(done.outcome.given_up[name])}", done.run_id, code)
+        try:
+            values = self.differences(done.run_id, first, second)
+        except _NoValue as problem:
+            return self._failed(problem.variant, f"has no value of {problem.benchmark}", done.run_id, code)
+        return Trialled(Differences(values, layouts), done.run_id, code)
+
+    def _failed(self, name: str, reason: str, run_id: str, code: str | None) -> Trialled:
+        """Return that a kernel can't be measured. Raises GoodEndUntestable if it is the good end."""
+        if name == self.kernels.name(0):
+            raise GoodEndUntestable(name=name, reason=f"it {reason}")
+        return Trialled(Untestable(f"{name} {reason}"), run_id, code)
 
     def differences(self, run_id: str, good: str, other: str) -> tuple[float, ...]:
         """Return for each block the mean of ln(other / good) over the benchmarks that count; positive is worse.

@@ -110,7 +110,7 @@ def _checks(
     """Yield checks of intervals that no further state divides: other link orders have other luck."""
     for interval in np.flatnonzero(posterior.masses >= LEAST_MASS):
         before, after = posterior.edges[interval], posterior.edges[interval + 1]
-        if candidates(posterior, int(interval), costs.built):
+        if candidates(posterior, int(interval), costs.built) or (before, after) in posterior.evidence.uncheckable:
             continue
         sizes = np.array([levels[interval + 1] - levels[interval] for _, _, levels in hypotheses])
         weights = np.array([probability for probability, _, _ in hypotheses])

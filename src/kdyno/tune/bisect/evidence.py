@@ -92,6 +92,9 @@ class Evidence:
     """By state that was not booted, the measured state with the same code."""
     checks: dict[tuple[int, int], Differences] = field(default_factory=dict)
     """By the states before and after."""
+    uncheckable: dict[tuple[int, int], str] = field(default_factory=dict)
+    """The reason by the states before and after of a check that failed: in another link order one doesn't build, or
+    doesn't boot."""
 
     def learn(self, trial: Trial, outcome: Outcome) -> None:
         """Add the outcome of a trial."""
@@ -100,7 +103,7 @@ class Evidence:
                 self.checks[trial.before, trial.after] = outcome
             else:
                 assert isinstance(outcome, Untestable), "a check measures two images"
-                self.untestable[trial.after] = outcome.reason
+                self.uncheckable[trial.before, trial.after] = outcome.reason
         elif isinstance(outcome, Differences):
             self.measured[trial.state] = outcome
         elif isinstance(outcome, SameCode):

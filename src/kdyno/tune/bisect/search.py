@@ -17,7 +17,7 @@ from scipy import special
 from kdyno.judge.stats.estimate import EstimateLimits, estimate_ratio
 from kdyno.judge.stats.verdict import BETTER, WORSE, decide
 from kdyno.tune.bisect.choice import Costs, choose
-from kdyno.tune.bisect.evidence import Check, Differences, Evidence, Measure, Trial
+from kdyno.tune.bisect.evidence import Check, Differences, Evidence, Measure, Outcome, Trial
 from kdyno.tune.bisect.posterior import Posterior
 
 ENOUGH = 0.5
@@ -83,9 +83,9 @@ class Search:
     _found: list[Culprit] = field(default_factory=list)
     """The confirmed culprits."""
 
-    def learn(self, trial: Trial, outcome: object) -> None:
+    def learn(self, trial: Trial, outcome: Outcome) -> None:
         """Add the outcome of a trial."""
-        self.evidence.learn(trial, outcome)  # type: ignore[arg-type]
+        self.evidence.learn(trial, outcome)
 
     @property
     def builds(self) -> int:
@@ -192,6 +192,8 @@ class Search:
     # The checks.
 
     def _check_trial(self, culprit: Culprit) -> Check | None:
+        if (culprit.before, culprit.after) in self.evidence.uncheckable:
+            return None
         checked = self.evidence.checks.get((culprit.before, culprit.after))
         if checked is None:
             blocks = max(self.settings.blocks, self.settings.layouts)

@@ -1,0 +1,382 @@
+"""Carries out a bisection: requests trials, records their outcomes, and makes the result. Killed, it continues."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdyno.base.frozen import digest
+from kdyno.base.text import format_count, format_signed, percent
+from kdyno.judge.verdicts.regression import means
+from kdyno.runs.experiment.ab import PLAIN, Options, experiment_for
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.outlook import span
+from kdyno.runs.session import Session
+from kdyno.tune.bisect.bench import BisectBench, Trialled
+from kdyno.tune.bisect.evidence import Check, Differences, SameCode, Trial
+from kdyno.tune.bisect.model import (
+    BisectChange,
+    BisectCulprit,
+    BisectKernel,
+    Bisection,
+    BisectVerdict,
+    Effect,
+    KernelAnswer,
+)
+from kdyno.tune.bisect.ranges import CommitRange, KernelRange
+from kdyno.tune.bisect.record import RecordFile
+from kdyno.tune.bisect.search import Culprit, Interval, Search, SearchSettings, interval_of
+
+SPARE_BUILDS = 2
+"""Kernels beyond one for each halving that a forecast counts: noise, and kernels that don't build."""
+MOST_CONFIG = 20
+"""The most Kconfig symbols that a result lists."""
+
+
+@dataclass(frozen=True)
+class BisectOrder:
+    """What is bisected, and how."""
+
+    kernels: KernelRange
+    options: Options
+    """The options of the experiment, as `kdyno ab` has them."""
+    recipe: str
+    """The recipe of all kernels in short form; empty for the plain one."""
+    benchmarks: tuple[str, ...]
+    settings: SearchSettings
+    better: bool = False
+
+    @property
+    def id(self) -> str:
+        """The identity of the bisection: the same words continue it."""
+        search = self.settings
+        return digest(
+            {
+                "kind": self.kernels.kind,
+                "named": self.kernels.named,
+                "place": str(self.kernels.repository) if isinstance(self.kernels, CommitRange) else str(Path.cwd()),
+                "options": [str(value) for value in vars(self.options).values()],
+                "recipe": self.recipe,
+                "benchmarks": self.benchmarks,
+                "better": self.better,
+                "search": [search.margin, search.layouts],
+            }
+        )[:12]
+
+    def experiment(self) -> Experiment:
+        """Return the experiment of all trials, with the shared recipe as its only variant. Raises KdynoError."""
+        source = self.options
+        if isinstance(self.kernels, CommitRange):
+            source = Options(
+                **{**vars(self.options), "source": f"git:{self.kernels.repository}#{self.kernels.name(0)}"}
+            )
+        return experiment_for([self.recipe or PLAIN], source, Path.cwd())[1]
+
+
+def bisect(order: BisectOrder, session: Session, *, again: bool) -> Bisection:
+    """Carry out a bisection, or what is left of it; with `again` from the beginning. Raises KdynoError.
+
+    Images and boots are kept: even from the beginning no boot is repeated in the model lane.
+    """
+    waiting = "another kdyno carries out this bisection: waiting for it"
+    with (
+        session.state.hold_shared(),
+        session.state.lock(f"bisect-{order.id}", on_wait=lambda: session.talk.say(waiting)),
+    ):
+        file = RecordFile(order.id, order.kernels.named, order.kernels.resolved, session.state)
+        if not again:
+            file.resume(session.store)
+        return BisectionWork(order, session, file).carry_out()
+
+
+class BisectionWork:
+    """One bisection under way."""
+
+    def __init__(self, order: BisectOrder, session: Session, file: RecordFile) -> None:
+        self.order, self.session, self.kernels, self.file = order, session, order.kernels, file
+        self.bench = BisectBench(
+            kernels=order.kernels,
+            template=order.experiment(),
+            benchmarks=order.benchmarks,
+            session=session,
+            layouts=order.settings.layouts,
+            is_better_sought=order.better,
+            code_by_state=file.codes(),
+        )
+        self.search = Search(file.evidence(self.kernels.steps), order.settings)
+        self._seconds: list[float] = []
+
+    def carry_out(self) -> Bisection:
+        """Carry out the trials that are left, and return the result. Raises KdynoError."""
+        self._say_ahead()
+        while (trial := self.search.next_trial(self.bench.costs())) is not None:
+            begun = time.monotonic()
+            self.session.talk.say(self._announcement(trial))
+            trialled = self.bench.carry_out(trial)
+            self.file.add(trial, trialled)
+            self.search.learn(trial, trialled.outcome)
+            self._seconds.append(time.monotonic() - begun)
+            self.session.talk.say(self._progress(trialled))
+        return self._result()
+
+    # What is said on the way.
+
+    def _say_ahead(self) -> None:
+        talk = self.session.talk
+        for note in self.kernels.notes():
+            talk.say(f"note: {note}")
+        done = len(self.file.record.events)
+        if done:
+            talk.say(f"bisection {self.order.id} continues: {format_count(done, 'trial')} on record")
+            return
+        costs, steps = self.bench.costs(), self.kernels.steps
+        states = 2 + math.ceil(math.log2(steps)) + SPARE_BUILDS * (steps > 1)
+        seconds = states * (costs.build + self.order.settings.blocks * costs.block)
+        talk.say(
+            f"bisection {self.order.id}: {format_count(steps, 'step')} from {self.kernels.name(0)} to "
+            f"{self.kernels.name(steps)}; about {format_count(min(states, steps + 1), 'kernel')}, {span(seconds)}"
+        )
+
+    def _announcement(self, trial: Trial) -> str:
+        if isinstance(trial, Check):
+            before, after = self.kernels.name(trial.before), self.kernels.name(trial.after)
+            return f"checking {after} against {before} in new boots and link orders: {trial.blocks} blocks"
+        end = "the bad end, " if trial.state == self.kernels.steps else ""
+        return (
+            f"measuring {end}kernel {trial.state} of {self.kernels.steps}, {self.kernels.name(trial.state)}: "
+            f"{format_count(trial.blocks, 'block')}"
+        )
+
+    def _progress(self, trialled: Trialled) -> str:
+        outcome = trialled.outcome
+        if isinstance(outcome, SameCode):
+            shown = f"the code of {self.kernels.name(outcome.state)}: not booted"
+        elif isinstance(outcome, Differences):
+            shown = effect_text(effect_of(interval_of(outcome), len(outcome.values)))
+        else:
+            shown = f"skipped: {outcome.reason}"
+        ends = self.search.ends()
+        if ends != "worse":
+            return f"  {shown}"
+        left = self.search.trials_left()
+        remaining = self.search.smallest_set(self.search.posterior())
+        among = f"; the culprit is among {format_count(len(remaining.steps), 'step')}" if remaining else ""
+        seconds = (left + 1) * sum(self._seconds) / len(self._seconds)
+        return f"  {shown}{among}; about {format_count(math.ceil(left), 'more kernel')}, {span(seconds)}"
+
+    # The result.
+
+    def _result(self) -> Bisection:
+        search, order = self.search, self.order
+        ends = search.ends()
+        culprits = [self._culprit(culprit) for culprit in self._culprits()] if ends == "worse" else []
+        candidates = self._candidates() if ends == "worse" else ()
+        verdict = self._verdict(culprits)
+        measured = search.evidence.measured.get(self.kernels.steps)
+        about = self.bench.prepared.about
+        events = self.file.record.events
+        benchmarks = self._benchmarks()
+        result = Bisection(
+            id=order.id,
+            kind=self.kernels.kind,
+            named=self.kernels.named,
+            good=self.kernels.name(0),
+            bad=self.kernels.name(self.kernels.steps),
+            steps=self.kernels.steps,
+            verdict=verdict,
+            sentence="",
+            benchmarks=benchmarks,
+            better=order.better,
+            lane=about.lane,
+            machine=str(about.facts.get("type", "")),
+            kernel=f"{self.bench.base.toolchain}, configuration {self.bench.base.config or self.bench.template.config}",
+            probability=order.settings.probability,
+            range=effect_of(interval_of(measured), len(measured.values)) if measured else None,
+            culprits=tuple(culprits),
+            explained=search.explained() if ends == "worse" else 0.0,
+            candidates=candidates,
+            kernels=tuple(self._kernels()),
+            builds=search.builds,
+            boots=self._boots(),
+            runs=tuple(dict.fromkeys(event.run for event in events if event.run)),
+            lost_config=self._lost_config(),
+            command=self.command(),
+        )
+        return result.model_copy(update={"sentence": sentence(result)})
+
+    def _culprits(self) -> Sequence[Culprit]:
+        """Return the confirmed culprits, and the probable one that was not confirmed."""
+        confirmed = self.search.culprits()
+        if self.search.is_explained():
+            return confirmed
+        posterior = self.search.posterior()
+        suspect = self.search.suspect(posterior)
+        return [*confirmed, *([self.search.with_size(suspect)] if suspect else [])]
+
+    def _candidates(self) -> tuple[BisectChange, ...]:
+        if self.search.is_explained():
+            return ()
+        remaining = self.search.smallest_set(self.search.posterior())
+        return tuple(map(self._change, remaining.steps)) if remaining else ()
+
+    def _verdict(self, culprits: Sequence[BisectCulprit]) -> BisectVerdict:
+        match self.search.ends():
+            case "worse":
+                if culprits and not culprits[-1].confirmed:
+                    return "unconfirmed"
+                if not culprits or len(culprits[0].changes) > 1:
+                    return "set"
+                return "found"
+            case "unknown":
+                return "untestable"
+            case ends:
+                return ends
+
+    def _culprit(self, culprit: Culprit) -> BisectCulprit:
+        differences = self.search.evidence.checks.get((culprit.before, culprit.after))
+        runs = [
+            event.run
+            for event in self.file.record.events
+            if event.kind == "check" and (event.before, event.state) == (culprit.before, culprit.after)
+        ]
+        if self.bench.prepared.about.needs_images:
+            self.bench.load_images([culprit.before, culprit.after])
+        return BisectCulprit(
+            changes=tuple(map(self._change, culprit.steps)),
+            before=self.kernels.name(culprit.before),
+            after=self.kernels.name(culprit.after),
+            probability=culprit.probability,
+            check=effect_of(culprit.size, len(differences.values)) if culprit.size and differences else None,
+            confirmed=culprit.checked == "confirmed",
+            share=culprit.share,
+            layouts=differences.layouts if differences else 0,
+            run=runs[-1] if runs else None,
+            config=self.bench.config_differences(culprit.before, culprit.after)[:MOST_CONFIG],
+            advice=self.kernels.advice(culprit.before, culprit.after),
+        )
+
+    def _change(self, step: int) -> BisectChange:
+        return BisectChange(step=step, name=self.kernels.name(step), title=self.kernels.title(step))
+
+    def _kernels(self) -> list[BisectKernel]:
+        evidence = self.search.evidence
+        rows = []
+        for state in sorted({0, *evidence.tried} & {*range(self.kernels.steps + 1)}):
+            answer: KernelAnswer = "good"
+            effect, reason = None, ""
+            if state in evidence.untestable:
+                answer, reason = "skipped", evidence.untestable[state]
+            elif state in evidence.same:
+                answer, reason = "same code", self.kernels.name(evidence.same[state])
+            elif state in evidence.measured:
+                measured = evidence.measured[state]
+                effect = effect_of(interval_of(measured), len(measured.values))
+                answer = "undecided"
+                if self.search.ends() == "worse":
+                    answer = ANSWERS[self.search.answer(state)]
+            rows.append(
+                BisectKernel(
+                    state=state,
+                    name=self.kernels.name(state),
+                    title=self.kernels.title(state),
+                    answer=answer,
+                    effect=effect,
+                    reason=reason,
+                )
+            )
+        return rows
+
+    def _benchmarks(self) -> tuple[str, ...]:
+        names = self.bench.template.workload.benchmark_names()
+        return tuple(name for name in names if not self.order.benchmarks or means(self.order.benchmarks, name))
+
+    def _boots(self) -> int:
+        evidence = self.search.evidence
+        measured = sum(len(differences.values) for differences in evidence.measured.values())
+        longest = max((len(differences.values) for differences in evidence.measured.values()), default=0)
+        return measured + longest + 2 * sum(len(differences.values) for differences in evidence.checks.values())
+
+    def _lost_config(self) -> tuple[str, ...]:
+        last = self.kernels.steps
+        if not self.bench.prepared.about.needs_images or last in self.search.evidence.untestable:
+            return ()
+        self.bench.load_images([0, last])
+        changes = self.bench.config_differences(0, last)
+        return tuple(change for change in changes if change.endswith((" to absent", " to n")))[:MOST_CONFIG]
+
+    def command(self) -> str:
+        """Return the command line that repeats the bisection."""
+        return shlex.join(command_words(self.order))
+
+
+def command_words(order: BisectOrder) -> list[str]:
+    """Return the words of a command that repeats a bisection, without those that have their default."""
+    options, settings, default = order.options, order.settings, SearchSettings()
+    words = ["kdyno", "bisect", *order.kernels.named.split()]
+    for name, value in (
+        ("-t", ",".join(options.tests)),
+        ("--benchmark", ",".join(order.benchmarks)),
+        ("--recipe", order.recipe),
+        ("--source", options.source),
+        ("--config", options.config),
+        ("--lane", options.lane),
+        ("--machine", options.machine),
+    ):
+        words += [name, value] if value else []
+    for name in ("blocks", "most_blocks", "most_builds", "layouts", "margin", "probability"):
+        if (number := getattr(settings, name)) != getattr(default, name):
+            words += [f"--{name.replace('_', '-')}", f"{number:g}"]
+    return [*words, *(["--better"] if order.better else [])]
+
+
+ANSWERS: dict[str, KernelAnswer] = {"better": "good", "worse": "bad", "undecided": "undecided"}
+
+
+def effect_of(interval: Interval, blocks: int) -> Effect:
+    """Return an interval as part of a result."""
+    is_known = math.isfinite(interval.high)
+    return Effect(
+        effect=interval.effect,
+        low=interval.low if is_known else None,
+        high=interval.high if is_known else None,
+        blocks=blocks,
+    )
+
+
+def effect_text(effect: Effect) -> str:
+    """Return `+1.2 % (+1.1 to +1.3)`."""
+    text = f"{format_signed(effect.effect)} %"
+    if effect.low is None or effect.high is None:
+        return text
+    return f"{text} ({format_signed(effect.low)} to {format_signed(effect.high)})"
+
+
+def sentence(result: Bisection) -> str:
+    """Return the result in one sentence."""
+    word = "better" if result.better else "worse"
+    if result.verdict == "untestable":
+        return f"the bad end {result.bad} can't be tested: {result.kernels[-1].reason}"
+    assert result.range or result.verdict == "equal"
+    size = effect_text(result.range) if result.range else "they have the same code"
+    match result.verdict:
+        case "equal":
+            return f"{result.bad} is not {word} than {result.good}: {size}"
+        case "reversed":
+            return f"the ends are reversed: {result.bad} is not {word} than {result.good}, but the opposite: {size}"
+        case "undecided":
+            return f"it was not shown that {result.bad} is {word} than {result.good}: {size}"
+        case "found":
+            names = " and ".join(culprit.changes[0].name for culprit in result.culprits if len(culprit.changes) == 1)
+            return f"{names} made it {word}, and explains {percent(result.explained)} % of the effect of the range"
+        case "unconfirmed":
+            [*_, culprit] = result.culprits
+            return (
+                f"{culprit.changes[0].name} is the most probable culprit ({100 * culprit.probability:.0f} %), but the "
+                "check didn't confirm it"
+            )
+    changes = result.culprits[0].changes if result.culprits else result.candidates
+    return f"the culprit is one of {format_count(len(changes), 'step')}, which the trials didn't distinguish"
