@@ -38,9 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", default="", metavar="SOURCE", help="the source that a stack of patches is for")
     parser.add_argument("--config", metavar="CONFIG", help="base configuration: file:PATH, make:TARGET (dyno)")
     parser.add_argument("--machine", default="", metavar="TYPE,KEY=VALUE,...", help="machine, as of `kdyno ab`")
-    parser.add_argument(
-        "--lane", choices=tuple(LANES), help=f"the lane: which clock measures ({DEFAULT_LANE.name})"
-    )
+    parser.add_argument("--lane", choices=tuple(LANES), help=f"the lane: which clock measures ({DEFAULT_LANE.name})")
     parser.add_argument(
         "--margin", type=fraction, default=0.002, metavar="F", help="ends within this fraction are equal (%(default)s)"
     )

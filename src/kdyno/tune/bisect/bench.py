@@ -25,7 +25,7 @@ from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.forecast import boot_time, forecast_builds
 from kdyno.runs.images import build_images
 from kdyno.runs.prepare import prepare
-from kdyno.runs.run import Done, run_experiment
+from kdyno.runs.run import run_experiment
 from kdyno.runs.session import Session
 from kdyno.runs.train import make_inputs
 from kdyno.tune.bisect.choice import Costs

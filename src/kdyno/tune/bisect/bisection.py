@@ -21,8 +21,8 @@ from kdyno.tune.bisect.evidence import Check, Differences, SameCode, Trial
 from kdyno.tune.bisect.model import (
     BisectChange,
     BisectCulprit,
-    BisectKernel,
     Bisection,
+    BisectKernel,
     BisectVerdict,
     Effect,
     KernelAnswer,
@@ -316,7 +316,7 @@ class BisectionWork:
 def command_words(order: BisectOrder) -> list[str]:
     """Return the words of a command that repeats a bisection, without those that have their default."""
     options, settings, default = order.options, order.settings, SearchSettings()
-    words = ["kdyno", "bisect", *order.kernels.named.split()]
+    words = ["kdyno", "bisect", *order.kernels.words]
     for name, value in (
         ("-t", ",".join(options.tests)),
         ("--benchmark", ",".join(order.benchmarks)),

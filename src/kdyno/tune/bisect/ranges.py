@@ -12,7 +12,7 @@ from kdyno.base import git
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.names import absolute, require_text
-from kdyno.base.text import clean_line, format_count
+from kdyno.base.text import clean_line
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.patches import MOST_BYTES, read_patch
 from kdyno.kernel.recipe import Recipe
@@ -85,7 +85,7 @@ class CommitRange:
 
     kind: ClassVar[RangeKind] = "commits"
 
-    named: str
+    words: tuple[str, ...]
     """The range as the user wrote it."""
     repository: Path
     good: str
@@ -93,6 +93,10 @@ class CommitRange:
     """Both ends as the user named them."""
     commits: tuple[Commit, ...]
     """All kernels, the good end first."""
+
+    @property
+    def named(self) -> str:
+        return " ".join(self.words)
 
     @property
     def steps(self) -> int:
@@ -141,10 +145,14 @@ class PatchRange:
 
     kind: ClassVar[RangeKind] = "patches"
 
-    named: str
+    words: tuple[str, ...]
     patches: tuple[Path, ...]
     digests: tuple[str, ...]
     titles: tuple[str, ...]
+
+    @property
+    def named(self) -> str:
+        return " ".join(self.words)
 
     @property
     def steps(self) -> int:
@@ -207,7 +215,7 @@ def _read_commits(text: str, base: Path) -> CommitRange:
     commits = _first_parents(repository, good_commit, bad_commit)
     if commits[0].sha != good_commit:
         raise NotOnMainline(good=good, bad=bad, base=commits[0].sha[:SHORT])
-    return CommitRange(text, repository, good, bad, commits)
+    return CommitRange((text,), repository, good, bad, commits)
 
 
 def _first_parents(repository: Path, good: str, bad: str) -> tuple[Commit, ...]:
@@ -237,7 +245,7 @@ def _read_patches(words: Sequence[str], base: Path) -> PatchRange:
             raise NotARange(text=word)
     patches = [read_patch(path) for path in paths]
     return PatchRange(
-        named=" ".join(words),
+        words=tuple(words),
         patches=tuple(paths),
         digests=tuple(patch.digest for patch in patches),
         titles=tuple(map(_title, paths)),

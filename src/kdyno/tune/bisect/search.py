@@ -37,7 +37,7 @@ class SearchSettings:
 
     probability: float = 0.95
     """The probability of a culprit at which the search stops."""
-    margin: float = 0.01
+    margin: float = 0.002
     """Ends within this fraction of each other are equal."""
     blocks: int = 4
     """The first blocks of the bad end."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from kdyno.base.text import clean, format_count, format_list, percent
 from kdyno.tune.bisect.bisection import BisectOrder, effect_text
-from kdyno.tune.bisect.model import BisectCulprit, BisectKernel, Bisection
+from kdyno.tune.bisect.model import BisectCulprit, Bisection, BisectKernel
 from kdyno.tune.bisect.ranges import CommitRange, PatchRange
 
 WIDTH = 75
@@ -198,7 +198,7 @@ def _patch_script(order: BisectOrder, kernels: PatchRange) -> str:
     return (
         "# Each commit of this repository is the recipe with one more patch.\n"
         "directory=$(mktemp -d)\n"
-        "cd \"$directory\"\n"
+        'cd "$directory"\n'
         "git init --quiet\n"
         "git config user.name kdyno\n"
         "git config user.email kdyno@localhost\n"
@@ -211,8 +211,8 @@ def _patch_script(order: BisectOrder, kernels: PatchRange) -> str:
         f"{paths}\n"
         "; do\n"
         "    if test -s recipe; then printf , >> recipe; fi\n"
-        "    printf 'patches=\"%s\"' \"$patch\" >> recipe\n"
-        "    git commit --quiet -a -m \"$patch\"\n"
+        '    printf \'patches="%s"\' "$patch" >> recipe\n'
+        '    git commit --quiet -a -m "$patch"\n'
         "done\n"
         "git bisect start HEAD good\n"
         f"git bisect run sh -c {shlex.quote(_ab(order, shlex.quote(base), other))}\n"
