@@ -6,15 +6,17 @@ import hashlib
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kdyno.base.errors import InfrastructureError, KdynoError, Unbuildable, UserError
 from kdyno.base.files import read_whole
 from kdyno.base.lanes import LANES
+from kdyno.base.talk import Talk
 from kdyno.base.text import clean, format_list
 from kdyno.judge.verdicts.regression import means, require_known
 from kdyno.judge.verdicts.values import table
+from kdyno.kernel import ccache
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import records
 from kdyno.kernel.kconfig_check import read_config
@@ -22,7 +24,7 @@ from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.version import NotAKernelTree
 from kdyno.runs.experiment.models import Experiment
-from kdyno.runs.forecast import boot_time, forecast_builds
+from kdyno.runs.forecast import LINK_SECONDS, boot_time, forecast_builds
 from kdyno.runs.images import build_images
 from kdyno.runs.prepare import prepare
 from kdyno.runs.run import run_experiment
@@ -35,6 +37,12 @@ from kdyno.tune.bisect.ranges import KernelRange
 
 BUILD_SECONDS = 600.0
 """A guess where nothing else is known."""
+SHORTEST_BLOCK = 0.1
+"""Seconds; a replayed boot takes none."""
+CACHED = 0.25
+"""A guess of what is left of a build's time if ccache has all of its objects: configuring, preprocessing, linking."""
+FORECASTS = ("to do: ", "time: ")
+"""How the lines of a run's forecast begin."""
 
 
 class BootsLost(InfrastructureError):
@@ -62,6 +70,22 @@ class Trialled:
     """The digest of the code of a state that was built."""
 
 
+class TrialTalk(Talk):
+    """Prints each line once, since every trial would repeat the notes of its machine, and no forecasts of single runs:
+    that of the bisection replaces them.
+    """
+
+    def __init__(self, talk: Talk) -> None:
+        super().__init__(talk.quiet)
+        self.bars = talk.bars
+        self._said: set[str] = set()
+
+    def say(self, text: str) -> None:
+        if text not in self._said and not text.startswith(FORECASTS):
+            self._said.add(text)
+            super().say(text)
+
+
 @dataclass
 class BisectBench:
     """Measures the kernels of a range."""
@@ -81,6 +105,7 @@ class BisectBench:
     images: dict[int, Image] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.session = replace(self.session, talk=TrialTalk(self.session.talk))
         if self.benchmarks:
             require_known(self.benchmarks, self.template.workload.benchmark_names(), "--benchmark")
         self.prepared = prepare(self._experiment((0,), 1), self.session.state, self.session.talk)
@@ -117,7 +142,9 @@ class BisectBench:
         seconds, _, _ = boot_time(about.lane, about.pmu.events if about.pmu else None, workload, self.session.store)
         per_block = 1 if LANES[about.lane].is_repeatable else 2  # the boots of the good end are on record
         build = self._build_seconds() if about.needs_images else 0.0
-        return Costs(build=build, block=max(0.1, per_block * seconds / about.parallel), built=self._built())
+        objects = CACHED * build if ccache.is_installed() else build
+        block = max(SHORTEST_BLOCK, per_block * seconds / about.parallel)
+        return Costs(build=build, block=block, objects=objects, link=LINK_SECONDS, built=self._built())
 
     def _build_seconds(self) -> float:
         if self.build_seconds:

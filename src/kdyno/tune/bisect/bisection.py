@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kdyno.base.frozen import digest
-from kdyno.base.text import format_count, format_signed, percent
+from kdyno.base.text import cut, format_count, format_signed
 from kdyno.judge.verdicts.regression import means
 from kdyno.runs.experiment.ab import PLAIN, Options, experiment_for
 from kdyno.runs.experiment.models import Experiment
@@ -33,6 +33,8 @@ from kdyno.tune.bisect.search import Culprit, Interval, Search, SearchSettings, 
 
 SPARE_BUILDS = 2
 """Kernels beyond one for each halving that a forecast counts: noise, and kernels that don't build."""
+MOST_REASON = 400
+"""The most characters of the reason why a kernel is skipped."""
 MOST_CONFIG = 20
 """The most Kconfig symbols that a result lists."""
 
@@ -120,7 +122,7 @@ class BisectionWork:
             self.file.add(trial, trialled)
             self.search.learn(trial, trialled.outcome)
             self._seconds.append(time.monotonic() - begun)
-            self.session.talk.say(self._progress(trialled))
+            self.session.talk.say(f"  {self._shown(trial, trialled)}{self._left()}")
         return self._result()
 
     # What is said on the way.
@@ -151,22 +153,35 @@ class BisectionWork:
             f"{format_count(trial.blocks, 'block')}"
         )
 
-    def _progress(self, trialled: Trialled) -> str:
+    def _shown(self, trial: Trial, trialled: Trialled) -> str:
+        """Return what a trial has shown, in words."""
         outcome = trialled.outcome
         if isinstance(outcome, SameCode):
-            shown = f"the code of {self.kernels.name(outcome.state)}: not booted"
-        elif isinstance(outcome, Differences):
-            shown = effect_text(effect_of(interval_of(outcome), len(outcome.values)))
-        else:
-            shown = f"skipped: {outcome.reason}"
-        ends = self.search.ends()
-        if ends != "worse":
-            return f"  {shown}"
-        left = self.search.trials_left()
+            return f"it has the code of {self.kernels.name(outcome.state)}: not booted"
+        if not isinstance(outcome, Differences):
+            return f"skipped: {cut(outcome.reason, MOST_REASON)}"
+        effect = effect_text(effect_of(interval_of(outcome), len(outcome.values)))
+        if isinstance(trial, Check):
+            checked = self.search.judge_check(outcome)
+            return f"{effect}: {'not decided yet' if checked == 'undecided' else checked}"
+        return effect
+
+    def _left(self) -> str:
+        """Return how much is left in words; empty before the ends differ, and at the end."""
+        if self.search.ends() != "worse":
+            return ""
+        self.search.settle()
+        if self.search.is_explained():
+            return ""
         remaining = self.search.smallest_set(self.search.posterior())
-        among = f"; the culprit is among {format_count(len(remaining.steps), 'step')}" if remaining else ""
-        seconds = (left + 1) * sum(self._seconds) / len(self._seconds)
-        return f"  {shown}{among}; about {format_count(math.ceil(left), 'more kernel')}, {span(seconds)}"
+        if remaining is None:
+            return ""
+        more = self.search.trials_left()
+        seconds = (more + 1) * sum(self._seconds) / len(self._seconds)  # and a check
+        if len(remaining.steps) == 1:
+            return f"; {span(seconds)}"
+        kernels = format_count(max(1, math.ceil(more)), "more kernel")
+        return f"; the culprit is among {format_count(len(remaining.steps), 'step')}: about {kernels}, {span(seconds)}"
 
     # The result.
 
@@ -269,7 +284,7 @@ class BisectionWork:
             answer: KernelAnswer = "good"
             effect, reason = None, ""
             if state in evidence.untestable:
-                answer, reason = "skipped", evidence.untestable[state]
+                answer, reason = "skipped", cut(evidence.untestable[state], MOST_REASON)
             elif state in evidence.same:
                 answer, reason = "same code", self.kernels.name(evidence.same[state])
             elif state in evidence.measured:
@@ -314,9 +329,12 @@ class BisectionWork:
 
 
 def command_words(order: BisectOrder) -> list[str]:
-    """Return the words of a command that repeats a bisection, without those that have their default."""
+    """Return the words of a command that repeats a bisection in a clone of the repository, without defaults."""
     options, settings, default = order.options, order.settings, SearchSettings()
-    words = ["kdyno", "bisect", *order.kernels.words]
+    kernels = order.kernels
+    commits = isinstance(kernels, CommitRange)
+    ranges = [f"{kernels.name(0)}..{kernels.name(kernels.steps)}"] if commits else [*kernels.words]
+    words = ["kdyno", "bisect", *ranges]
     for name, value in (
         ("-t", ",".join(options.tests)),
         ("--benchmark", ",".join(order.benchmarks)),
@@ -371,7 +389,7 @@ def sentence(result: Bisection) -> str:
             return f"it was not shown that {result.bad} is {word} than {result.good}: {size}"
         case "found":
             names = " and ".join(culprit.changes[0].name for culprit in result.culprits if len(culprit.changes) == 1)
-            return f"{names} made it {word}, and explains {percent(result.explained)} % of the effect of the range"
+            return f"{names} made it {word}, and explains {100 * result.explained:.0f} % of the effect of the range"
         case "unconfirmed":
             [*_, culprit] = result.culprits
             return (

@@ -36,10 +36,12 @@ POINTS, POINT_WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
 class Costs:
     """The costs of a trial, in seconds."""
 
-    build: float = 300.0
+    build: float = 600.0
     """Building the image of a state."""
     block: float = 20.0
     """One block of boots."""
+    objects: float = 150.0
+    """Making the objects of a state again, for links in other orders."""
     link: float = 10.0
     """Linking a state in another order."""
     built: Collection[int] = field(default_factory=frozenset)
@@ -116,7 +118,7 @@ def _checks(
         weights = np.array([probability for probability, _, _ in hypotheses])
         checked = posterior.evidence.checks.get((before, after))
         done = len(checked.values) if checked else 0
-        links = 0.0 if checked else 2 * layouts * costs.link
+        links = 0.0 if checked or not layouts else 2 * (costs.objects + layouts * costs.link)
         for total in grown(done, most_blocks) if done else [max(1, layouts), 2 * max(1, layouts)]:
             precision = 1 / _check_variance(posterior, total, layouts)
             gained = precision - (1 / _check_variance(posterior, done, layouts) if done else 0.0)

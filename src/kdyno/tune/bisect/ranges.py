@@ -59,7 +59,7 @@ class NotAnAncestor(UserError):
 
 class NotOnMainline(UserError):
     message = "{good} is not on the first-parent line of {bad}: it was merged into it"
-    hint = "begin with {base}, the last commit of that line without {good}"
+    hint = "begin with a commit that `git log --first-parent {bad}` lists"
 
 
 class NoPatches(UserError):
@@ -214,18 +214,21 @@ def _read_commits(text: str, base: Path) -> CommitRange:
         raise NotAnAncestor(good=good, bad=bad, base=found[:SHORT] or "if they have one")
     commits = _first_parents(repository, good_commit, bad_commit)
     if commits[0].sha != good_commit:
-        raise NotOnMainline(good=good, bad=bad, base=commits[0].sha[:SHORT])
+        raise NotOnMainline(good=good, bad=bad)
     return CommitRange((text,), repository, good, bad, commits)
 
 
 def _first_parents(repository: Path, good: str, bad: str) -> tuple[Commit, ...]:
-    """Return the first-parent line to `bad`, from the last commit that doesn't contain what it has since `good`."""
+    """Return the commits of the first-parent line to `bad` that `good` doesn't contain, after the one before them.
+
+    That is `good` if `good` is on the line.
+    """
     form = "--format=%H%x00%P%x00%s"
     listed = git.output(repository, "log", "--first-parent", "--reverse", form, f"{good}..{bad}")
     rows = [line.split("\0", 2) for line in listed.split("\n") if line]
-    start = rows[0][1].split(" ")[0]
-    title = git.output(repository, "log", "-1", "--format=%s", start or good).strip()
-    first = Commit(start or good, clean_line(title)[:MOST_TITLE], is_merge=False)
+    start, _, _ = rows[0][1].partition(" ")
+    title = git.output(repository, "log", "-1", "--format=%s", good).strip()
+    first = Commit(start, clean_line(title)[:MOST_TITLE], is_merge=False)
     return first, *(Commit(sha, clean_line(title)[:MOST_TITLE], " " in parents) for sha, parents, title in rows)
 
 

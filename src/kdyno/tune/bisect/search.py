@@ -136,7 +136,7 @@ class Search:
         return None
 
     def _search_trial(self, costs: Costs) -> Trial | None:
-        self._settle()
+        self.settle()
         if self.is_explained():
             return None
         posterior = self.posterior()
@@ -149,7 +149,7 @@ class Search:
         candidate = self.smallest_set(posterior)
         return self._check_trial(candidate) if candidate else None
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Note each culprit that is probable and confirmed."""
         while not self.is_explained():
             posterior = self.posterior()
@@ -199,11 +199,12 @@ class Search:
             blocks = max(self.settings.blocks, self.settings.layouts)
             return Check(culprit.before, culprit.after, min(blocks, self.settings.most_blocks))
         done = len(checked.values)
-        if self._checked(checked) != "undecided" or done >= self.settings.most_blocks:
+        if self.judge_check(checked) != "undecided" or done >= self.settings.most_blocks:
             return None
         return Check(culprit.before, culprit.after, min(2 * done, self.settings.most_blocks))
 
-    def _checked(self, differences: Differences) -> Checked:
+    def judge_check(self, differences: Differences) -> Checked:
+        """Return whether a check shows a change for the worse, or that there is none of the expected size."""
         size = interval_of(differences)
         if size.low > 0:
             return "confirmed"
@@ -212,7 +213,7 @@ class Search:
     def checked(self, culprit: Culprit) -> Checked | None:
         """Return the result of the check of a culprit; None without one."""
         differences = self.evidence.checks.get((culprit.before, culprit.after))
-        return self._checked(differences) if differences else None
+        return self.judge_check(differences) if differences else None
 
     def culprits(self) -> list[Culprit]:
         """Return the confirmed culprits in the order in which they were found, with their sizes."""
@@ -225,7 +226,7 @@ class Search:
             return culprit
         size = interval_of(differences)
         share = math.log1p(size.effect) / math.log1p(self.range_effect.effect)
-        return replace(culprit, size=size, checked=self._checked(differences), share=share)
+        return replace(culprit, size=size, checked=self.judge_check(differences), share=share)
 
     @property
     def range_effect(self) -> Interval:

@@ -6,7 +6,7 @@ import shlex
 import textwrap
 from collections.abc import Sequence
 
-from kdyno.base.text import clean, format_count, format_list, percent
+from kdyno.base.text import clean, format_count, format_list
 from kdyno.tune.bisect.bisection import BisectOrder, effect_text
 from kdyno.tune.bisect.model import BisectCulprit, Bisection, BisectKernel
 from kdyno.tune.bisect.ranges import CommitRange, PatchRange
@@ -64,23 +64,24 @@ def culprit_lines(culprit: BisectCulprit, result: Bisection) -> list[str]:
     return [
         first,
         *(rest + more if len(culprit.changes) > 1 else []),
-        f"  {_check_text(culprit)}",
+        *(f"  {text}" for text in _check_lines(culprit)),
         *config,
         *run,
         *advice,
     ]
 
 
-def _check_text(culprit: BisectCulprit) -> str:
+def _check_lines(culprit: BisectCulprit) -> list[str]:
     if culprit.check is None:
-        return f"probability {100 * culprit.probability:.1f} %; not checked: in other link orders it can't be tested"
-    orders = f" and {culprit.layouts} link orders" if culprit.layouts else ""
+        return [f"probability {100 * culprit.probability:.1f} %; not checked: in other link orders it can't be tested"]
+    is_part = culprit.confirmed and culprit.share is not None
+    share = f", {100 * (culprit.share or 0):.0f} % of the range" if is_part else ""
+    orders = f" and {format_count(culprit.layouts, 'link order')}" if culprit.layouts else ""
     word = "confirmed" if culprit.confirmed else "not confirmed"
-    share = f", {percent(culprit.share)} % of the range" if culprit.share is not None and culprit.confirmed else ""
-    return (
-        f"{word} in {format_count(culprit.check.blocks, 'new block')}{orders}: {culprit.after} against "
-        f"{culprit.before} {effect_text(culprit.check)}{share}"
-    )
+    return [
+        f"{culprit.after} against {culprit.before}: {effect_text(culprit.check)}{share}",
+        f"{word} in {format_count(culprit.check.blocks, 'new block')}{orders}",
+    ]
 
 
 def _candidate_lines(result: Bisection) -> list[str]:
