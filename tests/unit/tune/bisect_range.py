@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kdyno.tune.bisect.choice import Costs
-from kdyno.tune.bisect.evidence import Check, Differences, Evidence, Outcome, SameCode, Trial, Untestable
+from kdyno.tune.bisect.choice import TrialCosts
+from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Outcome, SameCode, Trial, Untestable
 from kdyno.tune.bisect.search import Search, SearchSettings
 
 
@@ -69,13 +69,13 @@ class SyntheticRange:
         return Differences(tuple(values), layouts)
 
 
-COSTS = Costs(build=900, block=20)
+COSTS = TrialCosts(build=900, block=20)
 """A kernel takes some minutes to build, and a boot some seconds."""
 
 
 def bisected(kernels: SyntheticRange, **settings: float) -> Search:
     """The search after its last trial."""
-    search = Search(Evidence(kernels.steps), SearchSettings(margin=0.003, layouts=4, **settings))  # type: ignore[arg-type]
+    search = Search(BisectEvidence(kernels.steps), SearchSettings(margin=0.003, layouts=4, **settings))  # type: ignore[arg-type]
     while (trial := search.next_trial(COSTS)) is not None:
         assert len(kernels.trials) < 500, "the search doesn't end"
         search.learn(trial, kernels.measure(trial))

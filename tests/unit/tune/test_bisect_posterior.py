@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from kdyno.tune.bisect.choice import buildable_probability, candidates, information
-from kdyno.tune.bisect.evidence import Check, Differences, Evidence, Measure, SameCode
+from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, SameCode
 from kdyno.tune.bisect.posterior import LUCK, PAIR, SINGLE, Posterior
 
 STEPS = 12
@@ -23,9 +23,9 @@ def differences(mean: float, blocks: int, spread: float) -> Differences:
 
 
 @st.composite
-def evidences(draw: st.DrawFn) -> Evidence:
+def evidences(draw: st.DrawFn) -> BisectEvidence:
     """Measured states with a bad end; a check between two of them perhaps."""
-    evidence = Evidence(STEPS)
+    evidence = BisectEvidence(STEPS)
     effects = st.floats(-0.03, 0.03, allow_subnormal=False)
     blocks = st.integers(1, 6)
     evidence.learn(Measure(STEPS, 4), differences(draw(st.floats(0.005, 0.03)), 4, draw(st.floats(1e-4, 5e-3))))
@@ -40,7 +40,7 @@ def evidences(draw: st.DrawFn) -> Evidence:
     return evidence
 
 
-def by_definition(posterior: Posterior, evidence: Evidence) -> np.ndarray:
+def by_definition(posterior: Posterior, evidence: BisectEvidence) -> np.ndarray:
     """The probability of each step, from the covariance of all measured values under each pair of steps."""
     states, scale = sorted(evidence.measured), posterior.scale
     checks = list(evidence.checks.items())
@@ -78,7 +78,7 @@ def by_definition(posterior: Posterior, evidence: Evidence) -> np.ndarray:
 
 @settings(max_examples=15, deadline=None)
 @given(evidences())
-def test_the_posterior_is_that_of_the_definition(evidence: Evidence) -> None:
+def test_the_posterior_is_that_of_the_definition(evidence: BisectEvidence) -> None:
     posterior = Posterior(evidence)
     expected = by_definition(posterior, evidence)
     places = np.array([posterior.interval_of(step) for step in range(1, STEPS + 1)])
@@ -88,7 +88,7 @@ def test_the_posterior_is_that_of_the_definition(evidence: Evidence) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(evidences())
-def test_probabilities_are_probabilities_of_at_most_two_changes(evidence: Evidence) -> None:
+def test_probabilities_are_probabilities_of_at_most_two_changes(evidence: BisectEvidence) -> None:
     posterior = Posterior(evidence)
     assert posterior.probabilities.sum() == pytest.approx(1.0)
     steps = posterior.step_probabilities()
@@ -99,8 +99,8 @@ def test_probabilities_are_probabilities_of_at_most_two_changes(evidence: Eviden
 
 @settings(max_examples=30, deadline=None)
 @given(evidences(), st.floats(0.5, 20))
-def test_the_unit_of_the_effect_does_not_matter(evidence: Evidence, factor: float) -> None:
-    scaled = Evidence(STEPS)
+def test_the_unit_of_the_effect_does_not_matter(evidence: BisectEvidence, factor: float) -> None:
+    scaled = BisectEvidence(STEPS)
     for state, measured in evidence.measured.items():
         scaled.measured[state] = Differences(tuple(factor * value for value in measured.values))
     for pair, check in evidence.checks.items():
@@ -110,7 +110,7 @@ def test_the_unit_of_the_effect_does_not_matter(evidence: Evidence, factor: floa
 
 
 def test_a_state_between_good_and_bad_says_nothing_of_the_side_of_the_culprit() -> None:
-    evidence = Evidence(STEPS)
+    evidence = BisectEvidence(STEPS)
     evidence.learn(Measure(STEPS, 4), differences(0.01, 4, 1e-4))
     before = Posterior(evidence).step_probabilities()
     assert before == pytest.approx(np.full(STEPS, before[0]))
@@ -121,7 +121,7 @@ def test_a_state_between_good_and_bad_says_nothing_of_the_side_of_the_culprit() 
 
 def test_more_boots_of_one_state_cannot_overcome_the_luck_of_its_image() -> None:
     def doubt(blocks: int) -> float:
-        evidence = Evidence(STEPS)
+        evidence = BisectEvidence(STEPS)
         for state, effect in ((STEPS, 0.01), (2, 0.003), (4, -0.003), (10, 0.0125)):
             evidence.learn(Measure(state, 16), differences(effect, 16, 1e-4))
         evidence.learn(Measure(6, blocks), differences(0.008, blocks, 1e-4))
@@ -131,7 +131,7 @@ def test_more_boots_of_one_state_cannot_overcome_the_luck_of_its_image() -> None
 
 
 def test_steps_between_states_with_the_same_code_are_not_suspected() -> None:
-    evidence = Evidence(STEPS)
+    evidence = BisectEvidence(STEPS)
     evidence.learn(Measure(STEPS, 4), differences(0.01, 4, 1e-4))
     evidence.learn(Measure(3, 1), differences(0.0, 1, 0))
     evidence.learn(Measure(6, 1), SameCode(3))

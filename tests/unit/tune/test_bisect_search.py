@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kdyno.tune.bisect.choice import Costs
-from kdyno.tune.bisect.evidence import Check, Differences, Evidence, Measure
+from kdyno.tune.bisect.choice import TrialCosts
+from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure
 from kdyno.tune.bisect.search import Search, SearchSettings
 from tests.unit.tune.bisect_range import SyntheticRange, bisected, found_steps
 
@@ -110,17 +110,17 @@ def test_a_state_with_the_code_of_another_is_not_booted_and_its_steps_are_not_su
 
 def bisected_with_24(kernels: SyntheticRange) -> Search:
     """A search in which state 24 is measured already: it says what the later ones equal."""
-    search = Search(Evidence(kernels.steps), SearchSettings(margin=0.003, layouts=4))
+    search = Search(BisectEvidence(kernels.steps), SearchSettings(margin=0.003, layouts=4))
     for first in (Measure(STEPS, 4), Measure(24, 2)):
         search.learn(first, kernels.measure(first))
-    while (trial := search.next_trial(Costs())) is not None:
+    while (trial := search.next_trial(TrialCosts())) is not None:
         search.learn(trial, kernels.measure(trial))
     return search
 
 
 def test_bad_and_good_ends_with_the_same_code_are_equal() -> None:
     search = bisected(SyntheticRange(STEPS, {9: 0.01}, same={STEPS: 0}))
-    assert (search.ends(), search.next_trial(Costs())) == ("equal", None)
+    assert (search.ends(), search.next_trial(TrialCosts())) == ("equal", None)
 
 
 def test_a_culprit_with_less_than_half_of_the_effect_is_not_the_end() -> None:
@@ -152,13 +152,13 @@ def test_a_lucky_image_is_not_taken_for_a_culprit() -> None:
 
 
 def test_a_contradicted_check_lowers_the_probability_of_its_step() -> None:
-    evidence = Evidence(STEPS)
+    evidence = BisectEvidence(STEPS)
     for state, effect in ((STEPS, 0.0101), (31, 0.0001), (32, 0.0102)):
         evidence.learn(Measure(state, 3), Differences((effect, effect + 1e-4, effect - 1e-4)))
     search = Search(evidence, SearchSettings(margin=0.003, layouts=4))
     suspect = search.suspect(search.posterior())
     assert suspect is not None and suspect.steps == (32,)
-    trial = search.next_trial(Costs())
+    trial = search.next_trial(TrialCosts())
     assert isinstance(trial, Check) and (trial.before, trial.after) == (31, 32)
     search.learn(trial, Differences((1e-4, -1e-4, 2e-4, -2e-4), layouts=4))
     assert search.posterior().step_probabilities()[31] < 0.5
@@ -171,10 +171,10 @@ def test_the_same_evidence_in_another_order_leads_to_the_same_trial() -> None:
     measured = list(search.evidence.measured.items())[:5]
     searches = []
     for order in (measured, measured[::-1]):
-        evidence = Evidence(STEPS)
+        evidence = BisectEvidence(STEPS)
         for state, differences in order:
             evidence.learn(Measure(state, len(differences.values)), differences)
-        searches.append(Search(evidence, search.settings).next_trial(Costs()))
+        searches.append(Search(evidence, search.settings).next_trial(TrialCosts()))
     assert searches[0] == searches[1]
 
 
@@ -187,7 +187,7 @@ def test_the_number_of_builds_is_limited_and_the_rest_is_said_as_a_set() -> None
 
 
 def test_answers_are_better_worse_and_undecided() -> None:
-    evidence = Evidence(STEPS)
+    evidence = BisectEvidence(STEPS)
     blocks = np.array([-1e-4, 0.0, 1e-4])
     for state, effect in ((STEPS, 0.01), (10, 0.0), (50, 0.0101), (30, 0.005)):
         evidence.learn(Measure(state, 3), Differences(tuple(map(float, effect + blocks))))
@@ -196,8 +196,8 @@ def test_answers_are_better_worse_and_undecided() -> None:
 
 
 def test_images_that_exist_are_preferred() -> None:
-    evidence = Evidence(STEPS)
+    evidence = BisectEvidence(STEPS)
     evidence.learn(Measure(STEPS, 4), Differences((0.01, 0.0101, 0.0099, 0.01)))
     search = Search(evidence, SearchSettings(margin=0.003))
-    assert search.next_trial(Costs(build=300, block=20)) == Measure(32, 1)
-    assert search.next_trial(Costs(build=300, block=20, built={25})) == Measure(25, 1)
+    assert search.next_trial(TrialCosts(build=300, block=20)) == Measure(32, 1)
+    assert search.next_trial(TrialCosts(build=300, block=20, built={25})) == Measure(25, 1)

@@ -16,7 +16,6 @@ from kdyno.base.talk import Talk
 from kdyno.base.text import clean, format_list
 from kdyno.judge.verdicts.regression import means, require_known
 from kdyno.judge.verdicts.values import table
-from kdyno.kernel import ccache
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import records
 from kdyno.kernel.kconfig_check import read_config
@@ -30,7 +29,7 @@ from kdyno.runs.prepare import prepare
 from kdyno.runs.run import run_experiment
 from kdyno.runs.session import Session
 from kdyno.runs.train import make_inputs
-from kdyno.tune.bisect.choice import Costs
+from kdyno.tune.bisect.choice import TrialCosts
 from kdyno.tune.bisect.code import code_digest
 from kdyno.tune.bisect.evidence import Check, Differences, Measure, Outcome, SameCode, Trial, Untestable
 from kdyno.tune.bisect.ranges import KernelRange
@@ -39,8 +38,6 @@ BUILD_SECONDS = 600.0
 """A guess where nothing else is known."""
 SHORTEST_BLOCK = 0.1
 """Seconds; a replayed boot takes none."""
-CACHED = 0.25
-"""A guess of what is left of a build's time if ccache has all of its objects: configuring, preprocessing, linking."""
 FORECASTS = ("to do: ", "time: ")
 """How the lines of a run's forecast begin."""
 
@@ -55,7 +52,7 @@ class GoodEndUntestable(UserError):
     hint = "begin with another commit, or change the configuration until `kdyno ab` measures it"
 
 
-class NothingMeasured(UserError):
+class BenchmarksNotMeasured(UserError):
     message = "the good end {name} measures no benchmark called {benchmarks}"
     hint = "name benchmarks that it can run"
 
@@ -134,17 +131,16 @@ class BisectBench:
             }
         )
 
-    # Costs.
+    # TrialCosts.
 
-    def costs(self) -> Costs:
+    def costs(self) -> TrialCosts:
         """Return the costs of a trial on this host, and the states that are built already."""
         about, workload = self.prepared.about, self.template.workload
         seconds, _, _ = boot_time(about.lane, about.pmu.events if about.pmu else None, workload, self.session.store)
         per_block = 1 if LANES[about.lane].is_repeatable else 2  # the boots of the good end are on record
         build = self._build_seconds() if about.needs_images else 0.0
-        objects = CACHED * build if ccache.is_installed() else build
         block = max(SHORTEST_BLOCK, per_block * seconds / about.parallel)
-        return Costs(build=build, block=block, objects=objects, link=LINK_SECONDS, built=self._built())
+        return TrialCosts(build=build, block=block, link=LINK_SECONDS, built=self._built())
 
     def _build_seconds(self) -> float:
         if self.build_seconds:
@@ -251,7 +247,7 @@ class BisectBench:
         values = table(store.boots(run_id), benchmarks.values())
         names = [name for name in benchmarks if not self.benchmarks or means(self.benchmarks, name)]
         if not names:
-            raise NothingMeasured(name=good, benchmarks=", ".join(self.benchmarks) or "anything")
+            raise BenchmarksNotMeasured(name=good, benchmarks=", ".join(self.benchmarks) or "anything")
         sign_by_name = {name: 1 if benchmarks[name].direction == "lower" else -1 for name in names}
         for variant in (good, other):
             for name in names:

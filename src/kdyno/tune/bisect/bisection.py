@@ -21,10 +21,10 @@ from kdyno.tune.bisect.evidence import Check, Differences, SameCode, Trial
 from kdyno.tune.bisect.model import (
     BisectChange,
     BisectCulprit,
+    BisectEffect,
     Bisection,
     BisectKernel,
     BisectVerdict,
-    Effect,
     KernelAnswer,
 )
 from kdyno.tune.bisect.ranges import CommitRange, KernelRange
@@ -207,7 +207,7 @@ class BisectionWork:
             benchmarks=benchmarks,
             better=order.better,
             lane=about.lane,
-            machine=str(about.facts.get("type", "")),
+            machine=self.bench.prepared.settings.type,
             kernel=f"{self.bench.base.toolchain}, configuration {self.bench.base.config or self.bench.template.config}",
             probability=order.settings.probability,
             range=effect_of(interval_of(measured), len(measured.values)) if measured else None,
@@ -330,7 +330,7 @@ class BisectionWork:
 
 def command_words(order: BisectOrder) -> list[str]:
     """Return the words of a command that repeats a bisection in a clone of the repository, without defaults."""
-    options, settings, default = order.options, order.settings, SearchSettings()
+    options, search, default = order.options, order.settings, SearchSettings()
     kernels = order.kernels
     commits = isinstance(kernels, CommitRange)
     ranges = [f"{kernels.name(0)}..{kernels.name(kernels.steps)}"] if commits else [*kernels.words]
@@ -346,7 +346,7 @@ def command_words(order: BisectOrder) -> list[str]:
     ):
         words += [name, value] if value else []
     for name in ("blocks", "most_blocks", "most_builds", "layouts", "margin", "probability"):
-        if (number := getattr(settings, name)) != getattr(default, name):
+        if (number := getattr(search, name)) != getattr(default, name):
             words += [f"--{name.replace('_', '-')}", f"{number:g}"]
     return [*words, *(["--better"] if order.better else [])]
 
@@ -354,10 +354,10 @@ def command_words(order: BisectOrder) -> list[str]:
 ANSWERS: dict[str, KernelAnswer] = {"better": "good", "worse": "bad", "undecided": "undecided"}
 
 
-def effect_of(interval: Interval, blocks: int) -> Effect:
+def effect_of(interval: Interval, blocks: int) -> BisectEffect:
     """Return an interval as part of a result."""
     is_known = math.isfinite(interval.high)
-    return Effect(
+    return BisectEffect(
         effect=interval.effect,
         low=interval.low if is_known else None,
         high=interval.high if is_known else None,
@@ -365,7 +365,7 @@ def effect_of(interval: Interval, blocks: int) -> Effect:
     )
 
 
-def effect_text(effect: Effect) -> str:
+def effect_text(effect: BisectEffect) -> str:
     """Return `+1.2 % (+1.1 to +1.3)`."""
     text = f"{format_signed(effect.effect)} %"
     if effect.low is None or effect.high is None:

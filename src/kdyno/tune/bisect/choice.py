@@ -33,17 +33,16 @@ POINTS, POINT_WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
 
 
 @dataclass(frozen=True)
-class Costs:
+class TrialCosts:
     """The costs of a trial, in seconds."""
 
     build: float = 600.0
     """Building the image of a state."""
     block: float = 20.0
     """One block of boots."""
-    objects: float = 150.0
-    """Making the objects of a state again, for links in other orders."""
     link: float = 10.0
-    """Linking a state in another order."""
+    """Linking a state in another order. The objects for that are compiled with other flags, so that a check builds
+    both states again."""
     built: Collection[int] = field(default_factory=frozenset)
     """States whose image exists, though they weren't measured."""
 
@@ -57,7 +56,9 @@ class Choice:
     seconds: float
 
 
-def choose(posterior: Posterior, costs: Costs, most_blocks: int, *, may_build: bool, layouts: int = 0) -> Choice | None:
+def choose(
+    posterior: Posterior, costs: TrialCosts, most_blocks: int, *, may_build: bool, layouts: int = 0
+) -> Choice | None:
     """Return the trial with the most information for its cost, the first of equals; None if no trial is worth a boot.
 
     `may_build` allows states without an image. No state gets more than `most_blocks`. `layouts` is the number of link
@@ -77,7 +78,7 @@ Hypotheses = list[tuple[float, tuple[int, ...], Values]]
 
 
 def _new_states(
-    posterior: Posterior, hypotheses: Hypotheses, costs: Costs, most_blocks: int, *, may_build: bool
+    posterior: Posterior, hypotheses: Hypotheses, costs: TrialCosts, most_blocks: int, *, may_build: bool
 ) -> Iterator[Choice]:
     for interval in np.flatnonzero(posterior.masses >= LEAST_MASS):
         for state in candidates(posterior, int(interval), costs.built):
@@ -93,7 +94,9 @@ def _new_states(
                 yield Choice(Measure(state, blocks), bits, seconds)
 
 
-def _known_states(posterior: Posterior, hypotheses: Hypotheses, costs: Costs, most_blocks: int) -> Iterator[Choice]:
+def _known_states(
+    posterior: Posterior, hypotheses: Hypotheses, costs: TrialCosts, most_blocks: int
+) -> Iterator[Choice]:
     for place, state in enumerate(posterior.states):
         done = len(posterior.evidence.measured[state].values)
         levels = np.array([levels[place + 1] for _, _, levels in hypotheses])
@@ -107,7 +110,7 @@ def _known_states(posterior: Posterior, hypotheses: Hypotheses, costs: Costs, mo
 
 
 def _checks(
-    posterior: Posterior, hypotheses: Hypotheses, costs: Costs, most_blocks: int, layouts: int
+    posterior: Posterior, hypotheses: Hypotheses, costs: TrialCosts, most_blocks: int, layouts: int
 ) -> Iterator[Choice]:
     """Yield checks of intervals that no further state divides: other link orders have other luck."""
     for interval in np.flatnonzero(posterior.masses >= LEAST_MASS):
@@ -118,7 +121,7 @@ def _checks(
         weights = np.array([probability for probability, _, _ in hypotheses])
         checked = posterior.evidence.checks.get((before, after))
         done = len(checked.values) if checked else 0
-        links = 0.0 if checked or not layouts else 2 * (costs.objects + layouts * costs.link)
+        links = 0.0 if checked or not layouts else 2 * (costs.build + layouts * costs.link)
         for total in grown(done, most_blocks) if done else [max(1, layouts), 2 * max(1, layouts)]:
             precision = 1 / _check_variance(posterior, total, layouts)
             gained = precision - (1 / _check_variance(posterior, done, layouts) if done else 0.0)

@@ -79,7 +79,7 @@ Outcome = Differences | Untestable | SameCode
 
 
 @dataclass
-class Evidence:
+class BisectEvidence:
     """Everything that the trials of one bisection have shown."""
 
     steps: int

@@ -15,7 +15,7 @@ others are about the ends: there was nothing to search for."""
 KernelAnswer = Literal["good", "bad", "undecided", "skipped", "same code"]
 
 
-class Effect(Frozen):
+class BisectEffect(Frozen):
     """An effect as a fraction; positive is worse, or better with --better."""
 
     effect: float
@@ -33,7 +33,7 @@ class BisectKernel(Frozen):
     name: str
     title: str
     answer: KernelAnswer
-    effect: Effect | None
+    effect: BisectEffect | None
     """Against the good end; null if it wasn't booted."""
     reason: str = ""
     """Why it was skipped, or the kernel with the same code."""
@@ -56,7 +56,7 @@ class BisectCulprit(Frozen):
     """The kernels that were compared."""
     after: str
     probability: float
-    check: Effect | None
+    check: BisectEffect | None
     """`after` against `before`, in boots and link orders that the search didn't use; null if that failed."""
     confirmed: bool
     share: float | None
@@ -94,7 +94,7 @@ class Bisection(Frozen):
     """Compiler and base configuration."""
     probability: float
     """The probability at which a culprit is named."""
-    range: Effect | None
+    range: BisectEffect | None
     """The bad end against the good end; null if it couldn't be tested."""
     culprits: tuple[BisectCulprit, ...]
     explained: float

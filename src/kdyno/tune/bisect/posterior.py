@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from kdyno.base.arrays import Labels, Values
-from kdyno.tune.bisect.evidence import Evidence, spread
+from kdyno.tune.bisect.evidence import BisectEvidence, spread
 
 SINGLE, PAIR = 0.75, 0.25
 """The prior probabilities of one change and of two."""
@@ -34,7 +34,7 @@ LEAST_NOISE = 1e-3
 class Posterior:
     """The probabilities after the evidence so far. The bad end must have been measured."""
 
-    def __init__(self, evidence: Evidence, found: Sequence[tuple[int, int]] = ()) -> None:
+    def __init__(self, evidence: BisectEvidence, found: Sequence[tuple[int, int]] = ()) -> None:
         """`found` are the culprits that are known: the states before and after each."""
         self.evidence = evidence
         self.states = sorted(evidence.measured)

@@ -15,7 +15,7 @@ from kdyno.base.state import State
 from kdyno.base.text import format_list
 from kdyno.store.store import Store
 from kdyno.tune.bisect.bench import Trialled
-from kdyno.tune.bisect.evidence import Check, Differences, Evidence, Measure, SameCode, Trial, Untestable
+from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, SameCode, Trial, Untestable
 
 MOST_BYTES = 64 << 20
 MOVED_SHOWN = 3
@@ -129,9 +129,9 @@ class RecordFile:
         self.record = self.record.model_copy(update={"events": (*self.record.events, event)})
         write_whole(self.path, self.record.model_dump_json(indent=1) + "\n")
 
-    def evidence(self, steps: int) -> Evidence:
+    def evidence(self, steps: int) -> BisectEvidence:
         """Return the evidence of all trials on record."""
-        evidence = Evidence(steps)
+        evidence = BisectEvidence(steps)
         for event in self.record.events:
             evidence.learn(event.trial, event.outcome)
         return evidence

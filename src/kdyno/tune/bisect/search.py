@@ -16,8 +16,8 @@ from scipy import special
 
 from kdyno.judge.stats.estimate import EstimateLimits, estimate_ratio
 from kdyno.judge.stats.verdict import BETTER, WORSE, decide
-from kdyno.tune.bisect.choice import Costs, choose
-from kdyno.tune.bisect.evidence import Check, Differences, Evidence, Measure, Outcome, Trial
+from kdyno.tune.bisect.choice import TrialCosts, choose
+from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Outcome, Trial
 from kdyno.tune.bisect.posterior import Posterior
 
 ENOUGH = 0.5
@@ -78,7 +78,7 @@ class Culprit:
 class Search:
     """A bisection under way. `next_trial` returns what to measure, and `learn` takes the outcome."""
 
-    evidence: Evidence
+    evidence: BisectEvidence
     settings: SearchSettings = field(default_factory=SearchSettings)
     _found: list[Culprit] = field(default_factory=list)
     """The confirmed culprits."""
@@ -126,7 +126,7 @@ class Search:
 
     # The search.
 
-    def next_trial(self, costs: Costs) -> Trial | None:
+    def next_trial(self, costs: TrialCosts) -> Trial | None:
         """Return what to measure next; None at the end."""
         match self.ends():
             case "unknown" | "undecided":
@@ -135,7 +135,7 @@ class Search:
                 return self._search_trial(costs)
         return None
 
-    def _search_trial(self, costs: Costs) -> Trial | None:
+    def _search_trial(self, costs: TrialCosts) -> Trial | None:
         self.settle()
         if self.is_explained():
             return None
