@@ -106,7 +106,9 @@ def act(args: argparse.Namespace) -> int:
     if args.script:
         write_whole(args.script, script(order), mode=0o755)
         talk.say(f"script: {args.script}")
-    if args.mail:
+    if args.mail and not any(culprit.confirmed for culprit in result.culprits):
+        talk.warn(f"no mail was written to {args.mail}: no culprit was confirmed")
+    elif args.mail:
         write_whole(args.mail, mail(result))
         talk.say(f"mail: {args.mail}")
     if args.json:

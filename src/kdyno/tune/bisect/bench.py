@@ -20,6 +20,7 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.images import records
 from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs.kconfig import MOST_BYTES
+from kdyno.kernel.make import BuildFailed
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.version import NotAKernelTree
 from kdyno.runs.experiment.models import Experiment
@@ -180,7 +181,7 @@ class BisectBench:
         try:
             self._build(trial.state)
         except (Unbuildable, NotAKernelTree) as error:
-            return Trialled(Untestable(clean(str(error))))
+            return Trialled(Untestable(_reason(error)))
         if (same := self._same_code(trial)) is not None:
             return Trialled(SameCode(same), code=self.code_by_state[trial.state])
         experiment = self._experiment((0, trial.state), trial.blocks)
@@ -218,7 +219,7 @@ class BisectBench:
         try:
             done = run_experiment(experiment, self.session, again=False)
         except Unbuildable as error:  # in another link order: the images of the search were built before
-            return Trialled(Untestable(clean(str(error))), code=code)
+            return Trialled(Untestable(_reason(error)), code=code)
         if done.outcome.lost:
             names = format_list(list(done.outcome.lost))
             raise BootsLost(boots=names, reason=next(iter(done.outcome.lost.values())))
@@ -290,6 +291,11 @@ class _NoValue(Exception):
     def __init__(self, variant: str, benchmark: str) -> None:
         super().__init__(variant, benchmark)
         self.variant, self.benchmark = variant, benchmark
+
+
+def _reason(error: KdynoError) -> str:
+    """Return why a kernel can't be built, without its name, which a reader knows."""
+    return clean(f"doesn't build: {error.facts['error']}" if isinstance(error, BuildFailed) else str(error))
 
 
 def check_seed(seed: int) -> int:

@@ -98,11 +98,12 @@ def _candidate_lines(result: Bisection) -> list[str]:
 
 
 def mail(result: Bisection) -> str:
-    """Return a report to paste into a mail to the list of the kernel's developers."""
+    """Return a report to paste into a mail to the list of the kernel's developers; a culprit must be confirmed."""
     culprits = [culprit for culprit in result.culprits if culprit.confirmed]
-    size = effect_text(result.range) if result.range else "no change"
+    assert culprits and result.range
+    size = effect_text(result.range)
     subject = f"{result.benchmarks[0]} {size.split(' (')[0]}"
-    if culprits and len(culprits[0].changes) == 1:
+    if len(culprits[0].changes) == 1:
         change = culprits[0].changes[0]
         subject += f' by {change.name} ("{clean(change.title)}")'
     else:
@@ -119,7 +120,7 @@ def mail(result: Bisection) -> str:
     )
     regzbot = (
         ["", f"#regzbot introduced: {culprits[0].changes[0].name}"]
-        if result.kind == "commits" and culprits and len(culprits[0].changes) == 1 and not result.better
+        if result.kind == "commits" and len(culprits[0].changes) == 1 and not result.better
         else []
     )
     parts = [
