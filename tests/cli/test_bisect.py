@@ -40,11 +40,18 @@ class ToyRange:
     def name(self, number: int) -> str:
         return self.commits[number][:12]
 
-    def add(self, percent: int = 0, *, line: str | None = None, changes: tuple[Change, ...] = ()) -> None:
+    def add(
+        self,
+        percent: int = 0,
+        *,
+        line: str | None = None,
+        changes: tuple[Change, ...] = (),
+        file: str = "fs/open.c",
+    ) -> None:
         """Commit one more kernel, whose pipes are so many percent slower than at the good end."""
         number = len(self.commits)
         code = f"int change_{number}(void) {{ return {number}; }}" if line is None else line
-        with (self.tree / "fs/open.c").open("a", encoding="utf-8") as source:
+        with (self.tree / file).open("a", encoding="utf-8") as source:
             source.write(f"{code}\n")
         self.commits.append(commit(self.tree, f"fs: change number {number}"))
         self.record(self.name(number), *([slower("lat_pipe", percent)] if percent else []), *changes)
@@ -68,7 +75,7 @@ class ToyRange:
 
     def bisect(self, *words: str, named: str | Sequence[str] = "good..main") -> CommandResult:
         """Bisect and print JSON, with two link orders for the check."""
-        return self.command(*words, "--json", "--layouts", "2", named=named)
+        return self.command(*words, "--json", "--layouts", "2", "--no-revert", named=named)
 
     def command(self, *words: str, named: str | Sequence[str] = "good..main") -> CommandResult:
         machine = f"fake,recording={self.lab.recording.directory}"
@@ -121,7 +128,7 @@ def answers(done: CommandResult) -> dict[str, str]:
 
 def test_the_commit_that_made_pipes_slower_is_found_and_checked(toy: ToyRange) -> None:
     toy.plant(11)
-    done = toy.command("--json")
+    done = toy.command("--json", "--no-revert")
     assert done.status == 0, done.err
     found = result_of(done)
     assert culprits(done) == [[toy.name(11)]]
@@ -207,6 +214,25 @@ def test_the_configuration_that_a_culprit_changes_is_named(toy: ToyRange) -> Non
     done = toy.bisect()
     assert culprits(done) == [[toy.name(2)]]
     assert result_of(done)["culprits"][0]["config"] == ["PLANTED: absent to y"]
+
+
+def test_a_culprit_is_reverted_on_top_of_the_bad_end(toy: ToyRange) -> None:
+    for number in range(1, 5):
+        toy.add(2 if number >= 2 else 0, file="lib/crc32.c" if number == 2 else "fs/open.c")
+    toy.record(f"without-{toy.name(2)}")
+    done = toy.command("--json", "--layouts", "2")
+    [culprit] = result_of(done)["culprits"]
+    assert culprit["revert"]["effect"] == pytest.approx(-0.0196, abs=0.001)
+    built = [json.loads(path.read_text()) for path in (toy.lab.state / "images").glob("*/image.json")]
+    [reverted] = [image for image in built if image["patches"]]
+    assert reverted["source"]["identity"] == f"git:{toy.commits[4]}"
+
+
+def test_a_culprit_that_cannot_be_reverted_is_named_with_the_reason(toy: ToyRange) -> None:
+    toy.plant(2, total=4)
+    [culprit] = result_of(toy.command("--json", "--layouts", "2"))["culprits"]
+    assert culprit["confirmed"] and culprit["revert"] is None
+    assert "doesn't apply to" in culprit["revert_reason"]
 
 
 # A stack of patches.
@@ -402,7 +428,8 @@ def test_the_report_on_a_terminal(toy: ToyRange) -> None:
     toy.add(line="#error broken")
     toy.repair()
     for number in range(3, 9):
-        toy.add(2 if number >= 6 else 0)
+        toy.add(2 if number >= 6 else 0, file="lib/crc32.c" if number == 6 else "fs/open.c")
+    toy.record(f"without-{toy.name(6)}")
     done = toy.command("--mail", str(toy.lab.directory / "mail"), "--layouts", "2")
     check("bisect", toy.lab, CommandResult(done.status, toy.masked(done.out), toy.masked(done.err)))
     check("bisect-mail", toy.lab, CommandResult(0, toy.masked((toy.lab.directory / "mail").read_text()), ""))
@@ -416,7 +443,7 @@ def test_the_script_finds_the_same_commit_by_git_bisect_run(replayed: ToyRange) 
     """Of recordings that `kdyno ab` plays, which has other names for the same kernels."""
     replayed.plant(4, total=7)
     path = replayed.lab.directory / "script"
-    assert replayed.command("--script", str(path)).status == 0
+    assert replayed.command("--no-revert", "--script", str(path)).status == 0
     text = path.read_text()
     assert f"git bisect start --first-parent {replayed.commits[7]} {replayed.commits[0]}" in text
     assert subprocess.run(["sh", "-n", path], check=False).returncode == 0
@@ -436,6 +463,7 @@ def test_the_script_finds_the_same_commit_by_git_bisect_run(replayed: ToyRange) 
 
 def test_the_script_for_a_stack_has_a_commit_for_each_patch(stack: ToyRange) -> None:
     path = stack.lab.directory / "script"
+    stack.record("without-3-0003-fs-change-number-3")
     words = ("--source", str(stack.tree), "--layouts", "2", "--script", str(path))
     assert stack.command(*words, named=str(stack.lab.directory / "stack")).status == 0
     kdyno = stack.lab.directory / "bin/kdyno"

@@ -65,6 +65,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="link orders in which a culprit is checked; 0: the images of the search (%(default)s)",
     )
+    parser.add_argument(
+        "--no-revert", action="store_true", help="don't measure the bad end without the culprit, which takes a build"
+    )
     parser.add_argument("--again", action="store_true", help="begin anew; boots that are on record are used")
     parser.add_argument("--mail", type=Path, metavar="FILE", help="write a report for a mailing list")
     parser.add_argument(
@@ -97,6 +100,7 @@ def act(args: argparse.Namespace) -> int:
             most_blocks=args.most_blocks,
             most_builds=args.most_builds,
             layouts=args.layouts,
+            revert=not args.no_revert,
         ),
         better=args.better,
     )

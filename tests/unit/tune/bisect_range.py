@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kdyno.tune.bisect.choice import TrialCosts
-from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Outcome, SameCode, Trial, Untestable
+from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Outcome, Revert, SameCode, Trial, Untestable
 from kdyno.tune.bisect.search import Search, SearchSettings
 
 
@@ -46,6 +46,8 @@ class SyntheticRange:
         self.trials.append(trial)
         if isinstance(trial, Check):
             return self._check(trial)
+        if isinstance(trial, Revert):
+            return Differences(tuple(-self.changes.get(trial.step, 0.0) for _ in range(trial.blocks)))
         if trial.state in self.broken:
             return Untestable("it doesn't build")
         if trial.state in self.same:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kdyno.tune.bisect.choice import TrialCosts
-from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure
+from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Revert
 from kdyno.tune.bisect.search import Search, SearchSettings
 from tests.unit.tune.bisect_range import SyntheticRange, bisected, found_steps
 
@@ -201,3 +201,11 @@ def test_images_that_exist_are_preferred() -> None:
     search = Search(evidence, SearchSettings(margin=0.003))
     assert search.next_trial(TrialCosts(build=300, block=20)) == Measure(32, 1)
     assert search.next_trial(TrialCosts(build=300, block=20, built={25})) == Measure(25, 1)
+
+
+def test_each_confirmed_step_is_reverted_once_if_that_is_requested() -> None:
+    kernels = SyntheticRange(STEPS, {20: 0.01}, noise=0.0005)
+    search = bisected(kernels, revert=True)
+    assert kernels.trials[-1] == Revert(20, 4)
+    assert isinstance(search.evidence.reverts[20], Differences)
+    assert [trial for trial in kernels.trials if isinstance(trial, Revert)] == [Revert(20, 4)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,9 +21,10 @@ from kdyno.kernel.images import records
 from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.kernel.make import BuildFailed
+from kdyno.kernel.patches import PatchEmpty
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.version import NotAKernelTree
-from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.experiment.models import MOST_SHORT_NAME, Experiment
 from kdyno.runs.forecast import LINK_SECONDS, boot_time, forecast_builds
 from kdyno.runs.images import build_images
 from kdyno.runs.prepare import prepare
@@ -32,7 +33,7 @@ from kdyno.runs.session import Session
 from kdyno.runs.train import make_inputs
 from kdyno.tune.bisect.choice import TrialCosts
 from kdyno.tune.bisect.code import code_digest
-from kdyno.tune.bisect.evidence import Check, Differences, Measure, Outcome, SameCode, Trial, Untestable
+from kdyno.tune.bisect.evidence import Check, Differences, Measure, Outcome, Revert, SameCode, Trial, Untestable
 from kdyno.tune.bisect.ranges import KernelRange
 
 BUILD_SECONDS = 600.0
@@ -117,14 +118,18 @@ class BisectBench:
     def _experiment(
         self, states: Sequence[int], blocks: int, *, seed: int | None = None, layouts: int = 0
     ) -> Experiment:
-        names = [self.kernels.name(state) for state in states]
+        variants = {self.kernels.name(state): self.kernels.recipe(self.base, state) for state in states}
+        return self._experiment_of(variants, blocks, seed=seed, layouts=layouts)
+
+    def _experiment_of(
+        self, variants: Mapping[str, Recipe], blocks: int, *, seed: int | None = None, layouts: int = 0
+    ) -> Experiment:
+        """Return the experiment with these variants, the first of which is the baseline."""
         return self.template.model_copy(
             update={
-                "name": f"bisect-{self.template.name}"[:80],
-                "variants": {
-                    name: self.kernels.recipe(self.base, state) for name, state in zip(names, states, strict=True)
-                },
-                "baseline": names[0],
+                "name": f"bisect-{self.template.name}"[:MOST_SHORT_NAME],
+                "variants": dict(variants),
+                "baseline": next(iter(variants)),
                 "blocks": blocks,
                 "layouts": layouts,
                 "seed": self.template.seed if seed is None else seed,
@@ -173,6 +178,8 @@ class BisectBench:
         """Build and boot what a trial requests. Raises BootsLost, GoodEndUntestable, and what runs raise."""
         if isinstance(trial, Check):
             return self._check(trial)
+        if isinstance(trial, Revert):
+            return self._revert(trial)
         if 0 not in self.images and self.prepared.about.needs_images:
             try:
                 self._build(0)
@@ -212,6 +219,18 @@ class BisectBench:
         layouts = self.layouts if self.prepared.about.needs_images else 0
         experiment = self._experiment((trial.before, trial.after), trial.blocks, seed=seed, layouts=layouts)
         return self._run(experiment, None, layouts)
+
+    def _revert(self, trial: Revert) -> Trialled:
+        bad = self.kernels.steps
+        try:
+            without = self.kernels.recipe_without(self.base, trial.step, self.session.state.bisects)
+            variants = {
+                self.kernels.name(bad): self.kernels.recipe(self.base, bad),
+                f"without-{self.kernels.name(trial.step)}": without,
+            }
+            return self._run(self._experiment_of(variants, trial.blocks, seed=check_seed(self.template.seed)), None)
+        except PatchEmpty:  # a merge whose first parent has its tree
+            return Trialled(Untestable("it changes no file"))
 
     def _run(self, experiment: Experiment, code: str | None, layouts: int = 0) -> Trialled:
         """Carry out a run of two kernels, and read their differences."""

@@ -17,7 +17,7 @@ from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.outlook import span
 from kdyno.runs.session import Session
 from kdyno.tune.bisect.bench import BisectBench, Trialled
-from kdyno.tune.bisect.evidence import Check, Differences, SameCode, Trial
+from kdyno.tune.bisect.evidence import Check, Differences, Revert, SameCode, Trial, Untestable
 from kdyno.tune.bisect.model import (
     BisectChange,
     BisectCulprit,
@@ -89,7 +89,7 @@ def bisect(order: BisectOrder, session: Session, *, again: bool) -> Bisection:
         session.state.hold_shared(),
         session.state.lock(f"bisect-{order.id}", on_wait=lambda: session.talk.say(waiting)),
     ):
-        file = RecordFile(order.id, order.kernels.named, order.kernels.resolved, session.state)
+        file = RecordFile(order.id, order.kernels, session.state)
         if not again:
             file.resume(session.store)
         return BisectionWork(order, session, file).carry_out()
@@ -109,7 +109,7 @@ class BisectionWork:
             is_better_sought=order.better,
             code_by_state=file.codes(),
         )
-        self.search = Search(file.evidence(self.kernels.steps), order.settings)
+        self.search = Search(file.evidence(), order.settings)
         self._seconds: list[float] = []
 
     def carry_out(self) -> Bisection:
@@ -147,6 +147,9 @@ class BisectionWork:
         if isinstance(trial, Check):
             before, after = self.kernels.name(trial.before), self.kernels.name(trial.after)
             return f"checking {after} against {before} in new boots and link orders: {trial.blocks} blocks"
+        if isinstance(trial, Revert):
+            step, bad = self.kernels.name(trial.step), self.kernels.name(self.kernels.steps)
+            return f"reverting {step} on top of the bad end, {bad}: {format_count(trial.blocks, 'block')}"
         end = "the bad end, " if trial.state == self.kernels.steps else ""
         return (
             f"measuring {end}kernel {trial.state} of {self.kernels.steps}, {self.kernels.name(trial.state)}: "
@@ -253,6 +256,7 @@ class BisectionWork:
 
     def _culprit(self, culprit: Culprit) -> BisectCulprit:
         differences = self.search.evidence.checks.get((culprit.before, culprit.after))
+        reverted = self.search.evidence.reverts.get(culprit.steps[0]) if len(culprit.steps) == 1 else None
         runs = [
             event.run
             for event in self.file.record.events
@@ -270,6 +274,10 @@ class BisectionWork:
             share=culprit.share,
             layouts=differences.layouts if differences else 0,
             run=runs[-1] if runs else None,
+            revert=effect_of(interval_of(reverted), len(reverted.values))
+            if isinstance(reverted, Differences)
+            else None,
+            revert_reason=cut(reverted.reason, MOST_REASON) if isinstance(reverted, Untestable) else "",
             config=self.bench.config_differences(culprit.before, culprit.after)[:MOST_CONFIG],
             advice=self.kernels.advice(culprit.before, culprit.after),
         )
@@ -313,7 +321,8 @@ class BisectionWork:
         evidence = self.search.evidence
         measured = sum(len(differences.values) for differences in evidence.measured.values())
         longest = max((len(differences.values) for differences in evidence.measured.values()), default=0)
-        return measured + longest + 2 * sum(len(differences.values) for differences in evidence.checks.values())
+        pairs = [*evidence.checks.values(), *evidence.reverts.values()]
+        return measured + longest + 2 * sum(len(pair.values) for pair in pairs if isinstance(pair, Differences))
 
     def _lost_config(self) -> tuple[str, ...]:
         last = self.kernels.steps
@@ -348,7 +357,8 @@ def command_words(order: BisectOrder) -> list[str]:
     for name in ("blocks", "most_blocks", "most_builds", "layouts", "margin", "probability"):
         if (number := getattr(search, name)) != getattr(default, name):
             words += [f"--{name.replace('_', '-')}", f"{number:g}"]
-    return [*words, *(["--better"] if order.better else [])]
+    flags = {"--better": order.better, "--no-revert": not search.revert}
+    return [*words, *(flag for flag, is_set in flags.items() if is_set)]
 
 
 ANSWERS: dict[str, KernelAnswer] = {"better": "good", "worse": "bad", "undecided": "undecided"}

@@ -142,18 +142,15 @@ def grown(done: int, most: int) -> list[int]:
 def candidates(posterior: Posterior, interval: int, built: Collection[int]) -> list[int]:
     """Return untried states inside an interval: at several parts of its weight, and those that are built."""
     first, last = posterior.edges[interval], posterior.edges[interval + 1]
-    tried = posterior.evidence.tried
-    inside = np.array([state for state in range(first + 1, last) if state not in tried], np.int64)
-    if not len(inside):
-        return []
-    before = np.array([posterior.weight(first, int(state)) for state in inside])
+    inside = np.setdiff1d(np.arange(first + 1, last), np.array(sorted(posterior.evidence.tried)))
+    before = posterior.weights_up_to(inside) - posterior.weights_up_to(first)
     total = posterior.weight(first, last)
     is_dividing = (before > 0) & (before < total)
     inside, before = inside[is_dividing], before[is_dividing]
     if not len(inside):
         return []
     near = {int(inside[np.argmin(np.abs(before - part * total))]) for part in PARTS}
-    return sorted(near | {int(state) for state in inside if int(state) in built})
+    return sorted(near | set(inside.tolist()).intersection(built))
 
 
 def buildable_probability(state: int, untestable: Collection[int]) -> float:

@@ -33,7 +33,15 @@ class Check:
     blocks: int
 
 
-Trial = Measure | Check
+@dataclass(frozen=True)
+class Revert:
+    """A request to measure the bad end without one step, against the bad end, in boots of their own."""
+
+    step: int
+    blocks: int
+
+
+Trial = Measure | Check | Revert
 
 
 @dataclass(frozen=True)
@@ -96,9 +104,15 @@ class BisectEvidence:
     """The reason by the states before and after of a check that failed: in another link order one doesn't build, or
     doesn't boot."""
 
+    reverts: dict[int, Differences | Untestable] = field(default_factory=dict)
+    """By step, the bad end without it against the bad end."""
+
     def learn(self, trial: Trial, outcome: Outcome) -> None:
         """Add the outcome of a trial."""
-        if isinstance(trial, Check):
+        if isinstance(trial, Revert):
+            assert not isinstance(outcome, SameCode), "a revert is measured"
+            self.reverts[trial.step] = outcome
+        elif isinstance(trial, Check):
             if isinstance(outcome, Differences):
                 self.checks[trial.before, trial.after] = outcome
             else:

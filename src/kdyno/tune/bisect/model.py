@@ -61,6 +61,12 @@ class BisectCulprit(Frozen):
     confirmed: bool
     share: float | None
     """The part of the range's effect that the check explains."""
+    revert: BisectEffect | None
+    """The bad end without it against the bad end, in boots of their own; null if that was not measured."""
+    revert_reason: str
+    """Why that was not measured: the change can't be reverted on top of the bad end; empty if it was, or if it was not
+    requested.
+    """
     layouts: int
     """The number of link orders of the check; 0: the images of the search."""
     run: str | None

@@ -66,6 +66,11 @@ class Posterior:
         """Return the prior weight of the steps after state `first` up to state `last`."""
         return float(self._cumulated[last] - self._cumulated[first])
 
+    def weights_up_to(self, states: Labels | int) -> Values:
+        """Return the prior weight of all steps up to each state."""
+        weights: Values = self._cumulated[states]
+        return weights
+
     @cached_property
     def interval_weights(self) -> Values:
         return np.diff(self._cumulated[self.edges])

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 from kdyno.base import git
 from kdyno.base.errors import UserError
-from kdyno.base.files import read_whole
+from kdyno.base.files import read_whole, write_whole
 from kdyno.base.names import absolute, require_text
 from kdyno.base.text import clean_line
 from kdyno.kernel.image import ImageRecord
@@ -123,6 +123,15 @@ class CommitRange:
         """Return whether an image is that of a kernel, if it has its recipe otherwise."""
         return image.source.identity == f"git:{self.commits[state].sha}"
 
+    def recipe_without(self, base: Recipe, step: int, directory: Path) -> Recipe:
+        """Return the recipe of the bad end without a step; a patch that reverts it is written to the directory."""
+        sha = self.commits[step].sha
+        path = directory / f"revert-{sha}.patch"
+        options = ("--no-ext-diff", "--no-textconv", "--binary", "--full-index", "--no-renames")
+        write_whole(path, git.output(self.repository, "diff", *options, sha, f"{sha}^1"))
+        bad = self.recipe(base, self.steps)
+        return bad.model_copy(update={"patches": (*bad.patches, str(path))})
+
     def notes(self) -> list[str]:
         """Return what a user should know before the first build."""
         if not is_tracked(self.repository):
@@ -176,6 +185,11 @@ class PatchRange:
 
     def is_of(self, image: ImageRecord, state: int) -> bool:
         return image.patches[-state:] == self.digests[:state] if state else not image.patches
+
+    def recipe_without(self, base: Recipe, step: int, directory: Path) -> Recipe:  # noqa: ARG002
+        """Return the recipe of the bad end without a patch."""
+        others = (*self.patches[: step - 1], *self.patches[step:])
+        return base.model_copy(update={"patches": (*base.patches, *map(str, others))})
 
     def notes(self) -> list[str]:
         return []

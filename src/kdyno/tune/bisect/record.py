@@ -15,7 +15,8 @@ from kdyno.base.state import State
 from kdyno.base.text import format_list
 from kdyno.store.store import Store
 from kdyno.tune.bisect.bench import Trialled
-from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, SameCode, Trial, Untestable
+from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Revert, SameCode, Trial, Untestable
+from kdyno.tune.bisect.ranges import KernelRange
 
 MOST_BYTES = 64 << 20
 MOVED_SHOWN = 3
@@ -36,10 +37,11 @@ class RecordDamaged(InfrastructureError):
 class BisectEvent(Frozen):
     """The outcome of one trial."""
 
-    kind: Literal["measure", "check"]
+    kind: Literal["measure", "check", "revert"]
     before: int
-    """The state that is compared with: 0 for a measurement."""
+    """The state that is compared with: 0 for a measurement, the bad end for a revert."""
     state: int
+    """The state that was measured; for a revert the step that was left out."""
     blocks: int
     run: str | None
     """The run in the store; null if there were no boots."""
@@ -57,6 +59,8 @@ class BisectEvent(Frozen):
     def trial(self) -> Trial:
         if self.kind == "check":
             return Check(self.before, self.state, self.blocks)
+        if self.kind == "revert":
+            return Revert(self.state, self.blocks)
         return Measure(self.state, self.blocks)
 
     @property
@@ -80,9 +84,12 @@ class BisectRecord(Frozen):
 class RecordFile:
     """The record of one bisection on disk; each change is whole and durable before the next trial."""
 
-    def __init__(self, bisection: str, named: str, resolved: dict[str, str], state: State) -> None:
+    def __init__(self, bisection: str, kernels: KernelRange, state: State) -> None:
         self.path = state.bisects / f"{bisection}.json"
-        self.record = BisectRecord(id=bisection, named=named, resolved=resolved, started=datetime.now(UTC))
+        self.steps = kernels.steps
+        self.record = BisectRecord(
+            id=bisection, named=kernels.named, resolved=kernels.resolved, started=datetime.now(UTC)
+        )
 
     def resume(self, store: Store) -> None:
         """Read the record of an earlier command, without trials whose runs are no longer in the store.
@@ -114,10 +121,11 @@ class RecordFile:
     def add(self, trial: Trial, trialled: Trialled) -> None:
         """Add the outcome of a trial, and write the record. Raises what writing raises."""
         outcome = trialled.outcome
+        kind, before, state = _place(trial, self.steps)
         event = BisectEvent(
-            kind="check" if isinstance(trial, Check) else "measure",
-            before=trial.before if isinstance(trial, Check) else 0,
-            state=trial.after if isinstance(trial, Check) else trial.state,
+            kind=kind,
+            before=before,
+            state=state,
             blocks=trial.blocks,
             run=trialled.run,
             values=outcome.values if isinstance(outcome, Differences) else (),
@@ -129,13 +137,24 @@ class RecordFile:
         self.record = self.record.model_copy(update={"events": (*self.record.events, event)})
         write_whole(self.path, self.record.model_dump_json(indent=1) + "\n")
 
-    def evidence(self, steps: int) -> BisectEvidence:
+    def evidence(self) -> BisectEvidence:
         """Return the evidence of all trials on record."""
-        evidence = BisectEvidence(steps)
+        evidence = BisectEvidence(self.steps)
         for event in self.record.events:
             evidence.learn(event.trial, event.outcome)
         return evidence
 
     def codes(self) -> dict[int, str]:
         """Return the digests of the code of the states that were built."""
-        return {event.state: event.code for event in self.record.events if event.code}
+        return {event.state: event.code for event in self.record.events if event.code and event.kind == "measure"}
+
+
+def _place(trial: Trial, last: int) -> tuple[Literal["measure", "check", "revert"], int, int]:
+    """Return the kind of a trial, the state that it compares with, and the state or step that it is about."""
+    match trial:
+        case Check(before, after, _):
+            return "check", before, after
+        case Revert(step, _):
+            return "revert", last, step
+        case Measure(state, _):
+            return "measure", 0, state

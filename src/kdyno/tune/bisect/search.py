@@ -17,7 +17,7 @@ from scipy import special
 from kdyno.judge.stats.estimate import EstimateLimits, estimate_ratio
 from kdyno.judge.stats.verdict import BETTER, WORSE, decide
 from kdyno.tune.bisect.choice import TrialCosts, choose
-from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Outcome, Trial
+from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Outcome, Revert, Trial
 from kdyno.tune.bisect.posterior import Posterior
 
 ENOUGH = 0.5
@@ -47,6 +47,8 @@ class SearchSettings:
     """The most kernels that are built, both ends included, and links in other orders not included."""
     layouts: int = 0
     """The link orders of a check."""
+    revert: bool = False
+    """Whether the bad end without each confirmed step is measured, too."""
 
 
 @dataclass(frozen=True)
@@ -138,16 +140,27 @@ class Search:
     def _search_trial(self, costs: TrialCosts) -> Trial | None:
         self.settle()
         if self.is_explained():
-            return None
+            return self._revert_trial()
         posterior = self.posterior()
         if culprit := self.suspect(posterior):
-            return self._check_trial(culprit)  # None: probable, but the most blocks didn't confirm it
+            # None: probable, but the most blocks didn't confirm it
+            return self._check_trial(culprit) or self._revert_trial()
         may_build = self.builds < self.settings.most_builds
         choice = choose(posterior, costs, self.settings.most_blocks, may_build=may_build, layouts=self.settings.layouts)
         if choice:
             return choice.trial
         candidate = self.smallest_set(posterior)
-        return self._check_trial(candidate) if candidate else None
+        return (self._check_trial(candidate) if candidate else None) or self._revert_trial()
+
+    def _revert_trial(self) -> Revert | None:
+        """Return the next confirmed step to revert on top of the bad end; None if there is none."""
+        if not self.settings.revert:
+            return None
+        for culprit in self._found:
+            if len(culprit.steps) == 1 and culprit.steps[0] not in self.evidence.reverts:
+                blocks = len(self.evidence.checks[culprit.before, culprit.after].values)
+                return Revert(culprit.steps[0], blocks)
+        return None
 
     def settle(self) -> None:
         """Note each culprit that is probable and confirmed."""
@@ -184,9 +197,10 @@ class Search:
                 if mass < self.settings.probability:
                     continue
                 before, after = edges[first], edges[last + 1]
-                steps = tuple(step for step in range(before + 1, after + 1) if posterior.weights[step - 1] > 0)
-                if steps and (best is None or len(steps) < len(best.steps)):
-                    best = Culprit(before, after, steps, mass)
+                suspected = np.flatnonzero(posterior.weights[before:after] > 0)
+                if len(suspected) and (best is None or len(suspected) < len(best.steps)):
+                    steps = (suspected + before + 1).tolist()
+                    best = Culprit(before, after, tuple(steps), mass)
         return best
 
     # The checks.

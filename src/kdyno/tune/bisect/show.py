@@ -81,7 +81,14 @@ def _check_lines(culprit: BisectCulprit) -> list[str]:
     return [
         f"{culprit.after} against {culprit.before}: {effect_text(culprit.check)}{share}",
         f"{word} in {format_count(culprit.check.blocks, 'new block')}{orders}",
+        *_revert_lines(culprit),
     ]
+
+
+def _revert_lines(culprit: BisectCulprit) -> list[str]:
+    if culprit.revert:
+        return [f"reverted on top of the bad end: {effect_text(culprit.revert)}"]
+    return [f"not reverted on top of the bad end: {clean(culprit.revert_reason)}"] if culprit.revert_reason else []
 
 
 def _candidate_lines(result: Bisection) -> list[str]:
