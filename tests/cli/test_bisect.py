@@ -15,9 +15,12 @@ from typing import Any
 
 import pytest
 
+from kdyno.base.state import State
 from kdyno.boot.base import Description
 from kdyno.boot.fake import FakeMachine
 from kdyno.kernel import build
+from kdyno.kernel.recipe import Recipe
+from kdyno.tune.bisect.recipes import read_recipes
 from tests.cli.conftest import CommandResult, Lab
 from tests.cli.replay import Change, died, slower
 from tests.cli.test_golden import check
@@ -279,6 +282,111 @@ def test_a_stack_that_does_not_apply_is_refused_with_the_patch(stack: ToyRange) 
     assert "0002-fs-change-number-2.patch doesn't apply to" in result_of(done)["sentence"]
 
 
+# Two recipes.
+
+
+def test_the_word_of_a_command_line_that_made_pipes_slower_is_found(replayed: ToyRange) -> None:
+    words = ["quiet", "nosmt", "mitigations=on", "threadirqs"]
+    bad = ",".join(f"cmdline={word}" for word in words)
+    replayed.record("good")
+    for number, word in enumerate(words, start=1):
+        changes = [slower("lat_pipe", 3)] if number >= 3 else []
+        replayed.record(f"{number}-{word.replace('=', '-')}", *changes)
+    replayed.record("without-3-mitigations-on")
+    done = replayed.command("--json", "--source", ".", named=["plain", bad])
+    assert done.status == 0, done.err
+    [culprit] = result_of(done)["culprits"]
+    assert culprit["changes"][0]["title"] == "cmdline: with mitigations=on"
+    runs = [json.loads(replayed.lab("show", run, "--json").out) for run in result_of(done)["runs"]]
+    recipes = {name: recipe["cmdline"] for run in runs for name, recipe in recipes_of(run).items()}
+    assert recipes["2-nosmt"] == words[:2]
+    assert recipes["without-3-mitigations-on"] == [words[0], words[1], words[3]]
+
+
+def recipes_of(run: dict[str, Any]) -> dict[str, Any]:
+    return {variant["name"]: variant["recipe"] for variant in run["run"]["variants"]}
+
+
+def test_words_of_a_command_line_share_an_image_and_are_booted_all_the_same(toy: ToyRange) -> None:
+    toy.record("good")
+    toy.record("1-quiet")
+    toy.record("2-nosmt", slower("lat_pipe", 3))
+    words = ["plain", "cmdline=quiet,cmdline=nosmt"]
+    done = toy.command("--json", "--source", ".", "--layouts", "0", "--no-revert", named=words)
+    assert culprits(done) == [["2-nosmt"]]
+    assert len(list((toy.lab.state / "images").glob("*/image.json"))) == 1
+
+
+def test_knobs_symbols_and_removed_words_are_steps(replayed: ToyRange) -> None:
+    good, bad = "cmdline=quiet,kconfig.NET=y", "opt=O3,kconfig.NET=n,kconfig.SMP=y,toolchain=gcc-12"
+    kernels = read_recipes([good, bad], Path.cwd(), State(replayed.lab.state))
+    titles = [kernels.title(state) for state in range(kernels.steps + 1)]
+    assert titles == [
+        "the good end",
+        "toolchain: gcc to gcc-12",
+        "opt: None to O3",
+        "kconfig.NET: y to n",
+        "kconfig.SMP: absent to y",
+        "cmdline: without quiet",
+    ]
+    bad_end = kernels.recipe(Recipe(kconfig={"AGENT": True}), kernels.steps)
+    assert bad_end == Recipe(opt="O3", kconfig={"AGENT": True, "NET": "n", "SMP": "y"}, toolchain="gcc-12", cmdline=())
+
+
+def test_the_symbol_of_a_configuration_that_made_pipes_slower_is_found(toy: ToyRange) -> None:
+    """Symbols that depend on others are set when these are; a symbol without an effect gives the same code."""
+    (toy.tree / "fs/Kconfig").write_text(
+        (toy.tree / "fs/Kconfig").read_text()
+        + "".join(f'\nconfig PLANTED_{number}\n\tbool "planted"\n' for number in range(1, 9))
+        + '\nconfig DEPENDENT\n\tbool "dependent"\n\tdepends on PLANTED_6\n'
+    )
+    code = toy.tree / "fs/open.c"
+    code.write_text(
+        code.read_text()
+        + "".join(f"#ifdef CONFIG_PLANTED_{number}\nint planted_{number};\n#endif\n" for number in (2, 4, 6, 8))
+    )
+    common = "CONFIG_64BIT=y\nCONFIG_CC_OPTIMIZE_FOR_PERFORMANCE=y\nCONFIG_KERNEL_GZIP=y\n"
+    numbers = range(1, 9)
+    off = "".join(f"# CONFIG_PLANTED_{number} is not set\n" for number in numbers)
+    on = "".join(f"CONFIG_PLANTED_{number}=y\n" for number in numbers)
+    for name, text in (("a", off), ("b", f"CONFIG_DEPENDENT=y\n{on}")):
+        (toy.lab.directory / f"{name}.config").write_text(common + text)
+    toy.record("good")
+    toy.record("1-DEPENDENT")
+    for number in numbers:
+        toy.record(f"{number + 1}-PLANTED_{number}", *([slower("lat_pipe", 2)] if number >= 6 else []))
+    recipes = [f"config=file:{toy.lab.directory}/{name}.config" for name in ("a", "b")]
+    done = toy.lab(
+        *("bisect", "--json", "--benchmark", "lat_pipe", "--layouts", "2", "--no-revert", "--source", "."),
+        *("--machine", f"fake,recording={toy.lab.recording.directory}", *recipes),
+    )
+    assert culprits(done) == [["7-PLANTED_6"]], done.err
+    [culprit] = result_of(done)["culprits"]
+    assert culprit["changes"][0]["title"] == "PLANTED_6: n to y"
+    assert [change.split(":")[0] for change in culprit["config"]] == ["DEPENDENT", "PLANTED_6"]
+
+
+@pytest.mark.parametrize(
+    ("recipes", "message"),
+    [
+        (("plain", "plain"), "are the same recipe"),
+        (("plain", "optt=O3"), "unknown key `optt`"),
+        (("plain", "source=."), "differ in source, which has no steps in between"),
+        (("config=file:nowhere", "config=file:elsewhere"), "can't read"),
+    ],
+)
+def test_recipes_that_cannot_be_bisected_are_refused(
+    replayed: ToyRange, recipes: tuple[str, str], message: str
+) -> None:
+    done = replayed.bisect("--source", ".", named=recipes)
+    assert (done.status, message in done.err) == (1, True), done.err
+
+
+def test_recipes_have_no_script(replayed: ToyRange) -> None:
+    done = replayed.bisect("--source", ".", "--script", "script", named=["plain", "opt=O3"])
+    assert (done.status, "`git bisect run` can't search between recipes" in done.err) == (1, True)
+
+
 # Ranges that can't be bisected.
 
 
@@ -385,6 +493,21 @@ def test_a_damaged_record_is_named_and_again_replaces_it(replayed: ToyRange) -> 
     damaged = replayed.bisect()
     assert (damaged.status, "can't read the record of this bisection" in damaged.err) == (3, True)
     assert culprits(replayed.bisect("--again")) == [[replayed.name(3)]]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"state": 99}, {"state": 0}, {"same": 7}, {"values": [1e999]}, {"kind": "revert", "state": 7}, {"blocks": 0}],
+)
+def test_a_record_with_impossible_trials_is_refused(replayed: ToyRange, damage: dict[str, Any]) -> None:
+    replayed.plant(3, total=6)
+    replayed.bisect()
+    [path] = (replayed.lab.state / "bisects").iterdir()
+    record = json.loads(path.read_text())
+    record["events"][1] |= damage
+    path.write_text(json.dumps(record))
+    done = replayed.bisect()
+    assert (done.status, "can't read the record of this bisection" in done.err) == (3, True), done.err
 
 
 def test_trials_whose_runs_were_removed_are_made_again(replayed: ToyRange) -> None:

@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="RANGE",
         help="commits GOOD..BAD of the repository here, or DIRECTORY#GOOD..BAD; or a stack of patches: files in their "
-        "order, directories",
+        "order, directories; or two recipes, plain opt=O3,cmdline=quiet",
     )
     parser.add_argument(
         "-t", "--tests", type=words, action="extend", default=[], metavar="TEST,...", help="tests, suites, workloads"
@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--better", action="store_true", help="find what made it better instead of worse")
     parser.add_argument("--recipe", default="", metavar="KEY=VALUE,...", help="recipe of all kernels (opt=O3)")
-    parser.add_argument("--source", default="", metavar="SOURCE", help="the source that a stack of patches is for")
+    parser.add_argument("--source", default="", metavar="SOURCE", help="the source of patches and recipes")
     parser.add_argument("--config", metavar="CONFIG", help="base configuration: file:PATH, make:TARGET (dyno)")
     parser.add_argument("--machine", default="", metavar="TYPE,KEY=VALUE,...", help="machine, as of `kdyno ab`")
     parser.add_argument("--lane", choices=tuple(LANES), help=f"the lane: which clock measures ({DEFAULT_LANE.name})")
@@ -87,7 +87,7 @@ def act(args: argparse.Namespace) -> int:
     for path in filter(None, (args.mail, args.script)):
         require_writable(path)
     order = BisectOrder(
-        kernels=read_range(args.range, Path.cwd()),
+        kernels=read_range(args.range, Path.cwd(), state_of(args)),
         options=Options(
             tests=tuple(args.tests), lane=args.lane, machine=args.machine, source=args.source, config=args.config
         ),
@@ -104,11 +104,12 @@ def act(args: argparse.Namespace) -> int:
         ),
         better=args.better,
     )
+    script_text = script(order) if args.script else ""
     talk = talk_of(args)
     with store_of(args) as store:
         result = bisect(order, Session(state_of(args), store, talk), again=args.again)
     if args.script:
-        write_whole(args.script, script(order), mode=0o755)
+        write_whole(args.script, script_text, mode=0o755)
         talk.say(f"script: {args.script}")
     if args.mail and not any(culprit.confirmed for culprit in result.culprits):
         talk.warn(f"no mail was written to {args.mail}: no culprit was confirmed")

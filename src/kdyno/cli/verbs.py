@@ -23,7 +23,7 @@ GROUPS = {
     },
     "Understand: why the result is so, and how reliable it is": {
         "explain": "explain why a benchmark differs between a variant and the baseline",
-        "bisect": "find the commit or patch that made a benchmark slower",
+        "bisect": "find the commit, patch or setting that made a benchmark slower",
         "coverage": "show which lines of a kernel's source were executed, and how often",
         "kernel": "inspect kernels: faults of compilers, sizes of sections and symbols",
         "boot": "boot a kernel and run a shell or a command in it",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kdyno.base.errors import InfrastructureError, KdynoError, Unbuildable, UserError
 from kdyno.base.files import read_whole
+from kdyno.base.frozen import digest
 from kdyno.base.lanes import LANES
 from kdyno.base.talk import Talk
 from kdyno.base.text import clean, format_list
@@ -161,16 +162,7 @@ class BisectBench:
         """Return the states whose image was built by an earlier command with the same recipe."""
         if not self.prepared.about.needs_images:
             return frozenset(range(self.kernels.steps + 1))
-        shared = {"source": None, "patches": ()}
-        wanted = self.base.built.model_copy(update=shared)
-        similar = [
-            record
-            for record in records(self.session.state)
-            if record.recipe.model_copy(update=shared) == wanted
-            and record.base == (self.base.config or self.template.config)
-        ]
-        states = range(self.kernels.steps + 1)
-        return frozenset(state for state in states if any(self.kernels.is_of(record, state) for record in similar))
+        return self.kernels.built(records(self.session.state), self.base, self.template.config)
 
     # Trials.
 
@@ -205,8 +197,9 @@ class BisectBench:
         self.images[state] = image
         if not is_cached:
             self.build_seconds.append(image.record.build_seconds)
-        if digest := code_digest(image.vmlinux):
-            self.code_by_state[state] = digest
+        if code := code_digest(image.vmlinux):
+            # The same image that is started with other words is another kernel of the range.
+            self.code_by_state[state] = digest([code, self.kernels.recipe(self.base, state).words])
 
     def _same_code(self, trial: Measure) -> int | None:
         """Return a state with the code of the one that is to be measured; None if there is none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -12,14 +12,17 @@ from kdyno.base import git
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole, write_whole
 from kdyno.base.names import absolute, require_text
+from kdyno.base.state import State
 from kdyno.base.text import clean_line
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.patches import MOST_BYTES, read_patch
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import commit_of, work_tree
 from kdyno.kernel.unpack import is_tracked
+from kdyno.tune.bisect.recipes import RecipeRange, is_recipe, read_recipes
 
-RangeKind = Literal["commits", "patches"]
+RangeKind = Literal["commits", "patches", "recipes"]
+NUMBER_OF_ENDS = 2
 SHORT = 12
 """Digits of a commit's name in names of variants."""
 MOST_NAME = 60
@@ -34,7 +37,10 @@ SUBJECT = re.compile(r"^Subject: *(?:\[[^\]]*\] *)?(.*)$", re.M)
 
 class NotARange(UserError):
     message = "`{text}` is neither a range of commits nor a patch"
-    hint = "name a range, GOOD..BAD or DIRECTORY#GOOD..BAD; or patch files and directories of patches"
+    hint = (
+        "name a range, GOOD..BAD or DIRECTORY#GOOD..BAD; or patch files and directories of patches; or two recipes, "
+        "plain opt=O3"
+    )
 
 
 class SymmetricRange(UserError):
@@ -119,9 +125,11 @@ class CommitRange:
         """Return the recipe of a kernel."""
         return base.model_copy(update={"source": f"git:{self.repository}#{self.commits[state].sha}"})
 
-    def is_of(self, image: ImageRecord, state: int) -> bool:
-        """Return whether an image is that of a kernel, if it has its recipe otherwise."""
-        return image.source.identity == f"git:{self.commits[state].sha}"
+    def built(self, records: Iterable[ImageRecord], base: Recipe, config: str) -> frozenset[int]:
+        """Return the states whose image is among the records, with this base configuration."""
+        state_by_identity = {f"git:{commit.sha}": state for state, commit in enumerate(self.commits)}
+        identities = (record.source.identity for record in _similar(records, base, config, {"source"}))
+        return frozenset(state_by_identity[one] for one in identities if one in state_by_identity)
 
     def recipe_without(self, base: Recipe, step: int, directory: Path) -> Recipe:
         """Return the recipe of the bad end without a step; a patch that reverts it is written to the directory."""
@@ -183,8 +191,10 @@ class PatchRange:
     def recipe(self, base: Recipe, state: int) -> Recipe:
         return base.model_copy(update={"patches": (*base.patches, *map(str, self.patches[:state]))})
 
-    def is_of(self, image: ImageRecord, state: int) -> bool:
-        return image.patches[-state:] == self.digests[:state] if state else not image.patches
+    def built(self, records: Iterable[ImageRecord], base: Recipe, config: str) -> frozenset[int]:
+        state_by_patches = {self.digests[:state]: state for state in range(self.steps + 1)}
+        patches = (record.patches for record in _similar(records, base, config, {"patches"}))
+        return frozenset(state_by_patches[one] for one in patches if one in state_by_patches)
 
     def recipe_without(self, base: Recipe, step: int, directory: Path) -> Recipe:  # noqa: ARG002
         """Return the recipe of the bad end without a patch."""
@@ -199,15 +209,29 @@ class PatchRange:
         return ""
 
 
-KernelRange = CommitRange | PatchRange
+KernelRange = CommitRange | PatchRange | RecipeRange
 
 
-def read_range(words: Sequence[str], base: Path) -> KernelRange:
-    """Read what is bisected: one range of commits, or patches; relative paths start from `base`. Raises KdynoError."""
+def _similar(records: Iterable[ImageRecord], base: Recipe, config: str, but: Collection[str]) -> Iterator[ImageRecord]:
+    """Yield the records of images with this recipe except for some knobs."""
+    plain = {knob: getattr(Recipe(), knob) for knob in but}
+    wanted = base.built.model_copy(update=plain)
+    for record in records:
+        if record.recipe.model_copy(update=plain) == wanted and record.base == (base.config or config):
+            yield record
+
+
+def read_range(words: Sequence[str], base: Path, state: State) -> KernelRange:
+    """Read what is bisected: one range of commits, two recipes, or patches; relative paths start from `base`.
+
+    Raises KdynoError.
+    """
     for word in words:
         require_text(word)
     if len(words) == 1 and DOTS in words[0] and not (base / words[0]).exists():
         return _read_commits(words[0], base)
+    if len(words) == NUMBER_OF_ENDS and all(is_recipe(word, base) for word in words):
+        return read_recipes(words, base, state)
     return _read_patches(words, base)
 
 

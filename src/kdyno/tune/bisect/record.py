@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import read_whole, write_whole
@@ -20,6 +20,8 @@ from kdyno.tune.bisect.ranges import KernelRange
 
 MOST_BYTES = 64 << 20
 MOVED_SHOWN = 3
+MOST_BLOCKS = 1_000_000
+Place = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class RangeMoved(UserError):
@@ -38,19 +40,19 @@ class BisectEvent(Frozen):
     """The outcome of one trial."""
 
     kind: Literal["measure", "check", "revert"]
-    before: int
+    before: Place
     """The state that is compared with: 0 for a measurement, the bad end for a revert."""
-    state: int
+    state: Place
     """The state that was measured; for a revert the step that was left out."""
-    blocks: int
+    blocks: Annotated[int, Field(ge=1, le=MOST_BLOCKS)]
     run: str | None
     """The run in the store; null if there were no boots."""
-    values: tuple[float, ...] = ()
+    values: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
     """ln(state / before) by block, positive if the state is worse; empty if it can't be tested."""
-    layouts: int = 0
+    layouts: Place = 0
     reason: str = ""
     """Why the state can't be tested; empty if it can."""
-    same: int | None = None
+    same: Place | None = None
     """The state with the same code."""
     code: str | None = None
     """A digest of the kernel's code and data."""
@@ -104,10 +106,21 @@ class RecordFile:
             raise RecordDamaged(path=self.path, why=error.strerror) from error
         except ValidationError as error:
             raise RecordDamaged(path=self.path, why=first_fault(error)) from None
+        for event in earlier.events:
+            if problem := self._problem(event):
+                raise RecordDamaged(path=self.path, why=problem)
         if earlier.resolved != self.record.resolved:
             raise RangeMoved(named=self.record.named, changes=self._changes(earlier.resolved))
         kept = tuple(event for event in earlier.events if event.run is None or store.has_run(event.run))
         self.record = earlier.model_copy(update={"events": kept})
+
+    def _problem(self, event: BisectEvent) -> str:
+        """Return why an event can't be of this range; empty if it can."""
+        if not (event.before <= self.steps and 1 <= event.state <= self.steps and (event.same or 0) <= self.steps):
+            return f"a trial names a kernel that is not one of {self.steps}"
+        if event.kind == "check" and event.before >= event.state:
+            return f"a check compares kernel {event.state} with kernel {event.before}"
+        return ""
 
     def _changes(self, earlier: dict[str, str]) -> str:
         now = self.record.resolved

@@ -6,6 +6,7 @@ import shlex
 import textwrap
 from collections.abc import Sequence
 
+from kdyno.base.errors import UserError
 from kdyno.base.text import clean, format_count, format_list
 from kdyno.tune.bisect.bisection import BisectOrder, effect_text
 from kdyno.tune.bisect.model import BisectCulprit, Bisection, BisectKernel
@@ -154,6 +155,12 @@ def _capital(text: str) -> str:
 
 # As a script.
 
+
+class NoScript(UserError):
+    message = "`git bisect run` can't search between recipes: {named}"
+    hint = "leave --script out: `kdyno bisect --json` has the command that repeats the bisection"
+
+
 SCRIPT_HEAD = """\
 #!/bin/sh
 # Repeats the bisection of {named} by `git bisect run`, which takes undecided for good.
@@ -163,11 +170,14 @@ set -eu
 
 
 def script(order: BisectOrder) -> str:
-    """Return a shell script that repeats a bisection with `git bisect run kdyno ab`."""
+    """Return a shell script that repeats a bisection with `git bisect run kdyno ab`. Raises NoScript."""
     head = SCRIPT_HEAD.format(named=clean(order.kernels.named))
-    if isinstance(order.kernels, CommitRange):
-        return head + _commit_script(order, order.kernels)
-    return head + _patch_script(order, order.kernels)
+    match order.kernels:
+        case CommitRange() as kernels:
+            return head + _commit_script(order, kernels)
+        case PatchRange() as kernels:
+            return head + _patch_script(order, kernels)
+    raise NoScript(named=order.kernels.named)
 
 
 def _ab(order: BisectOrder, good: str, other: str) -> str:
