@@ -363,7 +363,7 @@ def test_the_symbol_of_a_configuration_that_made_pipes_slower_is_found(toy: ToyR
     assert culprits(done) == [["7-PLANTED_6"]], done.err
     [culprit] = result_of(done)["culprits"]
     assert culprit["changes"][0]["title"] == "PLANTED_6: n to y"
-    assert [change.split(":")[0] for change in culprit["config"]] == ["DEPENDENT", "PLANTED_6"]
+    assert {"DEPENDENT", "PLANTED_6"} <= {change.split(":")[0] for change in culprit["config"]}
 
 
 @pytest.mark.parametrize(

@@ -209,3 +209,10 @@ def test_each_confirmed_step_is_reverted_once_if_that_is_requested() -> None:
     assert kernels.trials[-1] == Revert(20, 4)
     assert isinstance(search.evidence.reverts[20], Differences)
     assert [trial for trial in kernels.trials if isinstance(trial, Revert)] == [Revert(20, 4)]
+
+
+def test_a_hundred_thousand_steps_are_halved_as_well() -> None:
+    kernels = SyntheticRange(100_000, {71_234: 0.01}, noise=0.001, luck=0.0005)
+    search = bisected(kernels)
+    assert found_steps(search) == [(71_234,)]
+    assert search.builds <= 21
