@@ -456,6 +456,36 @@ def test_an_end_that_never_boots_is_refused(replayed: ToyRange) -> None:
     assert (good.status, "the good end" in good.err, "never boots" in good.err) == (1, True, True)
 
 
+@pytest.mark.parametrize("failed", [1, 2])
+def test_a_kernel_that_fails_once_is_booted_again_and_one_that_fails_twice_is_skipped(
+    replayed: ToyRange, failed: int
+) -> None:
+    replayed.plant(6, total=8)
+    place = replayed.lab.recording.directory / replayed.name(4)
+    for block in range(failed):
+        shutil.copytree(replayed.lab.recording.directory / "baseline" / "0", place / str(block))
+        died("init-exited.log")(place / str(block))
+    done = replayed.bisect()
+    assert culprits(done) == [[replayed.name(6)]]
+    [kernel] = [kernel for kernel in result_of(done)["kernels"] if kernel["name"] == replayed.name(4)]
+    if failed == 1:
+        assert kernel["effect"]["blocks"] == 1
+    else:
+        assert kernel["answer"] == "skipped"
+        assert "never boots: panic" in kernel["reason"]
+
+
+def test_ends_whose_boots_fail_now_and_then_are_not_measured_for_ever(replayed: ToyRange) -> None:
+    """The effect is too small for one block of two, and the others fail."""
+    replayed.add()
+    recording = replayed.lab.recording.directory
+    for block in range(1, 8):
+        shutil.copytree(recording / "baseline" / "0", recording / replayed.name(1) / str(block))
+        died("init-exited.log")(recording / replayed.name(1) / str(block))
+    done = replayed.bisect("--most-blocks", "8")
+    assert (done.status, result_of(done)["verdict"]) == (2, "undecided")
+
+
 def test_lost_boots_end_with_3_and_the_same_command_goes_on(replayed: ToyRange) -> None:
     replayed.plant(3, total=6)
     replayed.lab.on_boot(["the host failed"] * 3)

@@ -32,6 +32,7 @@ from kdyno.runs.prepare import prepare
 from kdyno.runs.run import run_experiment
 from kdyno.runs.session import Session
 from kdyno.runs.train import make_inputs
+from kdyno.store.progress import GIVEN_UP_AFTER
 from kdyno.tune.bisect.choice import TrialCosts
 from kdyno.tune.bisect.code import code_digest
 from kdyno.tune.bisect.evidence import Check, Differences, Measure, Outcome, Revert, SameCode, Trial, Untestable
@@ -183,8 +184,12 @@ class BisectBench:
             return Trialled(Untestable(_reason(error)))
         if (same := self._same_code(trial)) is not None:
             return Trialled(SameCode(same), code=self.code_by_state[trial.state])
-        experiment = self._experiment((0, trial.state), trial.blocks)
-        return self._run(experiment, self.code_by_state.get(trial.state))
+        code = self.code_by_state.get(trial.state)
+        trialled = self._run(self._experiment((0, trial.state), trial.blocks), code)
+        if isinstance(trialled.outcome, Untestable) and trial.blocks < GIVEN_UP_AFTER:
+            # One failed boot may be chance.
+            return self._run(self._experiment((0, trial.state), GIVEN_UP_AFTER), code)
+        return trialled
 
     def _build(self, state: int) -> None:
         """Build the image of a state, unless the machine starts none."""
@@ -241,8 +246,19 @@ class BisectBench:
         try:
             values = self.differences(done.run_id, first, second)
         except _NoValue as problem:
-            return self._failed(problem.variant, f"has no value of {problem.benchmark}", done.run_id, code)
-        return Trialled(Differences(values, layouts), done.run_id, code)
+            return self._failed(problem.variant, self._no_value_reason(done.run_id, problem), done.run_id, code)
+        outcome = Differences(tuple(values.values()), layouts, experiment.blocks, tuple(values))
+        return Trialled(outcome, done.run_id, code)
+
+    def _no_value_reason(self, run_id: str, problem: _NoValue) -> str:
+        """Return why a kernel has no value of a benchmark: its boots failed, or the benchmark did in them."""
+        boots = [boot for boot in self.session.store.boots(run_id) if boot.variant == problem.variant]
+        for boot in boots:
+            if boot.status == "failed":
+                return f"fails to boot: {clean(boot.reason)}"
+            if reason := boot.broken.get(problem.benchmark):
+                return f"can't measure {problem.benchmark}: {clean(reason)}"
+        return f"has no value of {problem.benchmark}"
 
     def _failed(self, name: str, reason: str, run_id: str, code: str | None) -> Trialled:
         """Return that a kernel can't be measured. Raises GoodEndUntestable if it is the good end."""
@@ -250,8 +266,8 @@ class BisectBench:
             raise GoodEndUntestable(name=name, reason=f"it {reason}")
         return Trialled(Untestable(f"{name} {reason}"), run_id, code)
 
-    def differences(self, run_id: str, good: str, other: str) -> tuple[float, ...]:
-        """Return for each block the mean of ln(other / good) over the benchmarks that count; positive is worse.
+    def differences(self, run_id: str, good: str, other: str) -> dict[int, float]:
+        """Return by block the mean of ln(other / good) over the benchmarks that count; positive is worse.
 
         Raises _NoValue for a kernel that doesn't measure one of them.
         """
@@ -270,13 +286,13 @@ class BisectBench:
         if not blocks:
             raise _NoValue(other, names[0])
         sought = -1 if self.is_better_sought else 1
-        return tuple(
-            sought
+        return {
+            block: sought
             * statistics.fmean(
                 sign_by_name[name] * math.log(values[other, name][block] / values[good, name][block]) for name in names
             )
             for block in sorted(blocks)
-        )
+        }
 
     # What the images show.
 

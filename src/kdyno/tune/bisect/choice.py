@@ -98,7 +98,7 @@ def _known_states(
     posterior: Posterior, hypotheses: Hypotheses, costs: TrialCosts, most_blocks: int
 ) -> Iterator[Choice]:
     for place, state in enumerate(posterior.states):
-        done = len(posterior.evidence.measured[state].values)
+        done = posterior.evidence.measured[state].blocks
         levels = np.array([levels[place + 1] for _, _, levels in hypotheses])
         weights = np.array([probability for probability, _, _ in hypotheses])
         for total in grown(done, most_blocks):
@@ -120,7 +120,7 @@ def _checks(
         sizes = np.array([levels[interval + 1] - levels[interval] for _, _, levels in hypotheses])
         weights = np.array([probability for probability, _, _ in hypotheses])
         checked = posterior.evidence.checks.get((before, after))
-        done = len(checked.values) if checked else 0
+        done = checked.blocks if checked else 0
         links = 0.0 if checked or not layouts else 2 * (costs.build + layouts * costs.link)
         for total in grown(done, most_blocks) if done else [max(1, layouts), 2 * max(1, layouts)]:
             precision = 1 / _check_variance(posterior, total, layouts)

@@ -51,6 +51,15 @@ class Differences:
     values: tuple[float, ...]
     layouts: int = 0
     """The number of link orders, which the blocks take in turn; 0: one image for each state."""
+    requested: int = 0
+    """The number of blocks that were requested; 0: as many as there are values. Blocks with a failed boot have none."""
+    places: tuple[int, ...] = ()
+    """The block of each value; empty: 0, 1, ..."""
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks that were carried out."""
+        return max(self.requested, len(self.values))
 
     @property
     def mean(self) -> float:
@@ -65,7 +74,7 @@ class Differences:
         """Return the mean with its precision; link orders are the replicates if there are several."""
         values = np.array(self.values)
         if self.layouts > 1:
-            return log_ratio_of_layouts(values, np.arange(len(values)) % self.layouts)
+            return log_ratio_of_layouts(values, np.array(self.places or range(len(values))) % self.layouts)
         return log_ratio_of_differences(values)
 
 

@@ -49,6 +49,8 @@ class BisectEvent(Frozen):
     """The run in the store; null if there were no boots."""
     values: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
     """ln(state / before) by block, positive if the state is worse; empty if it can't be tested."""
+    places: tuple[Place, ...] = ()
+    """The block of each value."""
     layouts: Place = 0
     reason: str = ""
     """Why the state can't be tested; empty if it can."""
@@ -69,7 +71,9 @@ class BisectEvent(Frozen):
     def outcome(self) -> Differences | Untestable | SameCode:
         if self.same is not None:
             return SameCode(self.same)
-        return Differences(self.values, self.layouts) if self.values else Untestable(self.reason)
+        return (
+            Differences(self.values, self.layouts, self.blocks, self.places) if self.values else Untestable(self.reason)
+        )
 
 
 class BisectRecord(Frozen):
@@ -118,6 +122,8 @@ class RecordFile:
         """Return why an event can't be of this range; empty if it can."""
         if not (event.before <= self.steps and 1 <= event.state <= self.steps and (event.same or 0) <= self.steps):
             return f"a trial names a kernel that is not one of {self.steps}"
+        if len(event.places) != len(event.values):
+            return "a trial has another number of blocks than of values"
         if event.kind == "check" and event.before >= event.state:
             return f"a check compares kernel {event.state} with kernel {event.before}"
         return ""
@@ -142,6 +148,7 @@ class RecordFile:
             blocks=trial.blocks,
             run=trialled.run,
             values=outcome.values if isinstance(outcome, Differences) else (),
+            places=outcome.places if isinstance(outcome, Differences) else (),
             layouts=outcome.layouts if isinstance(outcome, Differences) else 0,
             reason=outcome.reason if isinstance(outcome, Untestable) else "",
             same=outcome.state if isinstance(outcome, SameCode) else None,

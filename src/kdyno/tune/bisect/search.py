@@ -121,7 +121,7 @@ class Search:
         last, state = self.evidence.steps, self.ends()
         if state == "unknown":
             return Measure(last, self.settings.blocks)
-        done = len(self.evidence.measured[last].values)
+        done = self.evidence.measured[last].blocks
         if done >= self.settings.most_blocks:
             return None
         return Measure(last, min(2 * done, self.settings.most_blocks))
@@ -158,7 +158,7 @@ class Search:
             return None
         for culprit in self._found:
             if len(culprit.steps) == 1 and culprit.steps[0] not in self.evidence.reverts:
-                blocks = len(self.evidence.checks[culprit.before, culprit.after].values)
+                blocks = self.evidence.checks[culprit.before, culprit.after].blocks
                 return Revert(culprit.steps[0], blocks)
         return None
 
@@ -212,7 +212,7 @@ class Search:
         if checked is None:
             blocks = max(self.settings.blocks, self.settings.layouts)
             return Check(culprit.before, culprit.after, min(blocks, self.settings.most_blocks))
-        done = len(checked.values)
+        done = checked.blocks
         if self.judge_check(checked) != "undecided" or done >= self.settings.most_blocks:
             return None
         return Check(culprit.before, culprit.after, min(2 * done, self.settings.most_blocks))
