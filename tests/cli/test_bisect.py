@@ -178,6 +178,20 @@ def test_a_commit_that_does_not_build_is_skipped_and_named(toy: ToyRange) -> Non
     assert "doesn't build" in reason and "#error broken" in reason
 
 
+def test_a_commit_that_is_not_a_kernel_tree_is_skipped(toy: ToyRange) -> None:
+    kconfig = (toy.tree / "Kconfig").read_text()
+    for number in range(1, 6):
+        if number == 3:
+            (toy.tree / "Kconfig").unlink()
+        if number == 4:
+            (toy.tree / "Kconfig").write_text(kconfig)
+        toy.add(2 if number >= 5 else 0)
+    done = toy.bisect()
+    assert culprits(done) == [[toy.name(5)]]
+    [skipped] = [kernel for kernel in result_of(done)["kernels"] if kernel["answer"] == "skipped"]
+    assert "is not a kernel source tree" in skipped["reason"]
+
+
 def test_a_culprit_among_commits_that_do_not_build_is_a_set(toy: ToyRange) -> None:
     """Commits 3 and 4 don't build, and one of them or the next is the culprit."""
     for number in range(1, 7):
@@ -217,6 +231,19 @@ def test_the_configuration_that_a_culprit_changes_is_named(toy: ToyRange) -> Non
     done = toy.bisect()
     assert culprits(done) == [[toy.name(2)]]
     assert result_of(done)["culprits"][0]["config"] == ["PLANTED: absent to y"]
+
+
+def test_symbols_that_vanish_in_the_range_are_named(toy: ToyRange) -> None:
+    kconfig = toy.tree / "fs/Kconfig"
+    before = kconfig.read_text()
+    kconfig.write_text(before + "\nconfig PLANTED\n\tbool\n\tdefault y\n")
+    toy.add()
+    kconfig.write_text(before)
+    toy.add(2)
+    toy.add(2)
+    done = toy.bisect(named="HEAD~2..HEAD")
+    assert result_of(done)["lost_config"] == ["PLANTED: y to absent"]
+    assert result_of(done)["culprits"][0]["config"] == ["PLANTED: y to absent"]
 
 
 def test_a_culprit_is_reverted_on_top_of_the_bad_end(toy: ToyRange) -> None:

@@ -8,7 +8,7 @@ import pytest
 from kdyno.tune.bisect.choice import TrialCosts
 from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Revert
 from kdyno.tune.bisect.search import Search, SearchSettings
-from tests.unit.tune.bisect_range import SyntheticRange, bisected, found_steps
+from tests.unit.tune.bisect_range import COSTS, SyntheticRange, bisected, found_steps
 
 NOISY = {"noise": 0.008, "luck": 0.002}
 """The noise of a boot and the luck of an image in the simulation that this search is compared with: 0.8 % and 0.2 %."""
@@ -184,6 +184,16 @@ def test_the_number_of_builds_is_limited_and_the_rest_is_said_as_a_set() -> None
     assert search.builds == 5
     [culprit] = search.culprits()
     assert 20 in culprit.steps and 1 < len(culprit.steps) <= 16
+
+
+def test_a_set_that_was_confirmed_is_divided_if_more_builds_are_allowed() -> None:
+    kernels = SyntheticRange(STEPS, {20: 0.01}, noise=0.0005)
+    limited = bisected(kernels, most_builds=5)
+    settings = SearchSettings(margin=0.003, layouts=4, most_builds=24)
+    search = Search(limited.evidence, settings)
+    while (trial := search.next_trial(COSTS)) is not None:
+        search.learn(trial, kernels.measure(trial))
+    assert found_steps(search) == [(20,)]
 
 
 def test_answers_are_better_worse_and_undecided() -> None:

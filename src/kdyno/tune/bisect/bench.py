@@ -20,10 +20,13 @@ from kdyno.judge.verdicts.values import table
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import records
 from kdyno.kernel.kconfig_check import read_config
+from kdyno.kernel.knobs import ContradictoryAsks
 from kdyno.kernel.knobs.kconfig import MOST_BYTES
+from kdyno.kernel.knobs.lto import LtoNeedsClang
 from kdyno.kernel.make import BuildFailed
-from kdyno.kernel.patches import PatchEmpty
 from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.source_trees import LinkLeadsOut, NotPlain
+from kdyno.kernel.unpack import SourceTooLarge, TreeNotClean
 from kdyno.kernel.version import NotAKernelTree
 from kdyno.runs.experiment.models import MOST_SHORT_NAME, Experiment
 from kdyno.runs.forecast import LINK_SECONDS, boot_time, forecast_builds
@@ -42,6 +45,11 @@ BUILD_SECONDS = 600.0
 """A guess where nothing else is known."""
 SHORTEST_BLOCK = 0.1
 """Seconds; a replayed boot takes none."""
+UNTESTABLE = (
+    *(Unbuildable, NotAKernelTree, LinkLeadsOut, NotPlain, SourceTooLarge, TreeNotClean),
+    *(ContradictoryAsks, LtoNeedsClang),
+)
+"""Errors of one kernel of a range: its source is unfit, or its mixture of two recipes."""
 FORECASTS = ("to do: ", "time: ")
 """How the lines of a run's forecast begin."""
 
@@ -139,7 +147,7 @@ class BisectBench:
             }
         )
 
-    # TrialCosts.
+    # Costs.
 
     def costs(self) -> TrialCosts:
         """Return the costs of a trial on this host, and the states that are built already."""
@@ -180,7 +188,7 @@ class BisectBench:
                 raise GoodEndUntestable(name=self.kernels.name(0), reason=error) from error
         try:
             self._build(trial.state)
-        except (Unbuildable, NotAKernelTree) as error:
+        except UNTESTABLE as error:
             return Trialled(Untestable(_reason(error)))
         if (same := self._same_code(trial)) is not None:
             return Trialled(SameCode(same), code=self.code_by_state[trial.state])
@@ -216,7 +224,7 @@ class BisectBench:
         seed = check_seed(self.template.seed)
         layouts = self.layouts if self.prepared.about.needs_images else 0
         experiment = self._experiment((trial.before, trial.after), trial.blocks, seed=seed, layouts=layouts)
-        return self._run(experiment, None, layouts)
+        return self._run(experiment, None, layouts, is_check=True)
 
     def _revert(self, trial: Revert) -> Trialled:
         bad = self.kernels.steps
@@ -227,11 +235,11 @@ class BisectBench:
                 f"without-{self.kernels.name(trial.step)}": without,
             }
             return self._run(self._experiment_of(variants, trial.blocks, seed=check_seed(self.template.seed)), None)
-        except PatchEmpty:  # a merge whose first parent has its tree
-            return Trialled(Untestable("it changes no file"))
+        except UserError as error:  # also of the patch itself: it may be empty, or move links
+            return Trialled(Untestable(_reason(error)))
 
-    def _run(self, experiment: Experiment, code: str | None, layouts: int = 0) -> Trialled:
-        """Carry out a run of two kernels, and read their differences."""
+    def _run(self, experiment: Experiment, code: str | None, layouts: int = 0, *, is_check: bool = False) -> Trialled:
+        """Carry out a run of two kernels, and read their differences. Raises GoodEndUntestable except for a check."""
         first, second = experiment.variants
         try:
             done = run_experiment(experiment, self.session, again=False)
@@ -242,11 +250,13 @@ class BisectBench:
             raise BootsLost(boots=names, reason=next(iter(done.outcome.lost.values())))
         for name in (first, second):
             if name in done.outcome.given_up:
-                return self._failed(name, f"never boots: {clean(done.outcome.given_up[name])}", done.run_id, code)
+                reason = f"never boots: {clean(done.outcome.given_up[name])}"
+                return self._failed(name, reason, Trialled(Untestable(""), done.run_id, code), is_check)
         try:
             values = self.differences(done.run_id, first, second)
         except _NoValue as problem:
-            return self._failed(problem.variant, self._no_value_reason(done.run_id, problem), done.run_id, code)
+            reason = self._no_value_reason(done.run_id, problem)
+            return self._failed(problem.variant, reason, Trialled(Untestable(""), done.run_id, code), is_check)
         outcome = Differences(tuple(values.values()), layouts, experiment.blocks, tuple(values))
         return Trialled(outcome, done.run_id, code)
 
@@ -260,11 +270,13 @@ class BisectBench:
                 return f"can't measure {problem.benchmark}: {clean(reason)}"
         return f"has no value of {problem.benchmark}"
 
-    def _failed(self, name: str, reason: str, run_id: str, code: str | None) -> Trialled:
-        """Return that a kernel can't be measured. Raises GoodEndUntestable if it is the good end."""
-        if name == self.kernels.name(0):
+    def _failed(self, name: str, reason: str, trialled: Trialled, is_check: bool) -> Trialled:
+        """Return that a kernel can't be measured. Raises GoodEndUntestable if it is the good end, except for a check,
+        whose link orders differ.
+        """
+        if name == self.kernels.name(0) and not is_check:
             raise GoodEndUntestable(name=name, reason=f"it {reason}")
-        return Trialled(Untestable(f"{name} {reason}"), run_id, code)
+        return replace(trialled, outcome=Untestable(f"{name} {reason}"))
 
     def differences(self, run_id: str, good: str, other: str) -> dict[int, float]:
         """Return by block the mean of ln(other / good) over the benchmarks that count; positive is worse.

@@ -16,7 +16,7 @@ from scipy import special
 
 from kdyno.judge.stats.estimate import EstimateLimits, estimate_ratio
 from kdyno.judge.stats.verdict import BETTER, WORSE, decide
-from kdyno.tune.bisect.choice import TrialCosts, choose
+from kdyno.tune.bisect.choice import TrialCosts, candidates, choose
 from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Outcome, Revert, Trial
 from kdyno.tune.bisect.posterior import Posterior
 
@@ -167,9 +167,15 @@ class Search:
         while not self.is_explained():
             posterior = self.posterior()
             culprit = self.suspect(posterior) or self.smallest_set(posterior)
-            if culprit is None or self.checked(culprit) != "confirmed":
+            if culprit is None or self.checked(culprit) != "confirmed" or self._can_divide(posterior, culprit):
                 return
             self._found.append(culprit)
+
+    def _can_divide(self, posterior: Posterior, culprit: Culprit) -> bool:
+        """Return whether another kernel could divide a set of steps. A set is the end only if none can."""
+        intervals = posterior.intervals_of(culprit.before, culprit.after)
+        may_build = self.builds < self.settings.most_builds
+        return len(culprit.steps) > 1 and may_build and any(candidates(posterior, place, ()) for place in intervals)
 
     def posterior(self) -> Posterior:
         """Return the posterior of further culprits. The ends must differ."""
@@ -269,7 +275,7 @@ class Search:
         return "worse" if ratio > 0 else "better"
 
     def trials_left(self) -> float:
-        """Return about how many states are still to be measured: the bits that are missing, and one for noise."""
+        """Return about how many states are still to be measured: as many as there are bits in the probabilities."""
         probabilities = self.posterior().step_probabilities()
         total = probabilities.sum()
         if total <= 0:
