@@ -118,7 +118,7 @@ def mail(result: Bisection) -> str:
         subject += f" between {result.good} and {result.bad}"
     intro = (
         f"kdyno bisected a change for the {'better' if result.better else 'worse'} in {_what(result)} between "
-        f"{result.good} and {result.bad} ({format_count(result.steps, 'step')}): {size}. {_capital(result.sentence)}."
+        f"{result.good} and {result.bad} ({format_count(result.steps, 'step')}): {size}; {result.sentence}."
     )
     how = (
         f"Lane {result.lane}, machine {result.machine}, {result.kernel}. {format_count(result.builds, 'kernel')} were "
@@ -147,10 +147,6 @@ def mail(result: Bisection) -> str:
         *regzbot,
     ]
     return "\n".join(parts) + "\n"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 # As a script.
