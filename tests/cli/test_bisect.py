@@ -409,9 +409,13 @@ def test_recipes_that_cannot_be_bisected_are_refused(
     assert (done.status, message in done.err) == (1, True), done.err
 
 
-def test_recipes_have_no_script(replayed: ToyRange) -> None:
-    done = replayed.bisect("--source", ".", "--script", "script", named=["plain", "opt=O3"])
-    assert (done.status, "`git bisect run` can't search between recipes" in done.err) == (1, True)
+def test_recipes_and_improvements_have_no_script(replayed: ToyRange) -> None:
+    replayed.add()
+    for done, why in (
+        (replayed.bisect("--source", ".", "--script", "script", named=["plain", "opt=O3"]), "recipes are not commits"),
+        (replayed.bisect("--better", "--script", "script"), "it finds only what made a benchmark worse"),
+    ):
+        assert (done.status, f"can't repeat this bisection: {why}" in done.err) == (1, True)
 
 
 # Ranges that can't be bisected.

@@ -125,6 +125,11 @@ class BisectBench:
         """The recipe that all kernels share."""
         return self.template.variants[self.template.baseline]
 
+    @property
+    def check_layouts(self) -> int:
+        """The number of link orders of a check; 0 if a machine without images has none."""
+        return self.layouts if self.prepared.about.needs_images else 0
+
     def _experiment(
         self, states: Sequence[int], blocks: int, *, seed: int | None = None, layouts: int = 0
     ) -> Experiment:
@@ -222,8 +227,8 @@ class BisectBench:
 
     def _check(self, trial: Check) -> Trialled:
         seed = check_seed(self.template.seed)
-        layouts = self.layouts if self.prepared.about.needs_images else 0
-        experiment = self._experiment((trial.before, trial.after), trial.blocks, seed=seed, layouts=layouts)
+        states, layouts = (trial.before, trial.after), self.check_layouts
+        experiment = self._experiment(states, trial.blocks, seed=seed, layouts=layouts)
         return self._run(experiment, None, layouts, is_check=True)
 
     def _revert(self, trial: Revert) -> Trialled:

@@ -146,7 +146,8 @@ class BisectionWork:
     def _announcement(self, trial: Trial) -> str:
         if isinstance(trial, Check):
             before, after = self.kernels.name(trial.before), self.kernels.name(trial.after)
-            return f"checking {after} against {before} in new boots and link orders: {trial.blocks} blocks"
+            orders = " and link orders" if self.bench.check_layouts else ""
+            return f"checking {after} against {before} in new boots{orders}: {format_count(trial.blocks, 'block')}"
         if isinstance(trial, Revert):
             step, bad = self.kernels.name(trial.step), self.kernels.name(self.kernels.steps)
             return f"reverting {step} on top of the bad end, {bad}: {format_count(trial.blocks, 'block')}"

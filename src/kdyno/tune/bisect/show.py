@@ -153,7 +153,7 @@ def mail(result: Bisection) -> str:
 
 
 class NoScript(UserError):
-    message = "`git bisect run` can't search between recipes: {named}"
+    message = "`git bisect run kdyno ab` can't repeat this bisection: {why}"
     hint = "leave --script out: `kdyno bisect --json` has the command that repeats the bisection"
 
 
@@ -167,13 +167,15 @@ set -eu
 
 def script(order: BisectOrder) -> str:
     """Return a shell script that repeats a bisection with `git bisect run kdyno ab`. Raises NoScript."""
+    if order.better:
+        raise NoScript(why="it finds only what made a benchmark worse")
     head = SCRIPT_HEAD.format(named=clean(order.kernels.named))
     match order.kernels:
         case CommitRange() as kernels:
             return head + _commit_script(order, kernels)
         case PatchRange() as kernels:
             return head + _patch_script(order, kernels)
-    raise NoScript(named=order.kernels.named)
+    raise NoScript(why="recipes are not commits")
 
 
 def _ab(order: BisectOrder, good: str, other: str) -> str:
