@@ -74,10 +74,11 @@ def findings() -> str:
     verdict = cell(builds, "make: everything", "verdict")
     [smaller] = percents(debian, ["speed, geometric mean of 33"], ["dyno"])
     silicon = DOCS / "silicon.md"
-    timed = [f"{name} {cell(silicon, name, 'speed')}" for name in ("gcc-O3", "gcc-Os", "clang-O2")]
+    names = ("gcc-O3", "gcc-Os", "clang-O2", "autofdo-guest", "autofdo-paths")
+    timed = [f"{name} {cell(silicon, name, 'speed')}" for name in names]
     rows = [
         (
-            "[compilers](docs/silicon.md) on a Zen 4, lane wall",
+            "[compilers and profiles](docs/silicon.md) on a Zen 4, lane wall",
             f"{', '.join(timed)} against gcc -O2: geometric mean of 96 paths in the kernel, cycles of the core",
         ),
         (
