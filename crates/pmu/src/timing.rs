@@ -242,6 +242,7 @@ fn latency(instruction: &Instruction) -> u8 {
         Mnemonic::Imul | Mnemonic::Mul | Mnemonic::Mulx | Mnemonic::Crc32 => 3,
         Mnemonic::Lea if has_three_parts(instruction) => 2,
         Mnemonic::Shld | Mnemonic::Shrd | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc => 2,
+        // Measured on a Zen 4.
         Mnemonic::Pushfq => 4,
         Mnemonic::Popfq => 13,
         Mnemonic::Rdtsc | Mnemonic::Rdtscp => 34,

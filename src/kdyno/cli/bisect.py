@@ -10,8 +10,10 @@ from kdyno.base.terminal import line
 from kdyno.cli import exit_codes
 from kdyno.cli.common import fraction, number_from, print_json, state_of, store_of, talk_of, words
 from kdyno.runs.session import Session
+from kdyno.tune.bisect.settings import SearchSettings
 
 NOT_FOUND = 2
+DEFAULT = SearchSettings()
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,28 +42,44 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--machine", default="", metavar="TYPE,KEY=VALUE,...", help="machine, as of `kdyno ab`")
     parser.add_argument("--lane", choices=tuple(LANES), help=f"the lane: which clock measures ({DEFAULT_LANE.name})")
     parser.add_argument(
-        "--margin", type=fraction, default=0.002, metavar="F", help="ends within this fraction are equal (%(default)s)"
+        "--margin",
+        type=fraction,
+        default=DEFAULT.margin,
+        metavar="F",
+        help="ends within this fraction are equal (%(default)s)",
     )
     parser.add_argument(
         "--probability",
         type=fraction,
-        default=0.95,
+        default=DEFAULT.probability,
         metavar="P",
         help="name a culprit at this probability (%(default)s)",
     )
     parser.add_argument(
-        "--blocks", type=number_from(2, 1000), default=4, metavar="N", help="first boots of each end (%(default)s)"
+        "--blocks",
+        type=number_from(2, 1000),
+        default=DEFAULT.blocks,
+        metavar="N",
+        help="first boots of each end (%(default)s)",
     )
     parser.add_argument(
-        "--most-blocks", type=number_from(2, 1000), default=64, metavar="N", help="most boots of a kernel (%(default)s)"
+        "--most-blocks",
+        type=number_from(2, 1000),
+        default=DEFAULT.most_blocks,
+        metavar="N",
+        help="most boots of a kernel (%(default)s)",
     )
     parser.add_argument(
-        "--most-builds", type=number_from(2, 1000), default=24, metavar="N", help="most kernels to build (%(default)s)"
+        "--most-builds",
+        type=number_from(2, 1000),
+        default=DEFAULT.most_builds,
+        metavar="N",
+        help="most kernels to build (%(default)s)",
     )
     parser.add_argument(
         "--layouts",
         type=number_from(0, 100),
-        default=4,
+        default=DEFAULT.layouts,
         metavar="N",
         help="link orders in which a culprit is checked; 0: the images of the search (%(default)s)",
     )
@@ -81,7 +99,6 @@ def act(args: argparse.Namespace) -> int:
     from kdyno.runs.experiment.ab import Options
     from kdyno.tune.bisect.bisection import BisectOrder, bisect
     from kdyno.tune.bisect.ranges import read_range
-    from kdyno.tune.bisect.search import SearchSettings
     from kdyno.tune.bisect.show import lines, mail, script
 
     for path in filter(None, (args.mail, args.script)):

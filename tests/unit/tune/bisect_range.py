@@ -9,7 +9,8 @@ import numpy as np
 
 from kdyno.tune.bisect.choice import TrialCosts
 from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Outcome, Revert, SameCode, Trial, Untestable
-from kdyno.tune.bisect.search import Search, SearchSettings
+from kdyno.tune.bisect.search import Search
+from kdyno.tune.bisect.settings import SearchSettings
 
 
 @dataclass
@@ -77,7 +78,7 @@ COSTS = TrialCosts(build=900, block=20)
 
 def bisected(kernels: SyntheticRange, **settings: float) -> Search:
     """The search after its last trial."""
-    search = Search(BisectEvidence(kernels.steps), SearchSettings(margin=0.003, layouts=4, **settings))  # type: ignore[arg-type]
+    search = Search(BisectEvidence(kernels.steps), SearchSettings(**{"margin": 0.003, "revert": False, **settings}))  # type: ignore[arg-type]
     while (trial := search.next_trial(COSTS)) is not None:
         assert len(kernels.trials) < 500, "the search doesn't end"
         search.learn(trial, kernels.measure(trial))

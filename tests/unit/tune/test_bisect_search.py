@@ -7,7 +7,8 @@ import pytest
 
 from kdyno.tune.bisect.choice import TrialCosts
 from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Revert
-from kdyno.tune.bisect.search import Search, SearchSettings
+from kdyno.tune.bisect.search import Search
+from kdyno.tune.bisect.settings import SearchSettings
 from tests.unit.tune.bisect_range import COSTS, SyntheticRange, bisected, found_steps
 
 NOISY = {"noise": 0.008, "luck": 0.002}
@@ -110,7 +111,7 @@ def test_a_state_with_the_code_of_another_is_not_booted_and_its_steps_are_not_su
 
 def bisected_with_24(kernels: SyntheticRange) -> Search:
     """A search in which state 24 is measured already: it says what the later ones equal."""
-    search = Search(BisectEvidence(kernels.steps), SearchSettings(margin=0.003, layouts=4))
+    search = Search(BisectEvidence(kernels.steps), SearchSettings(margin=0.003))
     for first in (Measure(STEPS, 4), Measure(24, 2)):
         search.learn(first, kernels.measure(first))
     while (trial := search.next_trial(TrialCosts())) is not None:
@@ -155,7 +156,7 @@ def test_a_contradicted_check_lowers_the_probability_of_its_step() -> None:
     evidence = BisectEvidence(STEPS)
     for state, effect in ((STEPS, 0.0101), (31, 0.0001), (32, 0.0102)):
         evidence.learn(Measure(state, 3), Differences((effect, effect + 1e-4, effect - 1e-4)))
-    search = Search(evidence, SearchSettings(margin=0.003, layouts=4))
+    search = Search(evidence, SearchSettings(margin=0.003))
     suspect = search.suspect(search.posterior())
     assert suspect is not None and suspect.steps == (32,)
     trial = search.next_trial(TrialCosts())
@@ -189,7 +190,7 @@ def test_the_number_of_builds_is_limited_and_the_rest_is_said_as_a_set() -> None
 def test_a_set_that_was_confirmed_is_divided_if_more_builds_are_allowed() -> None:
     kernels = SyntheticRange(STEPS, {20: 0.01}, noise=0.0005)
     limited = bisected(kernels, most_builds=5)
-    settings = SearchSettings(margin=0.003, layouts=4, most_builds=24)
+    settings = SearchSettings(margin=0.003, most_builds=24)
     search = Search(limited.evidence, settings)
     while (trial := search.next_trial(COSTS)) is not None:
         search.learn(trial, kernels.measure(trial))

@@ -29,7 +29,8 @@ from kdyno.tune.bisect.model import (
 )
 from kdyno.tune.bisect.ranges import CommitRange, KernelRange
 from kdyno.tune.bisect.record import RecordFile
-from kdyno.tune.bisect.search import Culprit, Interval, Search, SearchSettings, interval_of
+from kdyno.tune.bisect.search import Culprit, Interval, Search, interval_of
+from kdyno.tune.bisect.settings import SearchSettings
 
 SPARE_BUILDS = 2
 """Kernels beyond one for each halving that a forecast counts: noise, and kernels that don't build."""
@@ -400,7 +401,8 @@ def sentence(result: Bisection) -> str:
             return f"it was not shown that {result.bad} is {word} than {result.good}: {size}"
         case "found":
             names = " and ".join(culprit.changes[0].name for culprit in result.culprits if len(culprit.changes) == 1)
-            return f"{names} made it {word}, and explains {100 * result.explained:.0f} % of the effect of the range"
+            explain = "explain" if len(result.culprits) > 1 else "explains"
+            return f"{names} made it {word}, and {explain} {100 * result.explained:.0f} % of the effect of the range"
         case "unconfirmed":
             [*_, culprit] = result.culprits
             return (

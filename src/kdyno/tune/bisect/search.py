@@ -19,6 +19,7 @@ from kdyno.judge.stats.verdict import BETTER, WORSE, decide
 from kdyno.tune.bisect.choice import TrialCosts, candidates, choose
 from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Outcome, Revert, Trial
 from kdyno.tune.bisect.posterior import Posterior
+from kdyno.tune.bisect.settings import SearchSettings
 
 ENOUGH = 0.5
 """The part of the range's effect that the culprits must explain."""
@@ -29,26 +30,6 @@ ENDS_ALPHA = 0.05
 Ends = Literal["worse", "equal", "reversed", "undecided", "untestable", "unknown"]
 Answer = Literal["better", "worse", "undecided"]
 Checked = Literal["confirmed", "contradicted", "undecided"]
-
-
-@dataclass(frozen=True)
-class SearchSettings:
-    """The settings of a search."""
-
-    probability: float = 0.95
-    """The probability of a culprit at which the search stops."""
-    margin: float = 0.002
-    """Ends within this fraction of each other are equal."""
-    blocks: int = 4
-    """The first blocks of the bad end."""
-    most_blocks: int = 64
-    """The most blocks of one state."""
-    most_builds: int = 24
-    """The most kernels that are built, both ends included, and links in other orders not included."""
-    layouts: int = 0
-    """The link orders of a check."""
-    revert: bool = False
-    """Whether the bad end without each confirmed step is measured, too."""
 
 
 @dataclass(frozen=True)
