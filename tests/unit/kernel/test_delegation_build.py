@@ -287,7 +287,7 @@ def resolved(*compilers: str, by_assembler: bool = False) -> Resolved:
     )
 
 
-@pytest.mark.parametrize("symbol", ["LTO_CLANG_THIN", "CFI_CLANG", "CFI", "RANDSTRUCT_FULL"])
+@pytest.mark.parametrize("symbol", ["LTO_CLANG_FULL", "CFI_CLANG", "CFI", "RANDSTRUCT_FULL"])
 def test_what_compilers_can_not_share_is_refused_with_the_reason(symbol: str) -> None:
     with pytest.raises(
         MixRefused, match=rf"CONFIG_{symbol} can't be had with the compilers a and b in one kernel: \w+"
@@ -295,6 +295,15 @@ def test_what_compilers_can_not_share_is_refused_with_the_reason(symbol: str) ->
         refuse_unshared({symbol: "y"}, resolved("a", "b"))
     refuse_unshared({symbol: "n"}, resolved("a", "b"))
     refuse_unshared({symbol: "y"}, resolved("a"))
+
+
+def test_thin_link_time_optimisation_takes_objects_of_gcc_and_the_intermediate_code_of_one_clang() -> None:
+    thin = {"LTO_CLANG_THIN": "y"}
+    gcc, first, second = (Compiler(family=family, command=()) for family in ("gcc", "clang", "clang"))
+    refuse_unshared(thin, resolved("clang-19").model_copy(update={"compilers": {"clang-19": first, "gcc": gcc}}))
+    two = resolved("clang-19").model_copy(update={"compilers": {"clang-19": first, "clang-18": second, "gcc": gcc}})
+    with pytest.raises(MixRefused, match=r"compilers clang-18 and clang-19 .* one clang"):
+        refuse_unshared(thin, two)
 
 
 def test_link_time_optimisation_has_no_assembler_to_go_by() -> None:
@@ -313,9 +322,13 @@ def test_symbols_that_differ_are_listed_by_name() -> None:
 def test_a_mix_is_refused_before_anything_is_compiled(source: KernelSource, state: State) -> None:
     needs(CLANG)
     recipe = Recipe.model_validate(
-        {"toolchain": CLANG, "lto": "thin", "delegation": {"rule": [{"files": ["fs/*.c"], "compiler": "gcc"}]}}
+        {
+            "toolchain": CLANG,
+            "kconfig": {"RANDSTRUCT_FULL": True},
+            "delegation": {"rule": [{"files": ["fs/*.c"], "compiler": "gcc"}]},
+        }
     )
-    with pytest.raises(MixRefused, match="LTO_CLANG_THIN"):
+    with pytest.raises(MixRefused, match="RANDSTRUCT_FULL"):
         built(recipe, source, state)
 
 

@@ -11,7 +11,6 @@ from kdyno.kernel.delegation.resolved import Resolved
 
 UNSHARED = {
     "LTO_CLANG_FULL": "link-time optimisation needs the intermediate code of one compiler for all objects",
-    "LTO_CLANG_THIN": "link-time optimisation needs the intermediate code of one compiler for all objects",
     "LTO_GCC": "link-time optimisation needs the intermediate code of one compiler for all objects",
     "CFI_CLANG": "the hashes that kCFI checks before an indirect call come from one compiler's idea of types",
     "CFI": "the hashes that kCFI checks before an indirect call come from one compiler's idea of types",
@@ -21,6 +20,7 @@ UNSHARED = {
     "GCC_PLUGIN_LATENT_ENTROPY": "plugins of gcc work on what gcc compiles, and on nothing else",
 }
 """Symbols that a kernel of several compilers can't have, and why."""
+ONE_CLANG = "ld.lld takes the intermediate code of one clang, and beside it the objects of gcc"
 LTO = ("LTO_CLANG_FULL", "LTO_CLANG_THIN", "LTO_GCC")
 
 
@@ -39,6 +39,9 @@ def refuse_unshared(config: Mapping[str, str], plan: Resolved) -> None:
     for symbol, why in UNSHARED.items():
         if config.get(symbol) == "y" and len(plan.compilers) > 1:
             raise MixRefused(symbol=symbol, compilers=" and ".join(plan.compilers), why=why)
+    clangs = sorted(name for name, compiler in plan.compilers.items() if compiler.family == "clang")
+    if config.get("LTO_CLANG_THIN") == "y" and len(clangs) > 1:
+        raise MixRefused(symbol="LTO_CLANG_THIN", compilers=" and ".join(clangs), why=ONE_CLANG)
     for symbol in LTO:
         if config.get(symbol) == "y" and any(rule.by_assembler for rule in plan.rules):
             raise LtoByAssembler(symbol=symbol)

@@ -96,6 +96,8 @@ pub const ROWS: &[Row] = &[
     keep_all("-march=", "x86-64"),
     keep_all("-mtune=", "generic"),
     keep("-mcmodel=kernel"),
+    keep("-mcmodel=large"),
+    keep("-mcmodel=small"),
     keep("-mno-red-zone"),
     keep("-mred-zone"),
     keep("-mskip-rax-setup"),

@@ -41,6 +41,10 @@ pub const ROWS: &[Row] = &[
     drop("-faddrsig", "GCC makes no .llvm_addrsig"),
     drop("-mno-global-merge", "GCC doesn't merge global variables"),
     drop("-mno-outline", "GCC outlines no parts of functions by this pass"),
+    drop(
+        "-flto=thin",
+        "ld.lld links GCC's objects beside clang's intermediate code, as it does those of assembly code",
+    ),
     drop("-fsplit-lto-unit", "it matters to link-time optimisation only"),
     replace("-gmlt", &["-g1"], "GCC's word for lines only"),
     replace("-gline-tables-only", &["-g1"], "GCC's word for lines only"),
