@@ -15,7 +15,9 @@ LOST = 3
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     delegation = add_action(
-        verbs, "delegation", "find the compiler and flags of each hot file with the fewest modelled cycles"
+        verbs,
+        "delegation",
+        "find the compiler and flags with which each hot file takes the least time, or modelled cycles",
     )
     delegation.add_argument("experiment", type=Path, metavar="EXPERIMENT", help="experiment file with a table [tune]")
     delegation.add_argument(
@@ -45,8 +47,7 @@ def act(args: argparse.Namespace) -> int:
     with store_of(args) as store:
         result = search_files(tuning, Session(state, store, talk))
         judgements, is_lost = judge_mixed(tuning, result, Session(state, store, talk)) if result.files else ([], False)
-    family = tuning.family
-    tuned = outcome(result, tuple(judgements), f"cycles are {family.caption()}; {family.gains_note()}")
+    tuned = outcome(result, tuple(judgements), tuning.unit, tuning.caption)
     tuned = write_plan(tuned, tuning.config.choices, args.output)
     if args.json:
         print_json(tuned.model_dump(mode="json"))

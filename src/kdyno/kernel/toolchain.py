@@ -104,6 +104,11 @@ def installed() -> list[str]:
     return sorted({entry.name for folder in folders for entry in folder.iterdir() if NAME.fullmatch(entry.name)})
 
 
+def family_of(name: str) -> str:
+    """Return `gcc` or `clang` for the name of a compiler. Raises CompilerMissing for any other."""
+    return _parts(name)[0]
+
+
 def _parts(name: str) -> tuple[str, str]:
     match = NAME.fullmatch(name)
     if match is None:

@@ -28,6 +28,13 @@ def test_each_choice_that_has_files_becomes_a_rule() -> None:
     assert plan.rule[0].remove == ("-fconserve-stack",)
 
 
+def test_a_whole_kernel_of_another_compiler_family_lacks_what_only_the_references_compiler_can_do() -> None:
+    recipe = Recipe(toolchain="clang-19", lto="thin", opt="O3")
+    gcc, clang = (whole_kernel(recipe, CompilerChoice(compiler=compiler)) for compiler in ("gcc-12", "clang-18"))
+    assert (gcc.lto, gcc.profile, gcc.opt) == ("none", None, "O3")
+    assert clang.lto == "thin"
+
+
 def test_the_files_that_are_written_are_read_as_a_plan_with_a_table(tmp_path: Path) -> None:
     table = tmp_path / "plan.csv"
     table.write_text(table_text(ASSIGNMENT, CHOICES, COSTS))

@@ -18,6 +18,7 @@ from kdyno.runs.experiment.tune import CompilerChoice
 from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost, PmuRun
 from kdyno.tune.delegation import kernels as kernels_module
 from kdyno.tune.delegation.kernels import AssignmentKernels, Replicate
+from kdyno.tune.delegation.timing import BootsOfTrialLost, KernelNotTimed
 from tests.unit.explain_specimen import SPACING, TEXT, Kernel
 
 CHOICES = {"clang": CompilerChoice(compiler="clang-19"), "O3": CompilerChoice(compiler="gcc", add=("-O3",))}
@@ -110,6 +111,46 @@ def test_a_kernel_that_leaves_a_benchmark_out_is_no_trial(bench: Bench, kernels:
     bench.benchmark = "lat_ctx.ctx"
     assert kernels.measure({"fs/pipe.c": "clang"}) is None
     assert BENCHMARK in kernels.failures[0][1]
+
+
+def test_where_kernels_are_timed_one_link_order_is_counted_and_its_cycles_divide_the_times(
+    bench: Bench, kernels: AssignmentKernels
+) -> None:
+    timed: list[tuple[Recipe, Recipe]] = []
+
+    def time(reference: Recipe, trial: Recipe) -> list[dict[str, float]]:
+        timed.append((reference, trial))
+        return [{BENCHMARK: 0.8}, {BENCHMARK: 0.9}]
+
+    kernels.time = time
+    reference = kernels.measure({})
+    assert reference is not None and reference.total.tolist() == [1.0, 1.0] and timed == []
+    trial = kernels.measure({"fs/pipe.c": "clang"})
+    assert trial is not None and trial.total.tolist() == pytest.approx([0.8, 0.9])
+    assert trial.cost_of("fs/pipe.c").tolist() == pytest.approx([0.8, 0.9])
+    assert bench.boots == [("reference", 70), ("tried", 70)]
+    [(recipe, other)] = timed
+    assert recipe == kernels.recipe_of({}, REPLICATES[0]) and other.delegation != recipe.delegation
+
+
+def test_a_kernel_that_runs_in_the_emulator_and_not_on_the_processor_is_no_trial(kernels: AssignmentKernels) -> None:
+    def time(*_: Recipe) -> list[dict[str, float]]:
+        raise KernelNotTimed(name="trial", reason="it dies of SIGILL", run="abc")
+
+    kernels.time = time
+    kernels.measure({})
+    assert kernels.measure({"fs/pipe.c": "clang"}) is None
+    assert "SIGILL" in kernels.failures[0][1]
+
+
+def test_boots_that_the_host_lost_end_the_search_which_may_be_continued(kernels: AssignmentKernels) -> None:
+    def time(*_: Recipe) -> list[dict[str, float]]:
+        raise BootsOfTrialLost(name="trial", reason="no memory", run="abc")
+
+    kernels.time = time
+    kernels.measure({})
+    with pytest.raises(BootsOfTrialLost, match="no memory"):
+        kernels.measure({"fs/pipe.c": "clang"})
 
 
 def test_what_is_not_the_kernels_fault_and_what_is_wrong_with_the_reference_is_raised(

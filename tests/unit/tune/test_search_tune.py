@@ -16,10 +16,12 @@ from kdyno.base.talk import Talk
 from kdyno.cli.main import main
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.image import Image
+from kdyno.kernel.recipe import Recipe
 from kdyno.measure.paths.table import UnknownPath, paths
 from kdyno.measure.workload.needs import Load
 from kdyno.profile.sources import CompilationUnit, Sources
 from kdyno.runs.experiment.errors import BadExperiment, NoTuning
+from kdyno.runs.experiment.plan import recipes
 from kdyno.runs.experiment.resolve import load_experiment, load_tuning
 from kdyno.runs.experiment.tune import CompilerChoice
 from kdyno.runs.prepare import NotCarriedOut, NothingToCount
@@ -114,7 +116,7 @@ class Kernels:
         ]
         for name, stand_in in {
             "fetch": lambda *_: None,
-            "plan_build": lambda recipe, *_, **__: SimpleNamespace(recipe=recipe, tree=Path()),
+            "plan_build": lambda recipe, *_, **__: SimpleNamespace(recipe=recipe, tree=Path(), cached=True),
             "open_trials": self.trials,
             "SingleBoots": lambda _: SimpleNamespace(count=self.boot),
             "source_files": lambda _: self.files,
@@ -206,8 +208,26 @@ def test_a_search_on_paths_chooses_by_one_half_and_holds_out_the_other(tmp_path:
     used = {test.name for test in tuning.tests} | set(held_out)
     assert set(paths()) - used == {"lookup"}  # it would stand for its group
     assert tuning.experiment.workload.benchmark_names() == tuple(test.name for test in tuning.tests)
+    assert tuning.is_timed and tuning.experiment.machine.lane == "wall"
     pipe = tuning_on_paths(tmp_path, '[workload]\ntests = ["pipe"]')
     assert pipe.held_out.benchmark_names() == ("pipe_stream_64", "pipe_stream_64k")
+
+
+def test_a_search_on_paths_in_the_lane_of_the_model_counts_cycles(tmp_path: Path) -> None:
+    path = tmp_path / "tiny.toml"
+    path.write_text(ON_PATHS.replace('type = "uml"', 'type = "uml"\nlane = "model"'))
+    tuning = check_tuning(*load_tuning(path))
+    assert (tuning.is_timed, tuning.unit) == (False, "modelled cycles")
+    assert tuning.caption.startswith("cycles are modelled")
+
+
+def test_trials_are_timed_in_the_link_orders_that_were_built_for_them(tmp_path: Path) -> None:
+    tuning = tuning_on_paths(tmp_path)
+    trial = tuning.experiment.model_copy(
+        update={"layouts": tuning.config.replicates, "variants": {"trial": Recipe(layout_seed=tuning.trials_seed)}}
+    )
+    built = [replicate.layout_seed for replicate in tuning.replicates]
+    assert [recipe.layout_seed for recipe in recipes(trial, "trial")] == built
 
 
 def test_a_search_on_paths_holds_out_what_it_is_told(tmp_path: Path) -> None:
@@ -276,9 +296,9 @@ def test_without_a_table_of_choices_there_is_nothing_to_tune_and_a_run_does_not_
 
 def test_what_was_found_is_listed_and_written_with_the_claim_that_it_allows(tmp_path: Path) -> None:
     judgements = (JudgedRun(workload="chosen by", run="abc", against=(WON, EVEN)),)
-    tuned = write_plan(outcome(FOUND, judgements, "modelled"), CHOICES, tmp_path / "plan.toml")
+    tuned = write_plan(outcome(FOUND, judgements, "time", "kernels are timed"), CHOICES, tmp_path / "plan.toml")
     text = "\n".join(lines(tuned, top=1))
-    assert "9 kernels measured; 70 hot files take 58.0 % of all cycles; 2 of them get a choice" in text
+    assert "9 kernels measured; 70 hot files take 58.0 % of all time; 2 of them get a choice" in text
     assert "fs/namei.c" in text and "mm/slub.c" not in text and "... and 1 more" in text
     assert "dropped: mm/filemap.c: clang" in text and "left out: 70 files at O3" in text
     assert text.endswith("not shown against clang (chosen by: equivalent)")
@@ -289,7 +309,7 @@ def test_what_was_found_is_listed_and_written_with_the_claim_that_it_allows(tmp_
 
 def test_where_no_file_gains_no_plan_is_written_and_that_is_said(tmp_path: Path) -> None:
     nothing = FOUND.model_copy(update={"files": ()})
-    tuned = write_plan(outcome(nothing, (), "modelled"), CHOICES, tmp_path / "plan.toml")
+    tuned = write_plan(outcome(nothing, (), "time", ""), CHOICES, tmp_path / "plan.toml")
     assert tuned.claim == NOTHING and tuned.plan is None
     assert list(tmp_path.iterdir()) == []
 

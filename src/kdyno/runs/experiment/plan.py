@@ -78,12 +78,13 @@ def recipes(experiment: Experiment, variant: str) -> list[Recipe]:
     """
     recipe = experiment.variants[variant]
     return [
-        recipe.model_copy(update={"layout_seed": _layout_seed(recipe.layout_seed, index)})
+        recipe.model_copy(update={"layout_seed": layout_seed(recipe.layout_seed, index)})
         for index in range(experiment.layouts)
     ] or [recipe]
 
 
-def _layout_seed(recipe_seed: int | None, index: int) -> int:
+def layout_seed(recipe_seed: int | None, index: int) -> int:
+    """Return the seed of layout `index` of a recipe whose own seed is `recipe_seed`."""
     if recipe_seed is None:
         return index + 1
     return random.Random(f"kdyno layout {recipe_seed} {index}").getrandbits(SEED_BITS)

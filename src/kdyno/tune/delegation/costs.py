@@ -1,4 +1,4 @@
-"""The cost of a kernel from the PMU records of its boots: the cycles of each source file's code. Pure."""
+"""The cost of a kernel: the modelled cycles of each source file's code, or its part of a measured time. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kdyno.measure.cycles.family import Family
 from kdyno.measure.cycles.predict import cycles
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.sources import NOWHERE, Sources
-from kdyno.tune.delegation.trial import CostTrial
+from kdyno.tune.delegation.trial import CostTrial, Ratios
 from kdyno.understand.explain.measured import MeasuredRegion
 
 
@@ -31,6 +31,11 @@ class BootCost:
     """The cycles of all code, including user code and code without a file."""
     by_file: Mapping[str, float]
     """The cycles by source file."""
+
+    def as_part(self, ratio: float) -> BootCost:
+        """Return the cost as parts of the reference's time: all of it is `ratio`, divided as the cycles are."""
+        scale = ratio / self.cycles
+        return BootCost(ratio, {file: cycles * scale for file, cycles in self.by_file.items()})
 
 
 def boot_costs(
@@ -76,6 +81,18 @@ def reference_cycles(boots: Sequence[Mapping[str, BootCost]]) -> dict[str, float
     if not names:
         raise NoCostMeasured()
     return {name: math.fsum(boot[name].cycles for boot in boots) / len(boots) for name in names}
+
+
+def timed_trial(costs: Mapping[str, BootCost], ratios: Ratios, benchmarks: Sequence[str]) -> CostTrial | None:
+    """Return the cost of a timed kernel; None if it left no cycles of one of the benchmarks.
+
+    The clock says how long a benchmark took, as a part of the reference's time. The modelled cycles of one boot say how
+    that time divides among files.
+    """
+    if any(name not in costs or costs[name].cycles <= 0 for name in benchmarks):
+        return None
+    boots = [{name: costs[name].as_part(ratio[name]) for name in benchmarks} for ratio in ratios]
+    return trial_of(boots, dict.fromkeys(benchmarks, 1.0))
 
 
 def _mean(cycles_by_benchmark: Mapping[str, float], reference: Mapping[str, float]) -> float:

@@ -6,10 +6,12 @@ import csv
 import io
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from kdyno.kernel.delegation.globs import escaped
 from kdyno.kernel.delegation.plan_file import DelegationPlan, DelegationRule
 from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.toolchain import family_of
 from kdyno.runs.experiment.tune import CompilerChoice
 from kdyno.tune.delegation.trial import Assignment
 
@@ -33,13 +35,16 @@ def whole_kernel(recipe: Recipe, choice: CompilerChoice) -> Recipe:
     """Return the recipe of the kernel with one choice for all files, configured for its compiler.
 
     zig is not a toolchain of a recipe. It compiles every file that a rule may choose, and the recipe's compiler the
-    rest.
+    rest. A compiler of another family than the recipe's has neither its profile nor its link-time optimisation.
     """
     if choice.compiler == "zig":
         return recipe.model_copy(update={"delegation": DelegationPlan(rule=(_rule(choice, [EVERY_FILE]),))})
     rule = DelegationRule(files=(EVERY_FILE,), add=choice.add, remove=choice.remove)
     delegation = DelegationPlan(rule=(rule,)) if choice.add or choice.remove else None
-    return recipe.model_copy(update={"toolchain": choice.compiler, "delegation": delegation})
+    update: dict[str, Any] = {"toolchain": choice.compiler, "delegation": delegation}
+    if family_of(choice.compiler) != family_of(recipe.toolchain):
+        update |= {name: Recipe.model_fields[name].get_default() for name in ("lto", "profile")}
+    return recipe.model_copy(update=update)
 
 
 def plan_text(table: str, remarks: Iterable[str]) -> str:

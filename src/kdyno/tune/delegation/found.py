@@ -13,7 +13,7 @@ from kdyno.tune.delegation.trial import CostTrial, gain
 
 
 class TunedFile(Frozen):
-    """A file that was given to a choice. Costs are parts of all modelled cycles of the reference."""
+    """A file that was given to a choice. Costs are parts of the reference's cost (trial.py)."""
 
     file: str
     choice: str
@@ -30,7 +30,7 @@ class Found(Frozen):
     hot: int
     """The number of files that were tried."""
     hot_share: float
-    """Their share of all modelled cycles of the reference."""
+    """Their share of the reference's cost."""
     gain: float
     """The gain of the whole kernel in its trials, as a fraction. It was chosen by these trials, so it is too large on
     average."""
@@ -39,7 +39,7 @@ class Found(Frozen):
     kernels: int
     """The number of kernels that were measured."""
     dropped: Mapping[str, tuple[str, ...]]
-    """By file, the choices that saved cycles of the file and not of the kernel."""
+    """By file, the choices that saved cost of the file and not of the kernel."""
     failures: tuple[str, ...]
     """The kernels that couldn't be built or didn't run, with their reasons."""
 

@@ -1,4 +1,6 @@
-"""Trials of real kernels: an assignment is built in several link orders, each booted once under the emulated PMU."""
+"""Trials of real kernels: an assignment is built in several link orders, each booted under the emulated PMU. Where the
+machine tells time, only the first one is, and all are timed beside the reference.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,17 @@ from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.profile.sources import read_sources
 from kdyno.runs.experiment.tune import CompilerChoice
 from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost, PmuRun
-from kdyno.tune.delegation.costs import BootCost, boot_costs, reference_cycles, trial_of
+from kdyno.tune.delegation.costs import BootCost, boot_costs, reference_cycles, timed_trial, trial_of
 from kdyno.tune.delegation.delegation import plan_of
-from kdyno.tune.delegation.trial import Assignment, CostTrial
+from kdyno.tune.delegation.timing import BootsOfTrialLost, KernelNotTimed
+from kdyno.tune.delegation.trial import Assignment, CostTrial, Ratios
 
 Build = Callable[[Sequence[Recipe]], list[Image]]
 """Builds the images that don't exist. Raises BuildFailed."""
 Boot = Callable[[Image, int], PmuRun]
 """Boots an image with a seed, unless that is on record. Raises BootForFileFailed."""
+Time = Callable[[Recipe, Recipe], Ratios]
+"""Times the second kernel beside the first. Raises KernelNotTimed."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,8 @@ class AssignmentKernels:
     family: Family
     build: Build
     boot: Boot
+    time: Time | None = None
+    """None: modelled cycles are the cost."""
     reference: dict[str, float] = field(default_factory=dict)
     """Modelled cycles of the reference per unit of work, by benchmark."""
     failures: list[tuple[Assignment, str]] = field(default_factory=list)
@@ -54,19 +61,29 @@ class AssignmentKernels:
         """
         try:
             images = self.build([self.recipe_of(assignment, replicate) for replicate in self.replicates])
-            boots = [self._costs(image, at.seed) for image, at in zip(images, self.replicates, strict=True)]
-        except (BuildFailed, BootForFileFailed) as error:
-            if not assignment or isinstance(error, BootForFileLost):
+            counted = images[:1] if self.time else images
+            boots = [self._costs(image, at.seed) for image, at in zip(counted, self.replicates, strict=False)]
+            if not assignment:
+                self.reference = reference_cycles(boots)
+            trial = self._timed(assignment, boots[0]) if self.time else trial_of(boots, self.reference)
+        except (BuildFailed, BootForFileFailed, KernelNotTimed) as error:
+            if not assignment or isinstance(error, (BootForFileLost, BootsOfTrialLost)):
                 raise
             self.failures.append((assignment, str(error)))
             return None
-        if not assignment:
-            self.reference = reference_cycles(boots)
-        trial = trial_of(boots, self.reference)
         if trial is None:
             missing = sorted(name for name in self.reference if any(name not in boot for boot in boots))
             self.failures.append((assignment, f"it left no cycles of {', '.join(missing)}"))
         return trial
+
+    def _timed(self, assignment: Assignment, costs: Mapping[str, BootCost]) -> CostTrial | None:
+        assert self.time
+        at = self.replicates[0]
+        if not assignment:  # It is timed beside each trial.
+            ratios: Ratios = [dict.fromkeys(self.reference, 1.0) for _ in self.replicates]
+        else:
+            ratios = self.time(self.recipe_of({}, at), self.recipe_of(assignment, at))
+        return timed_trial(costs, ratios, tuple(self.reference))
 
     def recipe_of(self, assignment: Assignment, replicate: Replicate) -> Recipe:
         """Return the recipe of an assignment, with the line tables that give the file of a function.

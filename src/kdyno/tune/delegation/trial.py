@@ -1,12 +1,12 @@
 """A trial: an assignment of files to choices, and the cost of its kernel. Pure.
 
-A cost is a part of the reference's modelled cycles: 1 is the whole reference, 0.01 a hundredth of it. Every benchmark
-has the same weight, as in the geometric mean of the verdict.
+A cost is a part of the reference's modelled cycles or of its time: 1 is the whole reference, 0.01 a hundredth of it.
+Every benchmark has the same weight, as in the geometric mean of the verdict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,10 @@ Values = NDArray[np.float64]
 
 Assignment = Mapping[str, str]
 """The choice by source file; the reference compiles all other files."""
+
+
+Ratios = Sequence[Mapping[str, float]]
+"""By replicate, and in it by benchmark: the time of an operation, as a part of the reference's."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kdyno.base.errors import UserError
-from kdyno.base.lanes import COUNTED_LANE
+from kdyno.base.lanes import COUNTED_LANE, LANES
 from kdyno.base.talk import Talk
 from kdyno.boot.registry import open_machine
 from kdyno.judge.verdicts.assemble import Rejudge, assemble
@@ -22,13 +22,15 @@ from kdyno.measure.cycles.family import Family, load_family
 from kdyno.measure.guest.job import TestOrder
 from kdyno.measure.paths.table import HALVES, paths
 from kdyno.measure.workload.base import WorkloadSettings
+from kdyno.runs.derive import TrainingPlanner
 from kdyno.runs.experiment.models import Experiment
-from kdyno.runs.experiment.plan import SEED_BITS, block_seed
+from kdyno.runs.experiment.plan import SEED_BITS, block_seed, layout_seed
 from kdyno.runs.experiment.tune import CompilerChoice, TuneConfig
 from kdyno.runs.prepare import NothingToCount, require_runner
 from kdyno.runs.run import run_experiment
 from kdyno.runs.session import Session
 from kdyno.runs.single_boots import PmuRun, SingleBoots
+from kdyno.runs.train import make_inputs
 from kdyno.store.artefacts import Artefacts
 from kdyno.tune.delegation.delegation import plan_of
 from kdyno.tune.delegation.found import Found, outcome_of
@@ -36,6 +38,7 @@ from kdyno.tune.delegation.group_testing import GroupTesting
 from kdyno.tune.delegation.judgement import MIXED, JudgedRun, experiment_of, judge_reports
 from kdyno.tune.delegation.kernels import AssignmentKernels, Replicate
 from kdyno.tune.delegation.outlook import TuneProgress, search_ahead
+from kdyno.tune.delegation.timing import TrialTimer
 
 
 class TunedNameTaken(UserError):
@@ -76,6 +79,8 @@ class Tuning:
     family: Family
     family_named: str
     """The name of the family in the experiment."""
+    is_timed: bool
+    """Whether kernels are timed. If not, modelled cycles are the cost."""
 
     @property
     def recipe(self) -> Recipe:
@@ -84,15 +89,32 @@ class Tuning:
     @property
     def replicates(self) -> list[Replicate]:
         """Link orders and seeds of the trials."""
-        seed = derive_seed(self.experiment.seed, "trials")
+        seed = self.trials_seed
         return [
-            Replicate(layout_seed=derive_seed(seed, f"layout {number}"), seed=block_seed(seed, number))
+            Replicate(layout_seed=layout_seed(seed, number), seed=block_seed(seed, number))
             for number in range(self.config.replicates)
         ]
 
+    @property
+    def trials_seed(self) -> int:
+        return derive_seed(self.experiment.seed, "trials")
+
+    @property
+    def unit(self) -> str:
+        """What costs are parts of."""
+        return "time" if self.is_timed else "modelled cycles"
+
+    @property
+    def caption(self) -> str:
+        """The caption of all costs."""
+        cycles = f"cycles are {self.family.caption()}"
+        if self.is_timed:
+            return f"kernels are timed; modelled cycles divide a benchmark's time among files: {cycles}"
+        return f"{cycles}; {self.family.gains_note()}"
+
 
 def check_tuning(experiment: Experiment, config: TuneConfig) -> Tuning:
-    """Check that the experiment can be tuned, and set its machine to model cycles. Raises KdynoError."""
+    """Check that the experiment can be tuned. Without a lane of time its machine models cycles. Raises KdynoError."""
     baseline, recipe = experiment.baseline, experiment.variants[experiment.baseline]
     if recipe.delegation is not None:
         raise AlreadyDelegated(baseline=baseline)
@@ -111,7 +133,9 @@ def check_tuning(experiment: Experiment, config: TuneConfig) -> Tuning:
     if shared_tests := sorted({test.name for test in tests} & {test.name for test in held_out}):
         raise SameTests(tests=", ".join(shared_tests))
     pmu = experiment.machine.pmu_settings()
-    machine = experiment.machine.with_pmu(pmu.model_copy(update={"events": "all", "clock": "cycles"}))
+    counting = experiment.machine.with_pmu(pmu.model_copy(update={"events": "all", "clock": "cycles"}))
+    is_timed = not LANES[experiment.machine.lane].is_repeatable
+    machine = experiment.machine if is_timed else counting
     return Tuning(
         experiment=experiment.model_copy(
             update={"machine": machine, "name": f"{experiment.name}-tuned", "workload": chosen_by}
@@ -121,6 +145,7 @@ def check_tuning(experiment: Experiment, config: TuneConfig) -> Tuning:
         held_out=other,
         family=load_family(pmu.family),
         family_named=pmu.family,
+        is_timed=is_timed,
     )
 
 
@@ -149,10 +174,13 @@ def search_files(tuning: Tuning, session: Session) -> Found:
     source = fetch(tuning.recipe.source or experiment.source, session.state, session.talk.say)
     machine = open_machine(experiment.machine)
 
+    planner = TrainingPlanner(lambda spec: fetch(spec, session.state, session.talk.say), session.state, session.talk)
+
     def plan(recipe: Recipe) -> BuildPlan:
         base, arch = recipe.config or experiment.config, ARCHES[experiment.machine.arch]
-        return plan_build(recipe, source, base, session.state, cpu=machine.cpu, arch=arch)
+        return plan_build(recipe, source, base, session.state, cpu=machine.cpu, trained=planner.trained, arch=arch)
 
+    timer = TrialTimer(experiment, tuning.trials_seed, config.replicates, session)
     with open_trials(session.state, session.talk.say) as trials:
         kernels = AssignmentKernels(
             recipe=tuning.recipe,
@@ -161,12 +189,14 @@ def search_files(tuning: Tuning, session: Session) -> Found:
             family=tuning.family,
             build=_builder(trials, plan, session.talk),
             boot=_booter(tuning, session),
+            time=timer.ratios if tuning.is_timed else None,
         )
         first = [plan(kernels.recipe_of({}, replicate)) for replicate in kernels.replicates]
-        for line in search_ahead(first, len(config.choices), experiment.workload, session.state, session.store):
+        for line in search_ahead(first, len(config.choices), timer if tuning.is_timed else None, experiment, session):
             session.talk.say(line)
+        make_inputs(planner.ahead(first), session)
         search = GroupTesting(tuple(config.choices), config.hot)
-        progress = TuneProgress(search, session.talk)
+        progress = TuneProgress(search, tuning.unit, session.talk)
         requests = search.run(source_files(first[0].tree))
         try:
             assignment = next(requests)

@@ -21,8 +21,10 @@ NOTHING = (
 class Tuned(Frozen):
     """The whole outcome. `kdyno tune delegation --json` prints it."""
 
-    modelled: str
-    """The caption that belongs to every modelled figure."""
+    unit: str
+    """What costs are parts of: `modelled cycles`, or `time`."""
+    caption: str
+    """What they are, and the error of what is modelled."""
     found: Found
     judgements: tuple[JudgedRun, ...]
     """The judgements; empty if no file has a choice."""
@@ -33,10 +35,10 @@ class Tuned(Frozen):
     table: str | None = None
 
 
-def outcome(result: Found, judgements: tuple[JudgedRun, ...], modelled: str) -> Tuned:
-    """Return the whole outcome; `modelled` is the caption of modelled figures."""
+def outcome(result: Found, judgements: tuple[JudgedRun, ...], unit: str, caption: str) -> Tuned:
+    """Return the whole outcome; costs are parts of the `unit`, which the `caption` explains."""
     sentence = claim(judgements) if judgements else NOTHING
-    return Tuned(modelled=modelled, found=result, judgements=judgements, claim=sentence)
+    return Tuned(unit=unit, caption=caption, found=result, judgements=judgements, claim=sentence)
 
 
 def write_plan(tuned: Tuned, choices: Mapping[str, CompilerChoice], plan: Path) -> Tuned:
@@ -45,7 +47,7 @@ def write_plan(tuned: Tuned, choices: Mapping[str, CompilerChoice], plan: Path) 
         return tuned
     table = plan.with_suffix(".csv")
     costs = {tuned_file.file: (tuned_file.cost_reference, tuned_file.cost_choice) for tuned_file in tuned.found.files}
-    remarks = ["Made by `kdyno tune delegation`.", *tuned.modelled.splitlines(), clean(tuned.claim)]
+    remarks = ["Made by `kdyno tune delegation`.", *tuned.caption.splitlines(), clean(tuned.claim)]
     write_whole(table, table_text(tuned.found.assignment, choices, costs))
     write_whole(plan, plan_text(table.name, remarks))
     return tuned.model_copy(update={"plan": str(plan), "table": str(table)})
@@ -59,13 +61,13 @@ def lines(tuned: Tuned, top: int) -> list[str]:
         f"{format_signed(tuned_file.cost_choice - tuned_file.cost_reference):>7} %"
         for tuned_file in result.files[:top]
     ]
-    head = [f"{'file':<40} {'choice':<16} {'before':>8} {'change':>9}  of all modelled cycles", *rows] if rows else []
+    head = [f"{'file':<40} {'choice':<16} {'before':>8} {'change':>9}  of all {tuned.unit}", *rows] if rows else []
     more = [f"... and {len(result.files) - top:,} more"] if len(result.files) > top else []
     noise = "" if result.noise is None else f", of which {percent(result.noise)} % may be chance"
     summary = [
-        tuned.modelled,
+        tuned.caption,
         f"{result.kernels:,} kernels measured; "
-        f"{result.hot:,} hot files take {percent(result.hot_share)} % of all cycles; "
+        f"{result.hot:,} hot files take {percent(result.hot_share)} % of all {tuned.unit}; "
         f"{len(result.files):,} of them get a choice, which saved {percent(result.gain)} % in the trials{noise}",
     ]
     dropped = [
