@@ -14,6 +14,7 @@ from kdyno.judge.stats.sequential import look_ends
 from kdyno.kernel.recipe import Recipe
 from kdyno.runs.experiment.errors import BadExperiment, NoBaseline, NoExperiment, NotToml, OneLayout, TooManyLayouts
 from kdyno.runs.experiment.models import Experiment, ExperimentFile, VariantSpec
+from kdyno.runs.experiment.named import named_recipes
 from kdyno.runs.experiment.plan import PlannedBoot, block_seed, named_variants, plan_boots, recipes
 from kdyno.runs.experiment.resolve import load_experiment
 from kdyno.runs.experiment.toml_lines import line_of
@@ -123,6 +124,23 @@ def test_a_variant_that_extends_another_replaces_values_merges_tables_and_append
     child = VariantSpec(extends="parent", opt="O3", kconfig={"B": 2}, cmdline=("two",))
     recipe = expand({"parent": parent, "child": child})["child"]
     assert (recipe.opt, recipe.kconfig, recipe.cmdline) == ("O3", {"A": True, "B": 2}, ("one", "two"))
+
+
+def test_a_variant_may_extend_a_recipe_that_kdyno_has_and_have_its_name() -> None:
+    tuned = named_recipes()["tuned"]
+    recipes = expand(
+        {"tuned": VariantSpec(extends="tuned", march="x86-64-v3"), "O3": VariantSpec(extends="tuned", opt="O3")}
+    )
+    for recipe in recipes.values():
+        assert (recipe.toolchain, recipe.lto, recipe.profile) == (tuned.toolchain, tuned.lto, tuned.profile)
+        assert recipe.march == "x86-64-v3"  # both extend the variant, which is nearer than the recipe
+    assert recipes["O3"].opt == "O3"
+    assert expand({"mine": VariantSpec(extends="tuned")})["mine"] == tuned
+
+
+def test_a_variant_with_the_name_of_a_recipe_is_the_one_that_others_extend() -> None:
+    recipes = expand({"tuned": VariantSpec(opt="O3"), "child": VariantSpec(extends="tuned")})
+    assert recipes["child"].opt == "O3" and recipes["child"].profile is None
 
 
 def test_a_matrix_stands_for_every_combination() -> None:

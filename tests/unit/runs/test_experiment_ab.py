@@ -30,6 +30,7 @@ from kdyno.runs.experiment.ab import (
     unique,
 )
 from kdyno.runs.experiment.errors import BadExperiment, TooManyLayouts
+from kdyno.runs.experiment.named import named_recipes
 from kdyno.runs.experiment.resolve import load_experiment
 from kdyno.runs.experiment.short import NotShort, pieces, table
 from tests.unit.kernel_toy import FAKELINUX
@@ -158,11 +159,21 @@ def test_the_same_recipe_twice_is_refused_however_it_is_written() -> None:
         ("debian:linux-source-6.12", "linux-source-6.12"),
         (".", "nowhere"),
         ("cmdline=ü", "cmdline"),
+        ("tuned", "tuned"),
+        ("tuned,march=x86-64-v3", "tuned+march-x86-64-v3"),
         ("dir:/", "plain"),
     ],
 )
 def test_a_variant_is_called_what_was_written(text: str, name: str) -> None:
     assert name_of(read_side(text), NOWHERE) == name
+
+
+def test_a_recipe_by_name_is_all_that_it_sets_and_pieces_change_it() -> None:
+    tuned = named_recipes()["tuned"]
+    assert read_side("tuned").recipe == tuned
+    changed = read_side("tuned,lto=none,profile.use=autofdo,profile.train=lmbench").recipe
+    assert (changed.toolchain, changed.lto) == (tuned.toolchain, "none")
+    assert changed.profile is not None and changed.profile.train == ("lmbench",)
 
 
 def test_names_are_unique_and_not_too_long() -> None:

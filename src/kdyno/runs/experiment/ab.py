@@ -30,6 +30,7 @@ from kdyno.kernel.version import NotAKernelTree, kernel_version
 from kdyno.measure.workload.definition import is_file, own_names
 from kdyno.measure.workload.registry import default_workload
 from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.experiment.named import merge, named_recipes, settings_of
 from kdyno.runs.experiment.resolve import experiment_of
 from kdyno.runs.experiment.short import SHOWN, Piece, pieces, table
 
@@ -49,8 +50,8 @@ SOURCE_FIRST = re.compile(rf"(?:\.{{0,2}}/|\.{{1,2}}(?=[#,]|$)|~|{'|'.join(SCHEM
 class NoRecipe(UserError):
     message = "`{text}` is neither a recipe nor a source"
     hint = (
-        "pass a recipe, KEY=VALUE,... or {plain}; or a source, .#REVISION, ./DIRECTORY, git:DIRECTORY#REVISION or "
-        "debian:PACKAGE, with or without a recipe after a comma"
+        "pass a recipe, KEY=VALUE,..., {plain} or {named}; or a source, .#REVISION, ./DIRECTORY, "
+        "git:DIRECTORY#REVISION or debian:PACKAGE, with or without a recipe after a comma"
     )
 
 
@@ -92,12 +93,18 @@ class Side:
     text: str
     pieces: tuple[Piece, ...]
     """The pieces; a source at the beginning is one of them."""
+    named: str = ""
+    """The recipe that kdyno has, which the pieces change; empty: none."""
 
     @property
     def recipe(self) -> RecipeSpec:
         """The recipe, checked. Raises BadRecipe and NotShort."""
         content = table(self.pieces, RecipeSpec)
         try:
+            recipe = RecipeSpec.model_validate(content)
+            if not self.named:
+                return recipe
+            content = merge(settings_of(named_recipes()[self.named]), settings_of(recipe))
             return RecipeSpec.model_validate(content)
         except ValidationError as error:
             problem_text = "; ".join(problems(error, RecipeSpec, content))
@@ -143,21 +150,27 @@ def as_table(texts: Sequence[str], options: Options, base: Path) -> dict[str, An
 
 
 def read_side(text: str) -> Side:
-    """Read a recipe in short form: a source, pieces, or both; or `plain`. Raises NoRecipe and NotShort."""
+    """Read a recipe in short form: a source, pieces, or both; a recipe by name, with pieces or without; or `plain`.
+
+    Raises NoRecipe and NotShort.
+    """
     if text == PLAIN:
         return Side(text, ())
+    name, _, remaining_text = text.partition(",")
+    if name in named_recipes():
+        return Side(text, tuple(pieces(remaining_text)), name)
     if match := SOURCE_FIRST.match(text):
         source, recipe_text = match[0], text[match.end() + 1 :]
         return Side(text, (Piece(source, "source", _spelled_source(source)), *pieces(recipe_text)))
     if "=" not in text:
-        raise NoRecipe(text=text[:SHOWN], plain=PLAIN)
+        raise NoRecipe(text=text[:SHOWN], plain=PLAIN, named=", ".join(named_recipes()))
     return Side(text, tuple(pieces(text)))
 
 
 def name_of(side: Side, base: Path) -> str:
     """Return the name of a variant: its source in a word, and keys with values, cut to MOST_NAME characters."""
     words = [_short_source(piece.value, base) if piece.key == "source" else _word(piece) for piece in side.pieces]
-    return UNFIT.sub("-", "+".join(words)).strip(OUTER)[:MOST_NAME] or PLAIN
+    return UNFIT.sub("-", "+".join([side.named, *words] if side.named else words)).strip(OUTER)[:MOST_NAME] or PLAIN
 
 
 def _word(piece: Piece) -> str:

@@ -52,7 +52,8 @@ class VariantSpec(RecipeSpec):
     """A variant as written: a recipe, which may extend another variant, and may represent several."""
 
     extends: Name | None = None
-    """Another variant to start from: single values replace, tables merge, lists append."""
+    """Another variant to start from, or a recipe that kdyno has (`tuned`): single values replace, tables merge, lists
+    append."""
     matrix: dict[str, Annotated[tuple[MatrixValue, ...], Field(min_length=1)]] = {}
     """Knobs and the values that each takes; every combination becomes a variant NAME-value-value."""
 

@@ -17,6 +17,7 @@ from kdyno.kernel.knobs import MATRIX_KNOBS
 from kdyno.kernel.recipe import KconfigValue, Profile, ProfileSpec, Recipe, RecipeSpec, Trainee
 from kdyno.measure.workload.needs import Load
 from kdyno.runs.experiment.models import MOST_ENTRIES, MOST_NAME, MOST_RECORDED_BYTES, MOST_VARIANTS, VariantSpec
+from kdyno.runs.experiment.named import merge, named_recipes, settings_of
 
 DEFAULT_LOAD = ("general",)
 """The load that trains a profile without `train`."""
@@ -26,7 +27,7 @@ CIRCLE_SHOWN = 10
 
 class UnknownParent(UserError):
     message = "variant {name} extends {parent}, which does not exist"
-    hint = "variants: {known}"
+    hint = "variants: {known}; recipes that kdyno has: {recipes}"
 
 
 class CircularExtends(UserError):
@@ -167,39 +168,31 @@ def resolve_recipes(
 def _inherit(
     name: str, specs: Mapping[str, VariantSpec], settings_by_name: dict[str, dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return the settings of a variant with those that it inherits. `settings_by_name` is
-    a cache of them.
+    """Return the settings of a variant with those that it inherits from variants, or at last from a recipe that kdyno
+    has. `settings_by_name` is a cache of them.
+
+    A variant may have the name of the recipe that it extends.
     """
+    recipe = RecipeSpec()
     chain: list[str] = []
     step: str | None = name
     while step is not None and step not in settings_by_name:
+        if step in named_recipes() and (step not in specs or chain[-1:] == [step]):
+            recipe, step = named_recipes()[step], None
+            break
         if step in chain:
             raise CircularExtends(circle=" -> ".join((*chain[-CIRCLE_SHOWN:], step)))
         if step not in specs:
-            raise UnknownParent(name=chain[-1], parent=step, known=", ".join(specs))
+            raise UnknownParent(name=chain[-1], parent=step, known=", ".join(specs), recipes=", ".join(named_recipes()))
         chain.append(step)
         step = specs[step].extends
-    settings = settings_by_name[step] if step is not None else {}
+    settings = settings_by_name[step] if step is not None else settings_of(recipe)
     for link in reversed(chain):
         spec = specs[link]
-        own_settings = {key: getattr(spec, key) for key in spec.model_fields_set if key in RecipeSpec.model_fields}
-        settings = settings_by_name[link] = _merge(settings, own_settings)
+        settings = settings_by_name[link] = merge(settings, settings_of(spec))
         for key, value in settings.items():
             if isinstance(value, dict | tuple) and len(value) > MOST_ENTRIES:
                 raise VariantTooLarge(name=link, why=f"`{key}` has more than {MOST_ENTRIES:,} entries")
-    return settings
-
-
-def _merge(parent: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
-    settings = dict(parent)
-    for key, value in child.items():
-        match value:
-            case dict():
-                settings[key] = parent.get(key, {}) | value
-            case tuple():
-                settings[key] = parent.get(key, ()) + value
-            case _:
-                settings[key] = value
     return settings
 
 
