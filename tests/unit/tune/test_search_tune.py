@@ -107,6 +107,8 @@ class Kernels:
     """What stands in for source, compilers and QEMU: two files, of which clang makes one cheaper and one dearer."""
 
     files = ("fs/pipe.c", "fs/read_write.c")
+    unpatched = Path("linux")
+    """The tree whose files may be given to a choice: rules can't name those that patches add."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.panics = False
@@ -115,11 +117,11 @@ class Kernels:
             for place, file in enumerate(self.files)
         ]
         for name, stand_in in {
-            "fetch": lambda *_: None,
-            "plan_build": lambda recipe, *_, **__: SimpleNamespace(recipe=recipe, tree=Path(), cached=True),
+            "fetch": lambda *_: SimpleNamespace(tree=self.unpatched),
+            "plan_build": lambda recipe, *_, **__: SimpleNamespace(recipe=recipe, cached=True),
             "open_trials": self.trials,
             "SingleBoots": lambda _: SimpleNamespace(count=self.boot),
-            "source_files": lambda _: self.files,
+            "source_files": {self.unpatched: self.files}.__getitem__,
             "search_ahead": lambda *_: ["to do: search"],
         }.items():
             monkeypatch.setattr(tune_module, name, stand_in)

@@ -197,7 +197,7 @@ def search_files(tuning: Tuning, session: Session) -> Found:
         make_inputs(planner.ahead(first), session)
         search = GroupTesting(tuple(config.choices), config.hot)
         progress = TuneProgress(search, tuning.unit, session.talk)
-        requests = search.run(source_files(first[0].tree))
+        requests = search.run(source_files(source.tree))
         try:
             assignment = next(requests)
             while True:
