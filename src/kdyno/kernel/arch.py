@@ -42,6 +42,11 @@ class Arch:
     """Flags of its own, before those of a recipe."""
 
     @property
+    def is_packed(self) -> bool:
+        """Return whether what is started unpacks itself."""
+        return self.program == "bzImage"
+
+    @property
     def linker_script(self) -> str:
         """Return the path of the linker script in the object directory."""
         return f"arch/{self.source}/kernel/vmlinux.lds"

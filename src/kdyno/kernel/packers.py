@@ -33,13 +33,15 @@ LIBRARY = re.compile(r"=> (/\S*/lib(?:z|bz2|lzma|lzo2|lz4|zstd|dwarves\w*|elf|dw
 """Names of packing libraries in the output of ldd."""
 
 
-def digests(asked: Mapping[str, str], state: State) -> dict[str, str | None]:
+def digests(asked: Mapping[str, str], is_packed: bool, state: State) -> dict[str, str | None]:
     """Return a digest by name of each program that a kernel with this configuration, as far as it is known, is made
-    with; None if it isn't installed. A configuration that names no packer may come to have any.
+    with; None if it isn't installed. A configuration that names no packer may come to have any. A kernel that is a
+    program (ARCH=um) is not packed.
     """
     known = [program for symbol, program in PACKERS.items() if asked.get(symbol) == "y"]
     types = [program for symbol, program in TYPES.items() if asked.get(symbol, "n") != "n"]
-    return {name: _digest(name, state) for name in sorted({*(known or PACKERS.values()), *types})}
+    used_packers = (known or PACKERS.values()) if is_packed else ()
+    return {name: _digest(name, state) for name in sorted({*used_packers, *types})}
 
 
 def _digest(name: str, state: State) -> str | None:

@@ -154,7 +154,7 @@ def plan_build(
         "make": contribution.make,
         "facts": contribution.facts,
         "toolchain": compiler.identity.model_dump(),
-        "packers": packers.digests(asked, state),
+        "packers": packers.digests(asked, arch.is_packed, state),
         **({} if arch is X86_64 else {"arch": arch.make(compiler)}),
     }
     make = _make_words(contribution, arch.make(compiler))

@@ -42,24 +42,29 @@ def test_another_packer_makes_another_image(tools: Path, source: KernelSource, s
 
 
 def test_a_packer_that_nobody_named_may_be_any(tools: Path, state: State) -> None:
-    before = digests({}, state)
+    before = digests({}, True, state)
     assert list(before) == sorted(PACKERS.values())
     program(tools, "zstd", "echo 9")
-    after = digests({}, state)
+    after = digests({}, True, state)
     assert {name for name in before if before[name] != after[name]} == {"zstd"}
 
 
 def test_pahole_counts_where_types_or_the_configuration_are_in_the_kernel(tools: Path, state: State) -> None:
     program(tools, "pahole", "echo v1.24")
     asked = {"KERNEL_LZ4": "y"}
-    assert list(digests(asked, state)) == ["lz4"]
+    assert list(digests(asked, True, state)) == ["lz4"]
     for symbol, value in (("DEBUG_INFO_BTF", "y"), ("IKCONFIG", "m")):
-        assert list(digests({**asked, symbol: value}, state)) == ["lz4", "pahole"]
-    assert list(digests({**asked, "DEBUG_INFO_BTF": "n"}, state)) == ["lz4"]
+        assert list(digests({**asked, symbol: value}, True, state)) == ["lz4", "pahole"]
+    assert list(digests({**asked, "DEBUG_INFO_BTF": "n"}, True, state)) == ["lz4"]
 
 
 def test_a_program_that_is_not_there_is_none_and_no_error(
     tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert digests({"KERNEL_XZ": "y"}, state) == {"xz": None}
+    assert digests({"KERNEL_XZ": "y"}, True, state) == {"xz": None}
+
+
+def test_a_kernel_that_is_a_program_is_not_packed_so_that_no_new_packer_makes_it_another(state: State) -> None:
+    assert digests({}, False, state) == {}
+    assert list(digests({"IKCONFIG": "y"}, False, state)) == ["pahole"]
