@@ -16,6 +16,7 @@ GROUPS = {
         "runs": "list the runs in the store",
         "show": "show one run: its parts, its boots, and the command that repeats it",
         "report": "write a run's report: terminal, HTML, JSON or CSV",
+        "confirm": "measure a variant of a run again, with new boots and link orders: was its gain luck?",
         "compare": "compare the variants of a run, or one run with another",
         "judge": "judge measurements of other tools: CSV, summaries, hyperfine, pyperf, lmbench, stress-ng, perf stat",
         "scaling": "fit Amdahl's law and the USL to throughput by the number of processes",
@@ -34,7 +35,7 @@ GROUPS = {
     },
     "Tune: make a better kernel": {
         "profile": "record, show and export profiles of a kernel",
-        "tune": "find the compiler and flags of each file with the fewest modelled cycles",
+        "tune": "find the compiler and flags of each file that cost the least time or modelled cycles",
         "fit-config": "find the Kconfig symbols that a load needs, and disable the others",
         "delegation": "check and show which compiler compiles which file of a kernel",
         "march": "show this CPU and its compiler flags; write the patch that adds CPU families",

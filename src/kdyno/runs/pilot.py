@@ -21,7 +21,7 @@ from kdyno.judge.stats.planning.bound import CONFIDENCE
 from kdyno.judge.stats.planning.design import Bounds, Costs, Plan, plan
 from kdyno.judge.stats.planning.levels import Components, Pair, components
 from kdyno.runs.experiment.models import Experiment
-from kdyno.runs.experiment.plan import pilot_blocks, pilot_layouts, pilot_seed
+from kdyno.runs.experiment.plan import derived_seed, pilot_blocks, pilot_layouts
 from kdyno.store.records import BootRecord, RunRecord
 
 FEWEST_BLOCKS = 4
@@ -54,7 +54,7 @@ def pilot_of(experiment: Experiment) -> Experiment:
             "auto": False,
             "blocks": pilot_blocks(experiment.layouts),
             "layouts": pilot_layouts(experiment.layouts),
-            "seed": pilot_seed(experiment.seed),
+            "seed": derived_seed(experiment.seed, "pilot"),
             "judge": experiment.judge.model_copy(update={"looks": 1}),
             "confirm": None,
         }

@@ -6,6 +6,7 @@ from kdyno.base.formats import Format
 
 FORMATS = {
     "bisect": Format("kdyno.tune.bisect.model:Bisection", "`kdyno bisect --json`"),
+    "confirm": Format("kdyno.tune.confirm:ConfirmedWinner", "`kdyno confirm --json`"),
     "fit-config": Format("kdyno.tune.fit.model:Fitted", "`kdyno fit-config --json`"),
     "tune": Format("kdyno.tune.delegation.tuned:Tuned", "`kdyno tune delegation --json`"),
 }

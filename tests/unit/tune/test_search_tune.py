@@ -21,7 +21,7 @@ from kdyno.measure.paths.table import UnknownPath, paths
 from kdyno.measure.workload.needs import Load
 from kdyno.profile.sources import CompilationUnit, Sources
 from kdyno.runs.experiment.errors import BadExperiment, NoTuning
-from kdyno.runs.experiment.plan import recipes
+from kdyno.runs.experiment.plan import derived_seed, recipes
 from kdyno.runs.experiment.resolve import load_experiment, load_tuning
 from kdyno.runs.experiment.tune import CompilerChoice
 from kdyno.runs.prepare import NotCarriedOut, NothingToCount
@@ -39,7 +39,6 @@ from kdyno.tune.delegation.tune import (
     TunedNameTaken,
     Tuning,
     check_tuning,
-    derive_seed,
     search_files,
 )
 from kdyno.tune.delegation.tuned import NOTHING, lines, outcome, write_plan
@@ -179,7 +178,7 @@ def test_files_with_which_a_choice_panics_are_left_out_with_the_reason(
 
 
 def test_trials_and_judgements_share_no_seed() -> None:
-    seeds = [derive_seed(1, what) for what in ("trials", "judging chosen by", "judging held out")]
+    seeds = [derived_seed(1, f"tune {what}") for what in ("trials", "judging chosen by", "judging held out")]
     assert len(set(seeds)) == 3 and all(0 <= seed < 2**31 for seed in seeds)
 
 

@@ -90,9 +90,9 @@ def layout_seed(recipe_seed: int | None, index: int) -> int:
     return random.Random(f"kdyno layout {recipe_seed} {index}").getrandbits(SEED_BITS)
 
 
-def pilot_seed(seed: int) -> int:
-    """Return the seed of a pilot, which shares no boots with the run that it plans."""
-    return int.from_bytes(hashlib.sha256(f"kdyno pilot {seed}".encode()).digest()[:4]) >> (32 - SEED_BITS)
+def derived_seed(seed: int, purpose: str) -> int:
+    """Return another seed, below 2**31, for boots and link orders that must not be those of other purposes."""
+    return int.from_bytes(hashlib.sha256(f"kdyno {purpose} {seed}".encode()).digest()[:4]) >> (32 - SEED_BITS)
 
 
 def pilot_blocks(layouts: int) -> int:

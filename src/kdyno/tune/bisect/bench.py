@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -29,6 +28,7 @@ from kdyno.kernel.source_trees import LinkLeadsOut, NotPlain
 from kdyno.kernel.unpack import SourceTooLarge, TreeNotClean
 from kdyno.kernel.version import NotAKernelTree
 from kdyno.runs.experiment.models import MOST_SHORT_NAME, Experiment
+from kdyno.runs.experiment.plan import derived_seed
 from kdyno.runs.forecast import LINK_SECONDS, boot_time, forecast_builds
 from kdyno.runs.images import build_images
 from kdyno.runs.prepare import prepare
@@ -124,6 +124,11 @@ class BisectBench:
     def base(self) -> Recipe:
         """The recipe that all kernels share."""
         return self.template.variants[self.template.baseline]
+
+    @property
+    def _check_seed(self) -> int:
+        """The seed of checks, which share no boots with the search."""
+        return derived_seed(self.template.seed, "bisect check")
 
     @property
     def check_layouts(self) -> int:
@@ -226,7 +231,7 @@ class BisectBench:
         return next((state for state in others if state != trial.state), None) if code else None
 
     def _check(self, trial: Check) -> Trialled:
-        seed = check_seed(self.template.seed)
+        seed = self._check_seed
         states, layouts = (trial.before, trial.after), self.check_layouts
         experiment = self._experiment(states, trial.blocks, seed=seed, layouts=layouts)
         return self._run(experiment, None, layouts, is_check=True)
@@ -239,7 +244,7 @@ class BisectBench:
                 self.kernels.name(bad): self.kernels.recipe(self.base, bad),
                 f"without-{self.kernels.name(trial.step)}": without,
             }
-            return self._run(self._experiment_of(variants, trial.blocks, seed=check_seed(self.template.seed)), None)
+            return self._run(self._experiment_of(variants, trial.blocks, seed=self._check_seed), None)
         except UserError as error:  # also of the patch itself: it may be empty, or move links
             return Trialled(Untestable(_reason(error)))
 
@@ -341,11 +346,6 @@ class _NoValue(Exception):
 def _reason(error: KdynoError) -> str:
     """Return why a kernel can't be built, without its name, which a reader knows."""
     return clean(f"doesn't build: {error.facts['error']}" if isinstance(error, BuildFailed) else str(error))
-
-
-def check_seed(seed: int) -> int:
-    """Return the seed of checks, which share no boots with the search."""
-    return int.from_bytes(hashlib.sha256(f"kdyno bisect check {seed}".encode()).digest()[:4]) >> 1
 
 
 def _config(path: Path) -> dict[str, str]:

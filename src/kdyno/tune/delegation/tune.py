@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,7 +23,7 @@ from kdyno.measure.paths.table import HALVES, paths
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.runs.derive import TrainingPlanner
 from kdyno.runs.experiment.models import Experiment
-from kdyno.runs.experiment.plan import SEED_BITS, block_seed, layout_seed
+from kdyno.runs.experiment.plan import block_seed, derived_seed, layout_seed
 from kdyno.runs.experiment.tune import CompilerChoice, TuneConfig
 from kdyno.runs.prepare import NothingToCount, require_runner
 from kdyno.runs.run import run_experiment
@@ -97,7 +96,7 @@ class Tuning:
 
     @property
     def trials_seed(self) -> int:
-        return derive_seed(self.experiment.seed, "trials")
+        return derived_seed(self.experiment.seed, "tune trials")
 
     @property
     def unit(self) -> str:
@@ -160,12 +159,6 @@ def _halves(workload: WorkloadSettings) -> tuple[WorkloadSettings, WorkloadSetti
     if not (fit and held_out):
         raise NothingHeldOut
     return workload.select_tests(fit), workload.select_tests(held_out)
-
-
-def derive_seed(seed: int, purpose: str) -> int:
-    """Return another seed, below 2**31, for a purpose that must not share randomness with others."""
-    seed_text = f"kdyno tune {seed} {purpose}"
-    return int.from_bytes(hashlib.sha256(seed_text.encode()).digest()[:4]) >> (32 - SEED_BITS)
 
 
 def search_files(tuning: Tuning, session: Session) -> Found:
@@ -250,7 +243,7 @@ def judge_mixed(tuning: Tuning, result: Found, session: Session) -> tuple[list[J
     for name, workload in workloads.items():
         session.talk.say(f"judging on the workload {name}")
         run = experiment_of(
-            tuning.experiment, mixed, tuning.config.choices, workload, derive_seed(seed, f"judging {name}")
+            tuning.experiment, mixed, tuning.config.choices, workload, derived_seed(seed, f"tune judging {name}")
         )
         finished_run = run_experiment(run, session, again=False)
         artefacts = Artefacts(session.state.artefacts)
