@@ -5,7 +5,7 @@
 # make test-long   the tests marked `long`
 # make check  format, lints, types, schemas, docs and the commands in them; seconds
 # make fuzz   hostile bytes for every reader of foreign ones, S seconds each: make fuzz S=60
-# make lock   requirements/dev.txt from pyproject.toml; versions that still fit stay, unless: make lock U=--upgrade
+# make lock   requirements/*.txt from pyproject.toml; versions that still fit stay, unless: make lock U=--upgrade
 # make sanitize   the tests of the Rust crates that have `unsafe`, under AddressSanitizer; ten minutes
 # make audit  licences and sources of the Rust crates; needs `cargo install --locked cargo-deny`, ten minutes
 # make bench  the harness's own figures beside their aims, as ratios where a host's speed would matter
@@ -21,6 +21,8 @@ endif
 # pytest's arguments: make test-quick T='-k lock'
 T ?= -m "not long"
 S ?= 3600
+COMPILE := pip compile --quiet --universal --python-version 3.11 --no-emit-package kdyno --generate-hashes \
+    --custom-compile-command "make lock" $(U)
 PYTHON_TOOLS := $(sort $(shell grep -lE '^\#!.*python' tools/*) $(wildcard tools/*.py))
 
 .PHONY: demo test test-quick test-e2e test-long check fuzz sanitize lock audit bench setup-demo setup-test setup-check \
@@ -59,8 +61,9 @@ fuzz: setup-test
 lock:
 	python3 -m venv build/uv
 	build/uv/bin/python -m pip install -q --disable-pip-version-check uv
-	build/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --extra dev --no-emit-package kdyno \
-	    --generate-hashes --custom-compile-command "make lock" $(U) --output-file requirements/dev.txt pyproject.toml
+	build/uv/bin/uv $(COMPILE) --extra dev --output-file requirements/dev.txt pyproject.toml
+	build/uv/bin/uv $(COMPILE) --extra pages --constraint requirements/dev.txt --output-file requirements/pages.txt \
+	    pyproject.toml
 
 sanitize: setup-test
 	nice tools/sanitize

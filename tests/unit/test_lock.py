@@ -1,4 +1,4 @@
-"""requirements/dev.txt, which set-up installs, against pyproject.toml, which says what kdyno needs."""
+"""The files of requirements/, which set-up installs, against pyproject.toml, which says what kdyno needs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-TEXT = (ROOT / "requirements" / "dev.txt").read_text(encoding="utf-8")
-LINES = [line.strip() for line in TEXT.replace("\\\n", " ").splitlines() if not line.lstrip().startswith("#")]
+FILES = ("dev.txt", "pages.txt")
 
 
-def locked(python: str) -> dict[str, str]:
+def lines_of(file: str) -> list[str]:
+    text = (ROOT / "requirements" / file).read_text(encoding="utf-8").replace("\\\n", " ")
+    return [line.strip() for line in text.splitlines() if not line.lstrip().startswith("#")]
+
+
+def locked(python: str, files: tuple[str, ...] = FILES) -> dict[str, str]:
     """By name the version that Linux gets with this Python."""
     surroundings = {"python_version": python, "python_full_version": f"{python}.0", "sys_platform": "linux"}
-    lines = [Requirement(line.partition("--hash")[0]) for line in LINES]
+    lines = [Requirement(line.partition("--hash")[0]) for file in files for line in lines_of(file)]
     return {
         canonicalize_name(line.name): str(line.specifier).removeprefix("==")
         for line in lines
@@ -52,5 +56,14 @@ def test_what_is_not_locked_or_too_old_is_named() -> None:
     assert lacks(asked, locked("3.11")) == ["numpy>=9999", "not-there"]
 
 
-def test_every_locked_file_is_known_by_its_hash_and_comes_from_whatever_index_pip_is_told() -> None:
-    assert all(re.fullmatch(r"[\w.-]+==[^ ]+( +;[^\\]*?)?( +--hash=sha256:[0-9a-f]{64})+", line) for line in LINES)
+@pytest.mark.parametrize("python", PYTHONS)
+def test_both_files_lock_the_same_versions_of_what_they_share(python: str) -> None:
+    first, second = (locked(python, (file,)) for file in FILES)
+    assert {name for name in first.keys() & second.keys() if first[name] != second[name]} == set()
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_locked_file_is_known_by_its_hash_and_comes_from_whatever_index_pip_is_told(file: str) -> None:
+    assert all(
+        re.fullmatch(r"[\w.-]+==[^ ]+( +;[^\\]*?)?( +--hash=sha256:[0-9a-f]{64})+", line) for line in lines_of(file)
+    )

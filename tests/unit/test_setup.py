@@ -13,6 +13,7 @@ from tests.unit.os_release import DEBIAN, FEDORA, JAMMY, MINT, UBUNTU
 
 ROOT = Path(__file__).parent.parent.parent
 LOCK = "requirements/dev.txt"
+PAGES = "requirements/pages.txt"
 TABLE, UBUNTU_TABLE = "src/kdyno/data/debian-packages.txt", "src/kdyno/data/ubuntu-24.04-packages.txt"
 PYTHON = """\
 case "$*" in
@@ -35,7 +36,7 @@ class Checkout:
         self.place = directory / "kernels für alle"
         self.calls_file = directory / "calls"
         self.os_release = directory / "os-release"
-        for name in ("tools/setup", TABLE, UBUNTU_TABLE, LOCK, "pyproject.toml", "Cargo.toml", "Cargo.lock"):
+        for name in ("tools/setup", TABLE, UBUNTU_TABLE, LOCK, PAGES, "pyproject.toml", "Cargo.toml", "Cargo.lock"):
             (self.place / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.place / name)
         self.edit("tools/setup", "/etc/os-release", f"{self.os_release}")
