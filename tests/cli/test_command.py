@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -124,9 +125,14 @@ def test_every_verb_has_help(lab: Lab, verb: str) -> None:
     assert result.out.startswith(f"usage: kdyno {verb}")
 
 
-def test_the_completion_for_bash_is_bash(lab: Lab) -> None:
-    script = lab("completion", "bash").out
-    done = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+def test_the_completion_for_a_shell_is_a_script_of_that_shell(lab: Lab, shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    script = lab("completion", shell).out
+    done = subprocess.run(
+        [shell, "--no-execute" if shell == "fish" else "-n"], input=script, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert all(verb in script for verb in VERBS)
 
@@ -153,7 +159,7 @@ def test_a_bare_kdyno_says_what_to_do_first(lab: Lab) -> None:
         ["lint"],
         ["run"],
         ["run", "x.toml", "--", "true"],
-        ["show", "x", "--reproduce", "--json"],
+        ["show", "x", "--reproduce", "--console", "plain/1"],
         ["boot", "x", "--cpus", "0"],
         ["boot", "x", "--memory", "1"],
         ["boot", "x", "--seed", "-1"],

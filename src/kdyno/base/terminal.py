@@ -15,6 +15,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
@@ -40,6 +41,16 @@ MOST_TOLD = 20_000
 """Characters of one message: nobody reads a longer one."""
 
 
+@dataclass
+class PrintedDocuments:
+    """What this process has printed on standard output for other programs."""
+
+    count: int = 0
+
+
+PRINTED = PrintedDocuments()
+
+
 def line(text: str = "", *, flush: bool = False) -> None:
     """Print one line for people: it stays one line, whatever it holds."""
     print(clean_line(text), flush=flush)
@@ -52,6 +63,7 @@ def lines(text: str, end: str = "\n") -> None:
 
 def data(text: str) -> None:
     """Print data for another program unchanged; if a terminal shows it, clean it for people."""
+    PRINTED.count += 1
     print(clean_lines(text) if _is_terminal(sys.stdout) else text, end="")
 
 

@@ -8,8 +8,11 @@ from kdyno.base.terminal import data
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=["bash", "zsh", "tcsh"], help="the shell")
-    parser.epilog = "For bash: kdyno completion bash | sudo tee /etc/bash_completion.d/kdyno"
+    parser.add_argument("shell", choices=["bash", "zsh", "fish", "tcsh"], help="the shell")
+    parser.epilog = (
+        "For bash: kdyno completion bash | sudo tee /etc/bash_completion.d/kdyno. "
+        "For fish: kdyno completion fish > ~/.config/fish/completions/kdyno.fish"
+    )
 
 
 def act(args: argparse.Namespace) -> int:

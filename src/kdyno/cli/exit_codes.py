@@ -7,6 +7,7 @@ the codes 1 and 3, which say nothing about the kernel: git bisect takes 1 and 3 
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 
 DONE = 0
@@ -16,6 +17,18 @@ LOST = 3
 UNTESTABLE = 125
 STOPS_BISECT = 128
 OPTION = "--fail-on-regression"
+MEANINGS = {
+    DONE: "done; with --fail-on-regression: no regression was shown",
+    USAGE: "the request has an error: the message says which, and the hint how to fix it",
+    REGRESSION: "done, with a negative verdict: a regression, a faulty kernel, nothing found",
+    LOST: "the host failed, or boots were lost: the same command tries again",
+    UNTESTABLE: "with --fail-on-regression: the kernel doesn't build or boot; `git bisect run` skips it",
+    STOPS_BISECT + USAGE: "with --fail-on-regression: what 1 means without it; also: ended by SIGHUP",
+    STOPS_BISECT + signal.SIGINT: "interrupted by Ctrl-C: finished work is kept",
+    STOPS_BISECT + LOST: "with --fail-on-regression: what 3 means without it",
+    STOPS_BISECT + signal.SIGTERM: "ended by SIGTERM, as Ctrl-C does",
+}
+"""The meaning of every exit code, for the man page and the documents."""
 
 
 def asks_for_regression(words: Sequence[str]) -> bool:

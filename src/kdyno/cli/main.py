@@ -27,6 +27,8 @@ from kdyno.cli.verbs import START, VERBS, overview
 
 VERB = "VERB"
 """The name of the argument that is a verb."""
+INTERRUPTED = "interrupted: finished work is kept"
+CONTINUE = "run the same command to continue"
 NEW_OBJECTS = 100_000
 """New objects before Python looks for garbage. With its own 700, `kdyno report` looks 280 times, mostly while modules
 are imported, and finds less than 2,000 objects in all."""
@@ -56,6 +58,14 @@ SHORTAGES = {"can't start new thread": OutOfThreads, "can't allocate lock": OutO
 """Python's errors that have no class of their own, by their texts."""
 
 
+class BadUsage(SystemExit):
+    """The end of a command whose words can't be parsed. Its message and usage are printed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(exit_codes.USAGE)
+        self.message = message
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that exits with 1 on bad usage. argparse exits with 2, which means a negative verdict here."""
 
@@ -63,7 +73,7 @@ class Parser(argparse.ArgumentParser):
         for line in self.format_usage().splitlines():
             terminal.tell(line)
         terminal.tell(f"{self.prog}: {message}")
-        raise SystemExit(exit_codes.USAGE)
+        raise BadUsage(f"{self.prog}: {message}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Name the verbs that are nearest to an unknown one, or the actions of a verb; argparse would list all."""
@@ -129,6 +139,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run_verb(words: list[str], unbuildable: int = Unbuildable.exit_code) -> int:
     """Run the command line, and return the exit code. Raises SystemExit on bad usage and --help."""
+    explain = _Explainer(words)
     try:
         args = parse_words(words)
         if args.verbose:
@@ -137,20 +148,22 @@ def _run_verb(words: list[str], unbuildable: int = Unbuildable.exit_code) -> int
             return int(args.act(args))
         return 0
     except Unbuildable as error:
-        _explain(error)
-        return unbuildable
+        return explain(error, unbuildable)
+    except BadUsage as error:
+        explain.as_json(error.message, "", exit_codes.USAGE)
+        raise
     except KdynoError as error:
-        return _explain(error)
+        return explain(error)
     except KeyboardInterrupt:
         terminal.tell("")
-        terminal.tell("kdyno: interrupted: finished work is kept; run the same command to continue")
-        return stop_signals.exit_status()
+        terminal.tell(f"kdyno: {INTERRUPTED}; {CONTINUE}")
+        return explain.as_json(INTERRUPTED, CONTINUE, stop_signals.exit_status())
     except OSError as error:
-        return _explain_os_error(error)
+        return _explain_os_error(error, explain)
     except (MemoryError, RuntimeError) as error:
-        return _explain_shortage(error)
+        return _explain_shortage(error, explain)
     except UnicodeEncodeError as error:  # output is UTF-8, which encodes every text: this was a file name
-        return _explain(unfit(error.object))
+        return explain(unfit(error.object))
     finally:
         _flush()
 
@@ -162,16 +175,16 @@ def _note(error: Exception) -> None:
     logging.getLogger("kdyno").debug("%s", error, exc_info=error)
 
 
-def _explain_shortage(error: MemoryError | RuntimeError) -> int:
+def _explain_shortage(error: MemoryError | RuntimeError, explain: _Explainer) -> int:
     """Report that Python has reached a limit; raise any other RuntimeError."""
     _release(error)
     _note(error)
     if isinstance(error, MemoryError):
-        return _explain(OutOfMemory())
+        return explain(OutOfMemory())
     if isinstance(error, RecursionError):
-        return _explain(NestedTooDeep())
+        return explain(NestedTooDeep())
     if shortage := SHORTAGES.get(str(error)):
-        return _explain(shortage())
+        return explain(shortage())
     raise error
 
 
@@ -184,14 +197,14 @@ def _release(error: BaseException) -> None:
         trace = trace.tb_next
 
 
-def _explain_os_error(error: OSError) -> int:
+def _explain_os_error(error: OSError, explain: _Explainer) -> int:
     """Report an error of the operating system that no other code handled; raise an OSError without an errno."""
     if error.errno is None:
         raise error
     _note(error)
     if stop_signals.stop_requested():  # the clean-up wrote to a closed terminal
         return stop_signals.exit_status()
-    return _explain(_as_kdyno_error(error))
+    return explain(_as_kdyno_error(error))
 
 
 def _as_kdyno_error(error: OSError) -> KdynoError:
@@ -229,8 +242,37 @@ def _flush() -> None:
         raise SystemExit(InfrastructureError.exit_code) from None
 
 
-def _explain(error: KdynoError) -> int:
-    terminal.tell_error(f"kdyno: {error}")
-    if error.advice:
-        terminal.tell_error(f"hint: {error.advice}")
-    return error.exit_code
+class _Explainer:
+    """Reports why a command failed: on standard error, and with --json on standard output, too."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+        self.documents_before = terminal.PRINTED.count
+
+    def __call__(self, error: KdynoError, exit_code: int | None = None) -> int:
+        terminal.tell_error(f"kdyno: {error}")
+        if error.advice:
+            terminal.tell_error(f"hint: {error.advice}")
+        return self.as_json(str(error), error.advice, error.exit_code if exit_code is None else exit_code)
+
+    def as_json(self, message: str, hint: str, exit_code: int) -> int:
+        """Print the error as JSON if the command line asks for it and no JSON was printed; return the exit code."""
+        if _asks_for_json(self.words) and terminal.PRINTED.count == self.documents_before:
+            has_option = exit_codes.asks_for_regression(self.words)
+            status = exit_codes.bisect_status(exit_code) if has_option else exit_code
+            with terminal.reader_may_leave():
+                _print_failure(message, hint, status)
+        return exit_code
+
+
+def _asks_for_json(words: Sequence[str]) -> bool:
+    """Return whether a command line has the option --json; what follows `--` is a command of a guest."""
+    return "--json" in (words[: words.index("--")] if "--" in words else words)
+
+
+def _print_failure(message: str, hint: str, exit_code: int) -> None:
+    from kdyno.cli.common import print_json
+    from kdyno.cli.failure import CommandError, FailedCommand
+
+    error = CommandError(message=message, hint=hint, exit_code=exit_code)
+    print_json(FailedCommand(error=error).model_dump(mode="json"))

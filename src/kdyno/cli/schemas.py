@@ -6,6 +6,7 @@ import pkgutil
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from kdyno.base.formats import Format
 from kdyno.boot.formats import FORMATS as BOOT
 from kdyno.judge.formats import FORMATS as JUDGE
 from kdyno.kernel.formats import FORMATS as KERNEL
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-ROOMS = (MEASURE, KERNEL, PROFILE, BOOT, STORE, JUDGE, RUN, UNDERSTAND, TUNE)
+CLI = {"error": Format("kdyno.cli.failure:FailedCommand", "every command with `--json` that fails")}
+ROOMS = (CLI, MEASURE, KERNEL, PROFILE, BOOT, STORE, JUDGE, RUN, UNDERSTAND, TUNE)
 FORMATS = dict(sorted(chain.from_iterable(room.items() for room in ROOMS)))
 
 

@@ -12,10 +12,12 @@ FORMATS = {
     "explanation": Format("kdyno.understand.explain.command:Explained", "`kdyno explain --json`"),
     "lint": Format("kdyno.understand.lint.model:LintReport", "`kdyno kernel lint --json`"),
     "size": Format("kdyno.understand.size.model:SizeReport", "`kdyno kernel size --json`"),
-    "validate-kvm": Format("kdyno.understand.validate.kvm:KvmReport", "`kdyno validate --kvm --json`"),
+    "validate-kvm": Format("kdyno.understand.validate.kvm:KvmReport", "`kdyno validate --kvm EXPERIMENT --json`"),
     "validate-micro": Format("kdyno.understand.validate.micro:MicroReport", "`kdyno validate --micro --json`"),
-    "validate-paths": Format("kdyno.understand.validate.paths:PathsReport", "`kdyno validate --paths --json`"),
+    "validate-paths": Format(
+        "kdyno.understand.validate.paths:PathsReport", "`kdyno validate --paths EXPERIMENT --json`"
+    ),
     "validate-library": Format(
-        "kdyno.understand.validate.library_compare:LibraryReport", "`kdyno validate --library --json`"
+        "kdyno.understand.validate.library_compare:LibraryReport", "`kdyno validate --library SOURCE --json`"
     ),
 }

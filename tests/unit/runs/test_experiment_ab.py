@@ -157,6 +157,8 @@ def test_the_same_recipe_twice_is_refused_however_it_is_written() -> None:
         (".#HEAD~1,opt=O3", "HEAD-1+opt-O3"),
         ("git:../linux#v6.12", "v6.12"),
         ("debian:linux-source-6.12", "linux-source-6.12"),
+        ("image=debian:linux-image-amd64", "linux-image-amd64"),
+        ("image=/boot/vmlinuz-6.12.9,cmdline=quiet", "vmlinuz-6.12.9+cmdline-quiet"),
         (".", "nowhere"),
         ("cmdline=ü", "cmdline"),
         ("tuned", "tuned"),

@@ -34,6 +34,8 @@ from kdyno.runs.experiment.named import merge, named_recipes, settings_of
 from kdyno.runs.experiment.resolve import experiment_of
 from kdyno.runs.experiment.short import SHOWN, Piece, pieces, table
 
+NAMED_ALONE = ("source", "image")
+"""Keys whose values name a kernel, so that the name of a variant needs no key."""
 PLAIN = "plain"
 """The recipe that changes nothing."""
 HERE = "."
@@ -168,8 +170,10 @@ def read_side(text: str) -> Side:
 
 
 def name_of(side: Side, base: Path) -> str:
-    """Return the name of a variant: its source in a word, and keys with values, cut to MOST_NAME characters."""
-    words = [_short_source(piece.value, base) if piece.key == "source" else _word(piece) for piece in side.pieces]
+    """Return the name of a variant: its source or its built kernel in a word, and keys with values, cut to MOST_NAME
+    characters.
+    """
+    words = [_short_source(piece.value, base) if piece.key in NAMED_ALONE else _word(piece) for piece in side.pieces]
     return UNFIT.sub("-", "+".join([side.named, *words] if side.named else words)).strip(OUTER)[:MOST_NAME] or PLAIN
 
 
