@@ -1,3 +1,4 @@
+# make setup  what the demo needs, kdyno itself included; builds no kernel
 # make demo   the main job on a real kernel: build two, boot them in blocks, judge, write demo-report.html
 # make test   all tests but the long ones: make test-quick, then make test-e2e; both say which were the slowest
 # make test-quick  those that build and boot no real kernel, two files at a time
@@ -25,8 +26,10 @@ COMPILE := pip compile --quiet --universal --python-version 3.11 --no-emit-packa
     --custom-compile-command "make lock" $(U)
 PYTHON_TOOLS := $(sort $(shell grep -lE '^\#!.*python' tools/*) $(wildcard tools/*.py))
 
-.PHONY: demo test test-quick test-e2e test-long check fuzz sanitize lock audit bench setup-demo setup-test setup-check \
-    setup-bench
+.PHONY: setup demo test test-quick test-e2e test-long check fuzz sanitize lock audit bench setup-demo setup-test \
+    setup-check setup-bench
+
+setup: setup-demo
 
 demo: setup-demo
 	kdyno doctor

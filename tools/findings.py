@@ -14,6 +14,7 @@ from doc_tables import DOCS, stale_table, table
 README = DOCS.parent / "README.md"
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?= %)")
 MEAN = r"geometric mean of \d+ benchmarks is ([^,]+, \w+)"
+MODEL_ERROR = r"median error is (\d+ %) on kernel code"
 MARKUP = re.compile(r"[*`]|<[^>]*>")
 
 
@@ -25,8 +26,10 @@ def cells(line: str) -> list[str]:
     return [MARKUP.sub("", cell).strip() for cell in line.strip().strip("|").split("|")]
 
 
-def cell(page: Path, row: str, column: str) -> str:
-    """Return a cell of the row that begins so, below a heading; in the first table of the page that has both."""
+def cell(page: Path, row: str, column: str, beside: str = "") -> str:
+    """Return a cell of the row that begins so, below a heading; in the first table of the page that has both, and a
+    column `beside`.
+    """
     heading: list[str] = []
     for line in page.read_text(encoding="utf-8").split("\n"):
         if not line.startswith("|"):
@@ -34,14 +37,14 @@ def cell(page: Path, row: str, column: str) -> str:
             continue
         heading = heading or cells(line)
         values = cells(line)
-        if column in heading and re.match(rf"{re.escape(row)}( \(.*)?$", values[0]):
+        if {column, beside or column} <= {*heading} and re.match(rf"{re.escape(row)}( \(.*)?$", values[0]):
             return values[heading.index(column)]
     raise NotThere(f"docs/{page.name} has no row {row} with a column {column}")
 
 
-def percents(page: Path, rows: Iterable[str], columns: Iterable[str]) -> list[float]:
+def percents(page: Path, rows: Iterable[str], columns: Iterable[str], beside: str = "") -> list[float]:
     """Return the first percentage in each of these cells."""
-    found = [NUMBER.search(cell(page, row, column)) for row in rows for column in columns]
+    found = [NUMBER.search(cell(page, row, column, beside)) for row in rows for column in columns]
     if None in found:
         raise NotThere(f"docs/{page.name} has no percentages where it had some")
     return [float(match[0]) for match in found if match]
@@ -76,42 +79,64 @@ def findings() -> str:
     silicon = DOCS / "silicon.md"
     names = ("gcc-O3", "gcc-Os", "clang-O2", "autofdo-guest", "autofdo-paths")
     timed = [f"{name} {cell(silicon, name, 'speed')}" for name in names]
+    compared = ("gcc-O3", "gcc-Os", "clang-Os", "autofdo-guest", "autofdo-paths", "autofdo-order", "pgo-guest")
+    modelled, processor = (percents(silicon, compared, [column], "times") for column in ("model", "processor"))
+    error = f"median error {words(options, MODEL_ERROR)} on kernel code"
     rows = [
         (
-            "[compilers and profiles](docs/silicon.md) on a Zen 4, lane wall",
-            f"{', '.join(timed)} against gcc -O2: geometric mean of 96 paths in the kernel, cycles of the core",
+            "[compilers and profiles](docs/silicon.md), against gcc -O2",
+            "wall: cycles of a Zen 4",
+            f"{', '.join(timed)}: geometric mean of 96 paths in the kernel",
+            f"smallest effect that was seen: {span(percents(silicon, names, ['sees']), 2)}",
         ),
         (
-            "[profile feedback](docs/feedback.md) with clang",
-            f"{span(percents(feedback, ('tuned', 'thin-tuned'), ('znver4', 'sapphirerapids')))} faster than gcc -O2, "
-            "geometric mean, modelled cycles of version 1, which flattered",
+            "[the model](docs/silicon.md#how-far-the-model-is-off) against the processor, mean gains of recipes",
+            "model and wall: Zen 4",
+            f"{min(modelled):+.1f} to {max(modelled):+.1f} % modelled, {min(processor):+.1f} to "
+            f"{max(processor):+.1f} % timed",
+            "means within a quarter; single paths are further off",
+        ),
+        (
+            "[profile feedback](docs/feedback.md) with clang, against gcc -O2",
+            "model: cycles, version 1",
+            f"{span(percents(feedback, ('tuned', 'thin-tuned'), ('znver4', 'sapphirerapids')))} faster",
+            "version 1 flattered",
         ),
         (
             "[nine options](docs/options.md) of tuning guides, each alone",
+            "model: cycles, version 1",
             f"-O3 and clang {span(percents(options, ('O3', 'clang', 'clang-thin-lto'), speeds), 1)} faster, x86-64-v3 "
-            f"{' or '.join(sorted(isa))}, modelled cycles of version 1",
+            f"{' or '.join(sorted(isa))}",
+            f"version 1 flattered; {error}",
         ),
         (
             "[Debian's own kernel](docs/built-kernels.md) against kdyno's small one",
-            f"the small one is {smaller:.0f} % faster, modelled cycles: no security modules, checks, clearing",
+            "model: cycles of a Sapphire Rapids",
+            f"the small one is {smaller:.0f} % faster: no security modules, checks, clearing",
+            f"{error}; one link order each",
         ),
         (
-            "[building programs](docs/builds.md) on kernels for a CPU",
-            f"cycles of a `make`: {' and '.join(whole)} (x86-64-v3, Sapphire Rapids), {verdict}, as published; of the "
-            f"kernel's own code {' and '.join(own)}; modelled",
+            "[building programs](docs/builds.md) with x86-64-v3 and Sapphire Rapids kernels",
+            "model: cycles",
+            f"a `make`: {' and '.join(whole)}, {verdict}, as published; the kernel's own code {' and '.join(own)}",
+            error,
         ),
         (
             "[a server's kernel fitted to a load](docs/fit-config.md)",
+            "sizes; model: instructions",
             f"{span(percents(fit, ['bzImage'], ('fitted to the 19 tests', 'fitted to redis')))} smaller; "
-            f"{words(fit, MEAN)}, instructions",
+            f"{words(fit, MEAN)}",
+            "counts are exact; one link order each",
         ),
         (
             "[large pages](docs/page-size.md), [page blocks](docs/page-block.md), [a file as a disk](docs/loop.md), "
             "[SMP](docs/smp.md)",
+            "on each page",
             "beside published accounts",
+            "on each page",
         ),
     ]
-    return table(("what", "result"), rows)
+    return table(("what", "lane", "result", "error"), rows)
 
 
 def stale(write: bool) -> list[str]:
