@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from kdyno.base.packages import way_to_install
+from kdyno.base.packages import install_advice
 from kdyno.base.process import ToolMissing, attempt
 
 MOST_LISTED = 512 << 20
@@ -24,7 +24,7 @@ def find_tool(name: str) -> str:
     folders = [Path(folder) for folder in os.get_exec_path() if Path(folder).is_dir()]
     names = {entry.name for folder in folders for entry in folder.iterdir() if pattern.fullmatch(entry.name)}
     if not names:
-        raise LlvmToolMissing(tool=name, way=way_to_install("llvm-19", program=f"{name}-19"))
+        raise LlvmToolMissing(tool=name, way=install_advice("llvm-19", program=f"{name}-19"))
     return names.pop() if len(names) == 1 else max(sorted(names), key=_version)
 
 

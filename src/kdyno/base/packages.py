@@ -16,6 +16,9 @@ from typing import Literal
 from kdyno.base.process import ToolMissing, attempt
 
 OS_RELEASE = Path("/etc/os-release")
+INSTALLS_ALL = "`kdyno doctor --install` installs all that kdyno uses"
+USED_BY_KDYNO = ("needed", "wanted", "extra")
+"""Requirements of kdyno itself, by who needs them."""
 
 Names = Literal["debian", "ubuntu-24.04", "unknown"]
 """The distribution whose package names a host uses."""
@@ -121,10 +124,28 @@ def way_to_install(*packages: str, program: str | None = None) -> str:
     if here == "unknown":
         return f"install {', '.join(text for package in packages for text in _describe_package(package, program))}"
     others = counterparts(here)
-    names = [name for package in packages for name in (others[package].names if package in others else (package,))]
-    ways = [f"sudo apt-get install -y {' '.join(dict.fromkeys(names))}"] if names else []
+    names = names_here(packages)
+    ways = [f"sudo apt-get install -y {' '.join(names)}"] if names else []
     lacking = [others[package] for package in packages if package in others and not others[package].names]
     return "; ".join([*ways, *(f"this host has no package {other.package}: {other.note}" for other in lacking)])
+
+
+def install_advice(*packages: str, program: str | None = None) -> str:
+    """Return how a user installs these Debian packages here, and all others that kdyno uses."""
+    advice = way_to_install(*packages, program=program)
+    return advice if detect_names() == "unknown" else f"{advice}; {INSTALLS_ALL}"
+
+
+def lacking_packages() -> list[str]:
+    """Return the Debian packages that kdyno uses and of which something is missing here, sorted."""
+    return sorted({row.package for row in requirements() if row.when in USED_BY_KDYNO and row.path() is None})
+
+
+def names_here(packages: Sequence[str]) -> list[str]:
+    """Return the names of Debian packages on this host, each once; without those that it lacks."""
+    others = counterparts(detect_names())
+    names = (others[package].names if package in others else (package,) for package in packages)
+    return list(dict.fromkeys(name for group in names for name in group))
 
 
 def _describe_package(package: str, program: str | None) -> Iterator[str]:

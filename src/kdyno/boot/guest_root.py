@@ -25,7 +25,7 @@ from kdyno.base.files import write_whole
 from kdyno.base.frozen import digest
 from kdyno.base.installed import find_program
 from kdyno.base.ownership import is_root
-from kdyno.base.packages import way_to_install
+from kdyno.base.packages import install_advice
 from kdyno.base.process import attempt, spawn
 from kdyno.base.regex import compile_pattern
 from kdyno.base.state import ROOT_RECORD, DiskFull, State, translate_disk_full
@@ -126,8 +126,8 @@ def guest_root(packages: Sequence[str], unpack: Mapping[str, str], state: State,
 
 def _make(packages: Sequence[str], unpack: Mapping[str, str], scratch: Path) -> list[str]:
     """Make the squashfs in `scratch`, and return the names of the packages' files."""
-    mmdebstrap = find_program("mmdebstrap", "a guest's root file system", way_to_install("mmdebstrap"))
-    tar2sqfs = find_program("tar2sqfs", "a guest's root file system", way_to_install("squashfs-tools-ng"))
+    mmdebstrap = find_program("mmdebstrap", "a guest's root file system", install_advice("mmdebstrap"))
+    tar2sqfs = find_program("tar2sqfs", "a guest's root file system", install_advice("squashfs-tools-ng"))
     environment = {"SOURCE_DATE_EPOCH": "0", "LC_ALL": "C.UTF-8", "TMPDIR": str(scratch)}
     scratch.chmod(0o755)  # another user, that of mmdebstrap, must have access
     hook = f'ls "$1"/var/cache/apt/archives | sed "s/^/{ARCHIVES}/" >&2'

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kdyno.base.installed import find_program
-from kdyno.base.packages import way_to_install
+from kdyno.base.packages import install_advice
 from kdyno.base.process import output
 from kdyno.measure.guest.agent import find_agent
 from kdyno.measure.guest.job import Job
@@ -64,7 +64,7 @@ NOT_LINKED = ("busybox", "init", "linuxrc")
 
 def find_busybox() -> Path:
     """Return the path of Debian's busybox-static: a real shell for lat_proc and for people. Raises ProgramMissing."""
-    return find_program("busybox", "a guest", way_to_install("busybox-static"))
+    return find_program("busybox", "a guest", install_advice("busybox-static"))
 
 
 def guest_tools() -> list[InitramfsEntry]:

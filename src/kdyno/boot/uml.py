@@ -25,7 +25,7 @@ from kdyno.base.frozen import digest
 from kdyno.base.host import host_facts
 from kdyno.base.lanes import CORE_CLOCK, COUNTED_LANE, LANES, TIMED_LANE, Clock, LaneName
 from kdyno.base.measurement import DISTURBED_PATHS
-from kdyno.base.packages import way_to_install
+from kdyno.base.packages import install_advice
 from kdyno.base.process import attempt, output, spawn
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
@@ -223,7 +223,7 @@ class UmlMachine:
         """Return the version of qemu-x86_64. Raises QemuUserMissing and QemuUserWithoutPlugins."""
         assert self.pmu is not None
         if shutil.which(QEMU_USER) is None:
-            raise QemuUserMissing(tool=QEMU_USER, way=way_to_install("qemu-user"))
+            raise QemuUserMissing(tool=QEMU_USER, way=install_advice("qemu-user"))
         if why := self.pmu.why_not_in_user_mode(QEMU_USER):
             raise QemuUserWithoutPlugins(tool=QEMU_USER, plugin=self.pmu.plugin, why=why)
         return output([QEMU_USER, "--version"]).split("version ", 1)[1].split()[0]

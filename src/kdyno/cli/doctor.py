@@ -29,6 +29,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show the settings and states of this host that affect times in the wall lane",
     )
+    parser.add_argument(
+        "--install",
+        action="store_true",
+        help="install the packages that kdyno uses and that are missing here: print the command, and run it",
+    )
     turn = parser.add_mutually_exclusive_group()
     turn.add_argument("--set", nargs="*", metavar="KNOB", help="with --host: set knobs for measuring (default: most)")
     turn.add_argument("--restore", action="store_true", help="with --host: restore the knobs that --set changed")
@@ -40,11 +45,27 @@ def act(args: argparse.Namespace) -> int:
         raise SetWithoutHost()
     if turning:
         return _turn(args)
+    if args.install:
+        _install(args)
     return _host(args) if args.host else _needs(args)
+
+
+def _install(args: argparse.Namespace) -> None:
+    """Install what is missing. Nothing else of kdyno installs anything."""
+    from kdyno.base.packages import lacking_packages
+    from kdyno.understand.install import install_commands, run, shown
+
+    if packages := lacking_packages():
+        commands = install_commands(packages)
+        terminal.tell(shown(commands))
+        run(commands)
+    else:
+        talk_of(args).say("all packages that kdyno uses are installed")
 
 
 def _needs(args: argparse.Namespace) -> int:
     from kdyno.understand.doctor import examine
+    from kdyno.understand.install import advice
 
     findings = []
     for finding in examine(state_of(args)):
@@ -57,6 +78,8 @@ def _needs(args: argparse.Namespace) -> int:
         print_json([asdict(finding) for finding in findings])
     missing = [finding.name for finding in findings if finding.status == "missing"]
     if not args.json:
+        if command := advice():
+            terminal.line(f"one command installs all that is missing, and `kdyno doctor --install` runs it: {command}")
         terminal.line(f"missing: {', '.join(missing)}" if missing else "kdyno can build, boot and measure here")
     return 3 if missing else 0
 

@@ -13,7 +13,7 @@ from kdyno.base import process
 from kdyno.base.digests import file_digest, stat_signature
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.frozen import Frozen, digest
-from kdyno.base.packages import way_to_install
+from kdyno.base.packages import install_advice
 from kdyno.base.state import State
 
 NAME = re.compile(r"(gcc|clang)(-\d+)?")
@@ -76,7 +76,7 @@ def find(name: str, state: State) -> Toolchain:
     path = shutil.which(name)
     if path is None:
         raise CompilerMissing(
-            name=name, installed=", ".join(installed()) or "none", way=way_to_install(*_packages(name))
+            name=name, installed=", ".join(installed()) or "none", way=install_advice(*_packages(name))
         )
     return _look_at(name, os.environ.get("PATH", ""), stat_signature([Path(path).resolve()])[0], state)
 
@@ -112,7 +112,7 @@ def family_of(name: str) -> str:
 def _parts(name: str) -> tuple[str, str]:
     match = NAME.fullmatch(name)
     if match is None:
-        raise CompilerMissing(name=name, installed=", ".join(installed()) or "none", way=way_to_install("gcc"))
+        raise CompilerMissing(name=name, installed=", ".join(installed()) or "none", way=install_advice("gcc"))
     return match[1], match[2] or ""
 
 
@@ -144,7 +144,7 @@ def _said_path(compiler: str, program: str) -> str | None:
 def _clang_binaries(name: str, suffix: str) -> list[Path]:
     paths = {tool: shutil.which(f"{tool}{suffix}") for tool in LLVM_TOOLS}
     if missing := [f"{tool}{suffix}" for tool, path in paths.items() if path is None]:
-        raise LlvmToolsMissing(name=name, missing=", ".join(missing), way=way_to_install(*_packages(name)))
+        raise LlvmToolsMissing(name=name, missing=", ".join(missing), way=install_advice(*_packages(name)))
     programs = [shutil.which(name), paths["ld.lld"]]
     binaries = [Path(program).resolve() for program in programs if program]
     return sorted({*binaries, *_llvm_libraries(binaries)})

@@ -17,7 +17,7 @@ from typing import IO
 from kdyno.base import git, process
 from kdyno.base.digests import recall, remember, stat_signature
 from kdyno.base.errors import InfrastructureError, UserError
-from kdyno.base.packages import requirements, way_to_install
+from kdyno.base.packages import install_advice, requirements
 from kdyno.base.state import DiskFull, State, require_space, translate_disk_full
 from kdyno.kernel.source_trees import Say, lock_name, made_once, partial_path, remove_tree, tree_path
 
@@ -77,7 +77,7 @@ def require_decompressor(path: Path) -> None:
     program = COMPRESSION.get(path.suffix)
     if program and shutil.which(program) is None:
         package = next(row.package for row in requirements() if row.program == program)
-        raise DecompressorMissing(path=path, program=program, way=way_to_install(package, program=program))
+        raise DecompressorMissing(path=path, program=program, way=install_advice(package, program=program))
 
 
 def tarball(path: Path, to: Path, say: Say) -> None:

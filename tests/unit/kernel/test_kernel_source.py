@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kdyno.base.digests import file_digest
-from kdyno.base.packages import way_to_install
+from kdyno.base.packages import install_advice, way_to_install
 from kdyno.base.state import State
 from kdyno.kernel import source, unpack
 from kdyno.kernel.source import fetch
@@ -124,7 +124,7 @@ def test_a_tarball_whose_decompressor_is_missing_names_the_package_that_has_it(
     monkeypatch.setattr("shutil.which", lambda program: None if program == package else f"/usr/bin/{program}")
     with pytest.raises(unpack.DecompressorMissing, match=f"{package} is not installed") as caught:
         fetch(str(path), state, silent)
-    assert caught.value.advice == way_to_install(package)
+    assert caught.value.advice == install_advice(package)
     assert list(state.sources.iterdir()) == []
 
 

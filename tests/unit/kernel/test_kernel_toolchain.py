@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.base.packages import way_to_install
+from kdyno.base.packages import install_advice
 from kdyno.base.state import State
 from kdyno.kernel import ccache, toolchain
 from kdyno.kernel.toolchain import Toolchain, ToolchainIdentity, find
@@ -61,7 +61,7 @@ def test_clang_without_its_linker_says_what_to_install(bin_only: Path, state: St
     program(bin_only, "clang-19", CLANG)
     with pytest.raises(toolchain.LlvmToolsMissing, match=r"ld\.lld-19, llvm-ar-19") as raised:
         find("clang-19", state)
-    assert raised.value.advice == way_to_install("clang-19", "lld-19", "llvm-19")
+    assert raised.value.advice == install_advice("clang-19", "lld-19", "llvm-19")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_missing_compiler_names_the_others_and_what_to_install(
     program(bin_only, "gcc-ar-12", "true")
     with pytest.raises(toolchain.CompilerMissing, match=f"no {name} here; installed: gcc-12$") as raised:
         find(name, state)
-    assert raised.value.advice == way_to_install(*packages.split())
+    assert raised.value.advice == install_advice(*packages.split())
 
 
 def test_another_compiler_of_the_same_version_has_another_digest(bin_only: Path, state: State) -> None:

@@ -14,7 +14,7 @@ from typing import IO, Protocol
 
 from kdyno.base.errors import UserError
 from kdyno.base.installed import find_program
-from kdyno.base.packages import way_to_install
+from kdyno.base.packages import install_advice
 from kdyno.base.process import spawn
 
 PIECE = 1 << 20
@@ -75,7 +75,7 @@ def _with(made: Callable[[], _Decompressor]) -> Callable[[bytes, int], bytes]:
 
 def _by(program: str) -> Callable[[bytes, int], bytes]:
     def run(content: bytes, most: int) -> bytes:
-        path = find_program(program, f"what is packed with {program}", way_to_install(program))
+        path = find_program(program, f"what is packed with {program}", install_advice(program))
         words = [str(path), "-dc"]
         with spawn(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
             assert child.stdin and child.stdout

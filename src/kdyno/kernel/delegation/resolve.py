@@ -16,7 +16,7 @@ from kdyno.base import process
 from kdyno.base.digests import file_digest
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole, write_whole
-from kdyno.base.packages import way_to_install
+from kdyno.base.packages import install_advice
 from kdyno.base.state import State
 from kdyno.kernel import inputs, toolchain
 from kdyno.kernel.delegation import globs
@@ -246,5 +246,5 @@ def _assembler(reference: Toolchain, state: State) -> tuple[str, str]:
         name = process.output([reference.command, "-print-prog-name=as"]).strip() or name
     path = shutil.which(name)
     if path is None:
-        raise AssemblerMissing(way=way_to_install("binutils"))
+        raise AssemblerMissing(way=install_advice("binutils"))
     return name, f"as {file_digest(Path(path).resolve(), state)}"

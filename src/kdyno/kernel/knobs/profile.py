@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kdyno.base.errors import UserError
 from kdyno.base.names import absolute
-from kdyno.base.packages import way_to_install
+from kdyno.base.packages import install_advice
 from kdyno.kernel import lkd
 from kdyno.kernel.delegation import resolved
 from kdyno.kernel.inputs import DIRECTORY, Input, read_input
@@ -94,7 +94,7 @@ def _require(use: ProfileUse | None, toolchain: Toolchain) -> None:
         raise NeedsClang(use=use, why=WHY_NOT_GCC[use])
     identity = toolchain.identity
     if int(identity.version.split(".")[0]) < OLDEST_CLANG[use]:
-        way = way_to_install("clang-19", "lld-19", "llvm-19")
+        way = install_advice("clang-19", "lld-19", "llvm-19")
         raise ClangTooOld(use=use, oldest=OLDEST_CLANG[use], name=identity.name, version=identity.version, way=way)
 
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.installed import find_program
 from kdyno.base.mistakes import first_fault
-from kdyno.base.packages import way_to_install
+from kdyno.base.packages import install_advice
 from kdyno.base.process import ToolFailed, failure, output, spawn
 from kdyno.base.talk import Advance, Talk
 from kdyno.measure.cycles.evaluate import Role
@@ -82,7 +82,7 @@ def find_probe() -> Path:
 def measure(family: Family, *, times: int, passes: int, talk: Talk) -> FitInput:
     """Count every program under the family's hardware, and time it natively, `times` times in each of `passes`."""
     probe, plugin = find_probe(), find_plugin()
-    find_program(QEMU_USER, "a calibration", way_to_install("qemu-user"))
+    find_program(QEMU_USER, "a calibration", install_advice("qemu-user"))
     programs = _programs(probe)
     with talk.working("counting under QEMU") as advance, tempfile.TemporaryDirectory(prefix="kdyno-") as directory:
         record = _count_programs(probe, plugin, programs, family, Path(directory) / "pmu.kpmu", advance)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kdyno.base.errors import UserError
-from kdyno.base.packages import way_to_install
+from kdyno.base.packages import install_advice
 from kdyno.boot.platforms import NEEDS, Need, Platform
 from kdyno.kernel.kconfig import resolve_base
 from kdyno.kernel.kconfig_check import read_config
@@ -131,6 +131,6 @@ def nearest_source(running: str, directory: Path = USR_SRC) -> str:
         if PACKAGE.fullmatch(package) and re.match(r"linux-source-\d+\.\d+", package)
     }
     if not releases:
-        raise NoSource(running=running, directory=directory, way=way_to_install("linux-source-6.12"))
+        raise NoSource(running=running, directory=directory, way=install_advice("linux-source-6.12"))
     running_number = release_number(running)
     return "debian:" + min(releases, key=lambda package: (abs(releases[package] - running_number), -releases[package]))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kdyno.base import process
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.installed import find_program
-from kdyno.base.packages import way_to_install
+from kdyno.base.packages import install_advice
 from kdyno.base.state import State
 from kdyno.base.talk import Advance, Talk
 from kdyno.kernel.source import fetch
@@ -104,7 +104,7 @@ def measure_library(
     NoMakefileFlags, TooFewSets, NothingToCompile, and SetsDisagree where results differ.
     """
     plugin = find_plugin()
-    find_program(QEMU_USER, NEEDED_FOR, way_to_install("qemu-user"))
+    find_program(QEMU_USER, NEEDED_FOR, install_advice("qemu-user"))
     source = fetch(spec, state, talk.say)
     with state.scratch("library") as scratch:
         usable, left_out = compilers(sets or default_sets(installed()), source.tree, scratch, state)

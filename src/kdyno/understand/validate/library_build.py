@@ -15,7 +15,7 @@ from pathlib import Path
 from kdyno.base import process
 from kdyno.base.cpu import read_cpu
 from kdyno.base.errors import InfrastructureError, UserError
-from kdyno.base.packages import way_to_install
+from kdyno.base.packages import install_advice
 from kdyno.base.state import State
 from kdyno.kernel.environment import nothing_but, passed_on
 from kdyno.kernel.march.compiler import used_in_kernel
@@ -147,7 +147,7 @@ def compilers(
         flags = (*kernel_flags(toolchain, tree, scratch), *options.words)
         usable.append(HostOptionSet(options, toolchain.command, flags))
     if len(usable) < 2:
-        way = way_to_install("gcc", "clang-19", "lld-19", "llvm-19")
+        way = install_advice("gcc", "clang-19", "lld-19", "llvm-19")
         raise TooFewSets(why="; ".join(notes) or "only one was named", way=way)
     return tuple(usable), tuple(notes)
 

@@ -16,7 +16,7 @@ from kdyno.base import process
 from kdyno.base.cpu import Cpu, read_cpu
 from kdyno.base.frozen import Frozen
 from kdyno.base.installed import find_program
-from kdyno.base.packages import way_to_install
+from kdyno.base.packages import install_advice
 from kdyno.base.talk import Advance, Talk
 from kdyno.measure.cycles.family import Family
 from kdyno.measure.cycles.host import UnknownCpu, family_of
@@ -102,7 +102,7 @@ class MicroBench:
     """Builds the programs in a directory, and runs them. Raises ProgramMissing."""
 
     def __init__(self, programs: Sequence[MicroProgram], directory: Path) -> None:
-        compiler = find_program("gcc", NEEDED_FOR, way_to_install("gcc"))
+        compiler = find_program("gcc", NEEDED_FOR, install_advice("gcc"))
         self.programs, self.directory = tuple(programs), directory
         self.executable = directory / "micro-programs"
         source = directory / "micro-programs.s"
@@ -115,7 +115,7 @@ class MicroBench:
     def count(self, family: Family) -> dict[str, float]:
         """Return modelled cycles of an iteration, by program. Raises ProgramMissing and NoUserPlugins."""
         plugin = find_plugin()
-        find_program(QEMU_USER, NEEDED_FOR, way_to_install("qemu-user"))
+        find_program(QEMU_USER, NEEDED_FOR, install_advice("qemu-user"))
         out = self.directory / "micro-programs.kpmu"
         command = counting_command(plugin, family, out)
         with require_user_plugins():
