@@ -1,14 +1,17 @@
-"""The HTML report in a browser: its plots draw, its policy forbids nothing of it, and all that is smuggled in."""
+"""The HTML report in a browser: it draws, sorts, filters and is accessible; its policy refuses what is smuggled in."""
 
 from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
 
 from kdyno.report.html import render
 from tests.unit import specimen
@@ -31,31 +34,32 @@ BLOCKED = (
     "Framing 'https://example.invalid/' violates",
     "Loading the stylesheet 'https://example.invalid/style.css' violates",
 )
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "best-practice"]}
+"""What axe checks: WCAG 2, levels A and AA, and what its authors recommend."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Opened:
-    """What became of a page."""
+    """A page in the browser."""
 
-    dom: str
-    console: list[str]
+    page: Any
+    console: list[str] = field(default_factory=list)
+
+    def names(self) -> list[str]:
+        """Return the benchmarks of the table of verdicts that are visible, in their order."""
+        names: list[str] = self.page.locator("#overview tbody tr:visible a").all_inner_texts()
+        return names
 
 
-def opened(html: str, directory: Path) -> Opened:
-    if shutil.which("chromium") is None:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    chromium = shutil.which("chromium")
+    if chromium is None:
         pytest.skip("chromium is not installed")
-    page = directory / "page.html"
-    page.write_text(html, encoding="utf-8")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--enable-logging=stderr"]
-    done = subprocess.run(
-        ["chromium", *options, f"--user-data-dir={directory / 'profile'}", "--dump-dom", page.as_uri()],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    dom = re.sub(r"<script.*?</script>", "", done.stdout, flags=re.DOTALL)
-    return Opened(dom, re.findall(r'CONSOLE:\d+\S* "(.*)', done.stderr))
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=120_000)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -63,17 +67,66 @@ def html(tmp_path_factory: pytest.TempPathFactory) -> str:
     return render(specimen.report(tmp_path_factory.mktemp("report"), specimen.run_record(blocks=4)))
 
 
-def test_plots_draw_and_the_console_stays_empty(tmp_path: Path, html: str) -> None:
-    page = opened(html, tmp_path)
-    assert page.console == []
-    drawn = re.findall(r'<div class="(?:drawn|lazy)[^"]*js-plotly-plot', page.dom)
-    assert len(drawn) == html.count('class="drawn"') + 6  # one panel is open
-    assert page.dom.count('class="trace') > 100
+def natural(name: str) -> list[int | str]:
+    """Return a key that sorts numbers in names by their values."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
-def test_what_is_smuggled_in_is_refused(tmp_path: Path, html: str) -> None:
-    page = opened(html.replace("<h1>", f"{SMUGGLED}<h1>"), tmp_path)
-    assert "<title>quickstart · kdyno</title>" in page.dom
+def open_page(browser: Any, html: str, directory: Path, width: int = 1280, **settings: Any) -> Opened:
+    path = directory / "page.html"
+    path.write_text(html, encoding="utf-8")
+    page = browser.new_context(viewport={"width": width, "height": 900}, **settings).new_page()
+    page.set_default_timeout(120_000)
+    opened = Opened(page)
+    page.on("console", lambda message: opened.console.append(message.text))
+    page.on("pageerror", lambda error: opened.console.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_function("document.querySelectorAll('.drawn:not(.js-plotly-plot)').length === 0")
+    return opened
+
+
+def test_plots_draw_and_the_table_sorts_and_filters(browser: Any, tmp_path: Path, html: str) -> None:
+    alike = '<tr class="alike" data-name="lat_syscall.null">'
+    opened = open_page(browser, html.replace('<tr data-name="lat_syscall.null">', alike), tmp_path)
+    page = opened.page
+    page.wait_for_function("document.querySelectorAll('.lazy.js-plotly-plot').length === 6")  # one panel is open
+    assert page.locator(".trace").count() > 100
+
+    first = opened.names()
+    sort = page.locator("#overview thead button").first
+    sort.focus()
+    page.keyboard.press("Enter")
+    assert opened.names() == sorted(first, key=natural)
+    page.keyboard.press("Enter")
+    assert opened.names() == sorted(first, key=natural, reverse=True)
+    assert page.locator("#overview th[aria-sort]").get_attribute("aria-sort") == "descending"
+
+    page.locator("#filter").fill("syscall")
+    assert opened.names() == [name for name in sorted(first, key=natural, reverse=True) if "syscall" in name]
+    page.locator("#filter").fill("")
+    page.locator("#hide").check()
+    assert {*first} - {*opened.names()} == {"lat_syscall.null"}
+    effect = page.locator("#overview [data-factor]").first
+    page.locator("#factors").check()
+    assert effect.inner_text().endswith("×")
+    page.locator("#factors").uncheck()
+    assert effect.inner_text().endswith("%")
+    assert opened.console == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
+def test_the_page_is_accessible_and_fits_its_window(
+    browser: Any, tmp_path: Path, html: str, width: int, scheme: str
+) -> None:
+    page = open_page(browser, html, tmp_path, width, color_scheme=scheme, bypass_csp=True).page
+    found = Axe().run(page, options=RULES).response
+    assert len(found["passes"]) > 15
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_what_is_smuggled_in_is_refused(browser: Any, tmp_path: Path, html: str) -> None:
+    opened = open_page(browser, html.replace("<h1>", f"{SMUGGLED}<h1>"), tmp_path)
+    assert opened.page.title() == "quickstart · kdyno"
     for words in BLOCKED:
-        assert any(text.startswith(words) for text in page.console), words
-    assert "js-plotly-plot" in page.dom
+        assert any(text.startswith(words) for text in opened.console), words

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kdyno.base.files import write_whole
-from kdyno.base.text import clean
+from kdyno.base.text import clean, format_count
 from kdyno.judge.verdicts.model import Report, RunReport
 from kdyno.judge.verdicts.rows import VerdictRow, group_sentences, judged_of_variant, largest, scope_mark, table_rows
 from kdyno.report import page, panels, view
@@ -20,6 +21,8 @@ from kdyno.report.sections import shown_sections
 from kdyno.report.sections.boots import disturbances
 from kdyno.store.artefacts import Artefacts
 
+BAR_WIDTH = 160
+"""The width of the drawing of an effect, in the units of its SVG."""
 FEW_SENTENCES = 8
 """Rows of a variant; the others are folded."""
 
@@ -42,6 +45,49 @@ class Table:
     margin: panels.Plot | None
 
 
+@dataclass(frozen=True)
+class EffectBar:
+    """An effect with its interval, as places on the scale of the page."""
+
+    width: int
+    band_left: float
+    band_width: float
+    zero: float
+    low: float
+    mid: float
+    high: float
+
+
+@dataclass(frozen=True)
+class OverviewCell:
+    """One variant's verdict on one benchmark."""
+
+    row: VerdictRow
+    gain: float | str
+    """The gain as a logarithm, for sorting; empty if there is none."""
+    factor: str
+    """The effect as a factor: `1.02×`; empty if there is none."""
+    bar: EffectBar | None
+
+
+@dataclass(frozen=True)
+class OverviewLine:
+    """One benchmark, or the mean of all, with all variants side by side."""
+
+    name: str
+    about: str
+    baseline: str
+    unit: str
+    cells: Sequence[OverviewCell | None]
+    """A cell for each variant; None if it has no such row."""
+    is_mean: bool
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether every variant is equivalent to the baseline."""
+        return all(cell is not None and cell.row.verdict == "equivalent" for cell in self.cells)
+
+
 def write_html(report: Report, path: Path, artefacts: Artefacts | None = None) -> None:
     """Write the report to a file, whole or not at all. Raise NotWritable and DiskFull."""
     write_whole(path, render(report, artefacts))
@@ -55,14 +101,20 @@ def render(report: Report, artefacts: Artefacts | None = None) -> str:
 
 def _page_data(report: Report) -> dict[str, Any]:
     """Return the data of every report's page."""
-    tables = _tables(report)
+    by_variant = {variant: table_rows(report, variant) for variant in report.others}
+    axis = view.axis([row.span for rows in by_variant.values() for row in rows if row.span], report.margin)
+    tables = _tables(report, by_variant, axis)
+    first_lines = view.first_lines(report)
     flags = disturbances(report)
     values = boxes.group_values(report)
     several = len({benchmark for benchmark, _ in values}) > 1
     drift = order.order(report, order.median_residuals(report), flags, legend=True) if several else None
     return {
-        "first_lines": view.first_lines(report),
+        "first_lines": first_lines,
+        "note_count": format_count(len(report.notices) + len(first_lines) - 1, "note"),
         "tables": tables,
+        "overview": _overview(report, by_variant, axis),
+        "scale": {"low": view.percent_gain(axis.low), "high": view.percent_gain(axis.high)},
         "panels": panels.panels(report, {table.variant: table.rows for table in tables}, flags),
         "anchors": {
             clean(analysis.benchmark): panels.anchor(number) for number, analysis in enumerate(report.analyses)
@@ -80,10 +132,40 @@ def _page_data(report: Report) -> dict[str, Any]:
     }
 
 
-def _tables(report: Report) -> list[Table]:
-    by_variant = {variant: table_rows(report, variant) for variant in report.others}
-    spans = [row.span for rows in by_variant.values() for row in rows if row.span]
-    axis = view.axis(spans, report.margin)
+def _overview(report: Report, by_variant: Mapping[str, Sequence[VerdictRow]], axis: view.Axis) -> list[OverviewLine]:
+    """Return a line for each benchmark that has a row, and for the mean, in the order of the report."""
+    described = {clean(benchmark.name): clean(benchmark.description) for benchmark in report.benchmarks}
+    rows = {variant: {row.name: row for row in own} for variant, own in by_variant.items()}
+    names = dict.fromkeys(row.name for own in by_variant.values() for row in own)
+    lines = []
+    for name in names:
+        own = [rows[variant].get(name) for variant in by_variant]
+        first = next(row for row in own if row is not None)
+        about = "" if first.is_mean else described[name]
+        cells = [_overview_cell(row, axis, report.margin) if row else None for row in own]
+        lines.append(OverviewLine(name, about, first.baseline, first.unit, cells, first.is_mean))
+    return lines
+
+
+def _overview_cell(row: VerdictRow, axis: view.Axis, margin: float) -> OverviewCell:
+    factor = f"{row.ratio:.3g}×" if row.ratio is not None else ""
+    if row.span is None:
+        return OverviewCell(row, "", factor, None)
+    edge = math.log1p(margin)
+    low, mid, high, zero, left, right = (
+        _place(gain, axis) for gain in (row.span.low, row.span.mid, row.span.high, 0.0, -edge, edge)
+    )
+    bar = EffectBar(BAR_WIDTH, left, round(right - left, 1), zero, low, mid, high)
+    return OverviewCell(row, round(row.span.mid, 6), factor, bar)
+
+
+def _place(gain: float, axis: view.Axis) -> float:
+    """Return the place of a gain on the scale; a gain beyond the scale gets its end."""
+    within = min(max(gain, axis.low), axis.high)
+    return round(4 + (within - axis.low) / (axis.high - axis.low) * (BAR_WIDTH - 8), 1)
+
+
+def _tables(report: Report, by_variant: Mapping[str, Sequence[VerdictRow]], axis: view.Axis) -> list[Table]:
     tables = []
     for variant, rows in by_variant.items():
         margin = against_margin(report, variant)

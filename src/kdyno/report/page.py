@@ -7,6 +7,7 @@ scripts and uses the style whose hashes the policy names, and nothing else.
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -15,14 +16,33 @@ from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
 from kdyno.report import filters
 from kdyno.report.figures import style
 
 TEMPLATES = files("kdyno.report") / "templates"
+PLOTLY = "plotly-basic.min.js"
+"""plotly.js with scatter plots and bars alone (npm: plotly.js-basic-dist-min), a quarter of the whole; as released."""
 STYLE_OF_MAPS = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
 """The id of a style element that plotly.js makes if there is none; no plot here is a map."""
+
+
+class Figures:
+    """The plots of one page. They are packed together: apart they would be half of the page."""
+
+    def __init__(self) -> None:
+        self._figures: list[str] = []
+
+    def add(self, figure: str) -> int:
+        """Keep the JSON of a plot, and return its number, by which the script finds it."""
+        self._figures.append(figure)
+        return len(self._figures) - 1
+
+    @property
+    def packed(self) -> str:
+        """A JSON list of all plots, as gzip in base64."""
+        content = f"[{','.join(self._figures)}]".encode()
+        return base64.b64encode(gzip.compress(content, mtime=0)).decode()
 
 
 @dataclass(frozen=True)
@@ -34,6 +54,7 @@ class PageParts:
     style: Markup
     style_id: str
     """A style element that keeps plotly from making one that the policy forbids."""
+    figures: Figures
 
     @property
     def policy(self) -> Markup:
@@ -64,14 +85,17 @@ def environment() -> Environment:
 def parts() -> PageParts:
     """Return the parts of this kdyno."""
     script, css = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("panels.js", "style.css"))
-    plotly = get_plotlyjs()
+    plotly = (TEMPLATES / PLOTLY).read_text(encoding="utf-8")
     of_maps = STYLE_OF_MAPS.search(plotly)
     keys = [f".key i.v{place} {{ background: {colour}; }}" for place, colour in enumerate(style.VARIANT_COLOURS)]
     return PageParts(
         plotly=Markup(plotly),
-        script=Markup(f"const CONFIG = {json.dumps(style.CONFIG)};\n{script}"),
+        script=Markup(
+            f"const CONFIG = {json.dumps(style.CONFIG)};\nconst THEMED = {json.dumps(style.THEMED)};\n{script}"
+        ),
         style=Markup("\n".join([css, *keys])),
         style_id=of_maps[1] if of_maps else "style",
+        figures=Figures(),
     )
 
 

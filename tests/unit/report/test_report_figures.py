@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import pytest
+from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
 from kdyno.judge.stats.diagnostics.tables import Residual
 from kdyno.judge.verdicts.model import BootValue, FileReport
+from kdyno.report import page
 from kdyno.report.figures import boxes, margin, order, power, residuals
 from kdyno.report.figures.style import MOST_POINTS, Figure, Part, thin, to_json
 from tests.unit import foreign_specimen as specimen
@@ -76,15 +79,24 @@ def test_the_median_over_all_benchmarks_has_one_point_for_each_boot() -> None:
 
 def test_each_layout_has_its_symbol(report: FileReport) -> None:
     figure = boxes.boxes(report, report.benchmarks[0], boxes.group_values(report))
-    symbols = {symbol for part in parts(figure) if part["type"] == "scatter" for symbol in part["marker"]["symbol"]}
+    symbols = {symbol for part in parts(figure) if part["mode"] == "markers" for symbol in part["marker"]["symbol"]}
     assert symbols == {"circle", "square", "diamond"}
 
 
 def test_whiskers_end_at_the_last_value_within_reach(report: FileReport) -> None:
     values = {("pipe", "stock"): [value("stock", place, number) for place, number in enumerate([1.0, 2, 3, 4, 5, 60])]}
     [box, dots] = parts(boxes.boxes(report, report.benchmarks[0], values))
-    assert (box["lowerfence"], box["upperfence"]) == ([1.0], [5.0])
+    ends = [y for y in box["y"] if y is not None]
+    assert (min(ends), max(ends)) == (1.0, 5.0)
+    assert (box["type"], box["mode"]) == ("scatter", "lines")
     assert len(dots["y"]) == 6
+
+
+def test_the_page_has_the_plotly_that_the_figures_are_made_for() -> None:
+    bundle = (page.TEMPLATES / page.PLOTLY).read_text(encoding="utf-8")
+    versions = [re.search(r"plotly\.js .*?v([\d.]+)", text[:200]) for text in (bundle, get_plotlyjs())]
+    assert all(versions)
+    assert len({version[1] for version in versions if version}) == 1, "docs/extending.md#the-plots-of-a-page"
 
 
 def test_a_million_points_become_a_few_hundred_from_all_over() -> None:

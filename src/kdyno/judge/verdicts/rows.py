@@ -57,6 +57,8 @@ class VerdictRow:
     dropped: int
     is_mean: bool = False
     """Whether it is the row of all benchmarks together."""
+    ratio: float | None = None
+    """The variant's value over the baseline's, or that of the mean."""
 
 
 def rows_of(report: Report, variant: str) -> list[VerdictRow]:
@@ -149,6 +151,7 @@ def _row(
         detectable=estimate.detectable if estimate else None,
         replicates=_replicates(estimate) if estimate else "",
         dropped=dropped,
+        ratio=estimate.ratio if estimate else None,
     )
 
 

@@ -15,6 +15,8 @@ COLUMNS = 4
 CELL_PIXELS = 175
 MOST_LETTERS = 45
 """Characters of all variants' names together: more overlap below the boxes."""
+WIDTH = 0.62
+"""The width of a box; variants are 1 apart."""
 WHISKER = 1.5
 """Whiskers end at the last value within so many interquartile ranges of the box (Tukey 1977)."""
 MOST_BENCHMARKS = 60
@@ -122,16 +124,11 @@ def _box(report: Report, benchmark: str, place: int, values: Values) -> list[Par
     points = thin(own)
     return [
         {
-            "type": "box",
+            "type": "scatter",
             "name": text(variant),
-            "x": [place],
-            "q1": [low],
-            "median": [median],
-            "q3": [high],
-            "lowerfence": [float(within.min())],
-            "upperfence": [float(within.max())],
+            "mode": "lines",
+            **_outline(place, float(within.min()), low, median, high, float(within.max())),
             "line": {"width": 1.2, "color": colour},
-            "width": 0.62,
             "showlegend": False,
             "hoverinfo": "y",
         },
@@ -147,6 +144,20 @@ def _box(report: Report, benchmark: str, place: int, values: Values) -> list[Par
             "showlegend": False,
         },
     ]
+
+
+def _outline(place: int, fence: float, low: float, median: float, high: float, upper_fence: float) -> Part:
+    """Return a box with its whiskers as lines, with gaps between them: plotly's own boxes need the whole of plotly."""
+    left, right = place - WIDTH / 2, place + WIDTH / 2
+    lines: list[list[tuple[float, float]]] = [
+        [(left, low), (left, high), (right, high), (right, low), (left, low)],
+        [(left, median), (right, median)],
+        [(place, fence), (place, low)],
+        [(place, high), (place, upper_fence)],
+    ]
+    gap = (None, None)
+    points = [point for line in lines for point in (*line, gap)]
+    return {"x": [x for x, _ in points[:-1]], "y": [y for _, y in points[:-1]], "connectgaps": False}
 
 
 def hover(value: BootValue) -> str:

@@ -31,7 +31,7 @@ def forest(report: Report, variant: str, axis: view.Axis) -> Figure:
             "range": [axis.low, axis.high],
             "tickvals": [place for place, _ in ticks],
             "ticktext": [called for _, called in ticks],
-            "title": {"text": f"gain over the baseline, % (right is {view.sides(report).right})"},
+            "title": {"text": f"gain, % (right is {view.sides(report).right})"},
             "zerolinecolor": INK,
         },
         yaxis=rows_axis(rows),

@@ -30,6 +30,8 @@ SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "triangle-down
 FONT = {"family": "Inter, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif", "size": 12, "color": "#24292f"}
 GRID = "#e6e8eb"
 INK = "#57606a"
+THEMED = {FONT["color"]: "--ink", INK: "--soft", GRID: "--line"}
+"""Colours of plots that the page's script replaces by the style's own, which differ in the dark."""
 BAND = {"fillcolor": "#3b6ea8", "opacity": 0.08, "line": {"width": 0}, "layer": "below", "type": "rect"}
 """The colour of the equivalence margin."""
 CONFIG = {"displaylogo": False, "responsive": True, "modeBarButtons": [["toImage", "zoom2d", "pan2d", "resetScale2d"]]}
@@ -53,7 +55,8 @@ def figure(traces: Sequence[Part], height: int, **layout: Any) -> Figure:
     """Return a plot from its traces. Axes get the report's grid unless they say otherwise."""
     axes = {name: {"gridcolor": GRID, "zerolinecolor": GRID, **axis} for name, axis in _axes(layout).items()}
     shown = [trace | {end: _round_values(trace[end]) for end in ("x", "y") if end in trace} for trace in traces]
-    common = {"template": "none", "font": FONT, "paper_bgcolor": "white", "plot_bgcolor": "white"}
+    clear = "rgba(0,0,0,0)"
+    common = {"template": "none", "font": FONT, "paper_bgcolor": clear, "plot_bgcolor": clear}
     return go.Figure(data=shown, layout=common | {"height": height} | layout | axes)
 
 

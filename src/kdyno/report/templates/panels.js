@@ -1,12 +1,32 @@
-function plot(spot, config) {
-  const figure = JSON.parse(spot.nextElementSibling.textContent);
-  Plotly.newPlot(spot, figure.data, figure.layout, config);
+// Every plot of the page, packed: data-figure of an element is its place in the list.
+const unpacked = (async () => {
+  const bytes = Uint8Array.from(atob(document.getElementById("figures").textContent), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+})();
+
+// Colours that differ in the dark are the style's: THEMED has the property for each.
+function themed(figure) {
+  const style = getComputedStyle(document.documentElement);
+  let text = JSON.stringify(figure);
+  for (const [colour, property] of Object.entries(THEMED)) text = text.replaceAll(colour, style.getPropertyValue(property).trim());
+  return JSON.parse(text);
 }
-for (const spot of document.querySelectorAll(".drawn")) plot(spot, CONFIG);
+async function plot(spot, config) {
+  const figure = themed((await unpacked)[spot.dataset.figure]);
+  await Plotly.react(spot, figure.data, figure.layout, config);
+}
+const SMALL = { ...CONFIG, displayModeBar: false };
+const drawAll = () => document.querySelectorAll(".drawn").forEach((spot) => plot(spot, CONFIG));
+drawAll();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  drawAll();
+  for (const spot of document.querySelectorAll(".lazy.js-plotly-plot")) plot(spot, SMALL);
+});
 
 // The plots of a panel are drawn when it is first opened: what nobody looks at costs nothing.
 function draw(panel) {
-  for (const spot of panel.querySelectorAll(".lazy:empty")) plot(spot, { ...CONFIG, displayModeBar: false });
+  for (const spot of panel.querySelectorAll(".lazy:empty")) plot(spot, SMALL);
 }
 function reveal(anchor) {
   const panel = document.getElementById(anchor);
@@ -25,3 +45,49 @@ document.addEventListener("click", (event) => {
 });
 addEventListener("hashchange", () => reveal(location.hash.slice(1)));
 reveal(location.hash.slice(1));
+addEventListener("beforeprint", () => document.querySelectorAll(".notes").forEach((notes) => (notes.open = true)));
+
+// The table of all verdicts: filter, hide what is alike, show factors, sort by a column.
+const overview = document.getElementById("overview");
+if (overview) {
+  const rows = [...overview.tBodies[0].rows];
+  const [filter, hide, factors, shown] = ["filter", "hide", "factors", "shown"].map((id) => document.getElementById(id));
+  const select = () => {
+    const wanted = filter.value.toLowerCase();
+    for (const row of rows) {
+      row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted) || (hide.checked && row.classList.contains("alike"));
+    }
+    const count = rows.filter((row) => !row.hidden).length;
+    shown.textContent = count === rows.length ? "" : `${count} of ${rows.length} benchmarks`;
+  };
+  filter.addEventListener("input", select);
+  hide.addEventListener("change", select);
+  factors.addEventListener("change", () => {
+    for (const effect of overview.querySelectorAll("[data-factor]")) {
+      effect.dataset.percent ??= effect.textContent;
+      effect.textContent = factors.checked ? effect.dataset.factor : effect.dataset.percent;
+    }
+  });
+  const key = (row, by) => (by === "name" ? row.dataset.name : row.cells[by]?.dataset.sort ?? "");
+  for (const heading of overview.tHead.querySelectorAll("[data-by]")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...heading.childNodes);
+    heading.append(button);
+    button.addEventListener("click", () => {
+      const by = heading.dataset.by;
+      const direction = heading.ariaSort === "ascending" ? "descending" : "ascending";
+      for (const other of overview.tHead.querySelectorAll("[aria-sort]")) other.removeAttribute("aria-sort");
+      heading.setAttribute("aria-sort", direction);
+      const sign = direction === "ascending" ? 1 : -1;
+      const numeric = by !== "name";
+      const order = (one, other) => {
+        const [a, b] = [key(one, by), key(other, by)];
+        if (a === "" || b === "") return (a === "") - (b === ""); // what wasn't compared comes last
+        return sign * (numeric ? a - b : a.localeCompare(b, "en", { numeric: true }));
+      };
+      overview.tBodies[0].append(...rows.toSorted(order));
+    });
+  }
+  document.querySelector(".tools").hidden = false;
+}
