@@ -40,6 +40,11 @@ GROUPS = {
         "delegation": "check and show which compiler compiles which file of a kernel",
         "march": "show this CPU and its compiler flags; write the patch that adds CPU families",
     },
+    "Ship: from a judged run to a kernel that a machine runs": {
+        "ship": "write packages of a run's kernel, with a card that says where it is from",
+        "card": "show where a kernel is from, and what was measured of it",
+        "verify": "build packages again, and compare them byte by byte",
+    },
     "Maintain: this machine, its store and its files": {
         "doctor": "check tools, disk, memory and KVM, and print how to fix each problem",
         "store": "maintain runs and files: remove what isn't needed, export and import runs",

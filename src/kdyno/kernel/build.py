@@ -30,8 +30,12 @@ __all__ = [
     "build",
     "build_layouts",
     "check_configuration",
+    "check_delegated",
+    "configure",
     "configured",
+    "guess_steps",
     "load_image",
+    "make_targets",
     "plan_build",
 ]
 
@@ -86,7 +90,7 @@ def check_configuration(plan: BuildPlan, state: State) -> tuple[str, ...]:
     if images.is_built(plan.key, state):
         return load_image(plan.key, state).record.notes
     with state.lock(f"image-{plan.objects_key}"), build_workspace(plan, state) as work:
-        return _configure(work)
+        return configure(work)
 
 
 @dataclass(frozen=True)
@@ -151,8 +155,8 @@ class Objects:
         expected = None
         if self._before is None:
             progress(0, None, "configuring")
-            self._notes = _configure(work)
-            expected = images.expected_steps(plan.base.spec, work.state) or _guessed_steps(work)
+            self._notes = configure(work)
+            expected = images.expected_steps(plan.base.spec, work.state) or guess_steps(work)
         else:
             work.written.seek(self._logged)
             work.written.truncate()
@@ -160,7 +164,8 @@ class Objects:
         self._before = plan
         self._logged = self._logged or work.written.tell()
         is_compiled, self._is_whole = self._is_whole, False
-        steps = _make(work, work.make_again if is_compiled else work.make, progress, expected, self._jobs)
+        make = work.make_again if is_compiled else work.make
+        steps = make_targets(work, make, ("vmlinux", plan.arch.target), progress, expected, self._jobs)
         self._is_whole = True
         if not self._steps:
             self._steps, self._logged = steps, work.written.tell()
@@ -176,7 +181,7 @@ def _forget_changed(work: BuildWork, before: BuildPlan) -> bool:
     return bool(ccd.forget_changed(work.objects, before.delegation.plan, work.plan.delegation.plan))
 
 
-def _configure(work: BuildWork) -> tuple[str, ...]:
+def configure(work: BuildWork) -> tuple[str, ...]:
     """Make .config, and stop unless it holds what was requested. Return notes on requests of the base without
     effect.
     """
@@ -226,12 +231,14 @@ def _config_text(work: BuildWork) -> str:
     return (work.objects / ".config").read_bytes().decode(errors="replace")
 
 
-def _guessed_steps(work: BuildWork) -> int:
+def guess_steps(work: BuildWork) -> int:
     """Return how many lines a build of the .config just made should have, if no image of its base is there to tell."""
     return estimate.lines(estimate.options_on(_config_text(work)), work.plan.arch_name)
 
 
-def _make(work: BuildWork, make: Sequence[str], progress: Progress, expected: int | None, jobs: int) -> int:
+def make_targets(
+    work: BuildWork, make: Sequence[str], targets: Sequence[str], progress: Progress, expected: int | None, jobs: int
+) -> int:
     """Run this make to the end, and be sure of the layout; return how many files it made."""
     done = 0
     seed = work.plan.recipe.layout_seed
@@ -244,12 +251,12 @@ def _make(work: BuildWork, make: Sequence[str], progress: Progress, expected: in
             progress(done, max(expected, done) if expected else None, about + line.strip())
 
     lkd.forget(work.objects)
-    work.run([*make, f"-j{jobs}", "vmlinux", work.plan.arch.target], on_line)
+    work.run([*make, f"-j{jobs}", *targets], on_line)
     lkd.check(work.objects, work.environment, work.log)
     return done
 
 
-def _delegated(work: BuildWork) -> Records:
+def check_delegated(work: BuildWork) -> Records:
     """Return what made the objects, after it was checked; nothing if ccd had no part in it."""
     delegation = work.plan.delegation
     return ccd.check(work.objects, delegation.plan, strict=delegation.strict) if delegation else Records()
@@ -257,7 +264,7 @@ def _delegated(work: BuildWork) -> Records:
 
 def _keep(work: BuildWork, notes: tuple[str, ...], steps: int, started: float) -> None:
     """Store the image; the remaining files make the next make link again."""
-    made, ordered = _delegated(work), lkd.notes(work.objects)
+    made, ordered = check_delegated(work), lkd.notes(work.objects)
     for note in ordered:
         work.say(note)
     record = _record(work, (*notes, *ordered, *_unused(work, made)), steps, time.monotonic() - started)

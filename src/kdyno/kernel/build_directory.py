@@ -11,6 +11,8 @@ writes nothing into the sources behind them.
 from __future__ import annotations
 
 import re
+import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 from kdyno.base.errors import UserError
@@ -34,6 +36,7 @@ OWN = frozenset(
         PLAIN,
         "ccache-probe.c",
         "ccache-probe.o",
+        "ccache-bin",
     }
 )
 """Everything that kdyno makes in a build directory. A link of such a name in an untrusted tree would be written
@@ -72,8 +75,9 @@ def require_fit(state: State) -> None:
         raise PathUnfit(path=state.root, why=why)
 
 
-def prepare(tree: Path, key: str, state: State) -> Path:
-    """Make the build directory afresh and return the object directory in it.
+def prepare(tree: Path, key: str, state: State, copied: Collection[str] = ()) -> Path:
+    """Make the build directory afresh and return the object directory in it. The entries `copied` are copies of those
+    in the tree, with their times, instead of links.
 
     Files of an earlier build (after kill -9) are removed first: a half-written object with a new time stamp would be
     taken for finished, and a wrong object is silent corruption. ccache makes up for the lost time. Raise
@@ -89,7 +93,13 @@ def prepare(tree: Path, key: str, state: State) -> Path:
     objects.mkdir(parents=True)
     (build / TEMPORARY).mkdir()
     for entry in entries:
-        (build / entry.name).symlink_to(entry)
+        place = build / entry.name
+        if entry.name not in copied or entry.is_symlink():
+            place.symlink_to(entry)
+        elif entry.is_dir():
+            shutil.copytree(entry, place, symlinks=True)
+        else:
+            shutil.copy2(entry, place)
     return objects
 
 

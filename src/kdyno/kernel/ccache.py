@@ -19,6 +19,8 @@ OTHERS = dict.fromkeys(("CCACHE_COMPILER", "CCACHE_CC", "CCACHE_PATH", "CCACHE_P
 """Settings that could put another compiler in the place of the one that an image's key names, even in ccache's own
 file.
 """
+STAND_IN = "ccache-bin"
+"""The directory of a build in which ccache has the compiler's name."""
 LEFT_OUT = "note: ccache can't be used ({why}): the build goes on without it"
 
 
@@ -44,6 +46,18 @@ def environment(build: Path) -> dict[str, str]:
     theirs = {name: value for name, value in os.environ.items() if name.startswith("CCACHE_")}
     ours = {"CCACHE_BASEDIR": str(build), "CCACHE_NOHASHDIR": "1", "CCACHE_SLOPPINESS": SLOPPINESS}
     return {**theirs, **OTHERS, **ours}
+
+
+def stand_in(compiler: str, build: Path) -> dict[str, str]:
+    """Put ccache in the compiler's place on the PATH of a build, and return the variables for that.
+
+    The words of make then name the compiler alone, as the kernel's packaging expects: it compares CC with HOSTCC.
+    """
+    program, directory = shutil.which(COMMAND), build / STAND_IN
+    assert program, "ccache is installed"
+    directory.mkdir()
+    (directory / compiler).symlink_to(program)
+    return {"PATH": f"{directory}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
 
 
 def why_not(compiler: str, scratch: Path) -> str | None:

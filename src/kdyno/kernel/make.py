@@ -22,6 +22,8 @@ from kdyno.kernel.source_trees import Say, remove_tree
 
 FULL_BYTES = 1_000_000
 """A disk with less free space than this when a command fails is why it failed; not every tool says so (dash's echo)."""
+PACKAGED = ("Makefile", "include", "scripts")
+"""What scripts/package/ of the kernel packs from the top of the source without following links."""
 KEY = re.compile("[0-9a-f]{64}")
 """The name of an object directory."""
 OBJECT = "vmlinux.o"
@@ -62,6 +64,8 @@ class BuildWork:
     """How people are told what it goes on without."""
     heard: Say
     """Called with each line that a command prints."""
+    names_compiler: bool = False
+    """Whether the words of make name the compiler itself, even if ccache is used."""
 
     @property
     def answers(self) -> Path:
@@ -76,7 +80,8 @@ class BuildWork:
         """Return the words of every make."""
         named = [inputs.with_paths(word, self.plan.inputs) for word in self.plan.make]
         words = ccd.make_words(lkd.make_words(named, self.objects.parent), self.objects.parent)
-        return ccache.make_words(words, self.plan.toolchain) if self.cache and not self.plan.delegation else words
+        is_prefixed = self.cache and not self.plan.delegation and not self.names_compiler
+        return ccache.make_words(words, self.plan.toolchain) if is_prefixed else words
 
     @property
     def environment(self) -> dict[str, str]:
@@ -154,19 +159,33 @@ class BuildWork:
 
 @contextmanager
 def build_workspace(
-    plan: BuildPlan, state: State, say: Say = lambda _: None, heard: Say = lambda _: None
+    plan: BuildPlan,
+    state: State,
+    say: Say = lambda _: None,
+    heard: Say = lambda _: None,
+    *,
+    is_packaged: bool = False,
+    uses_ccache: bool = True,
 ) -> Iterator[BuildWork]:
-    """Yield a fresh object directory, which is removed at the end; the log is kept only if the build failed."""
+    """Yield a fresh object directory, which is removed at the end; the log is kept only if the build failed.
+
+    With `is_packaged` the kernel's own packaging runs there: it finds files instead of links where it looks for files,
+    and the compiler by its name.
+    """
     log = build_directory.log_file(plan.objects_key, state)
     try:
         log.unlink(missing_ok=True)  # whatever it is, even a link
         with translate_disk_full(log), log.open("x", encoding="utf-8", errors="surrogateescape") as written:
-            objects = build_directory.prepare(plan.tree, plan.objects_key, state)
-            cache = ccache.environment(objects.parent)
+            copied = PACKAGED if is_packaged else ()
+            objects = build_directory.prepare(plan.tree, plan.objects_key, state, copied)
+            cache = ccache.environment(objects.parent) if uses_ccache else {}
             if cache and (why := ccache.why_not(plan.toolchain.command, objects.parent)):
                 say(ccache.LEFT_OUT.format(why=why))
                 cache = {}
-            yield BuildWork(plan, state, objects, log, written, cache, say, heard)
+            names_compiler = is_packaged and plan.delegation is None
+            if cache and names_compiler:
+                cache |= ccache.stand_in(plan.toolchain.command, objects.parent)
+            yield BuildWork(plan, state, objects, log, written, cache, say, heard, names_compiler=names_compiler)
         log.unlink()
     except (KeyboardInterrupt, DiskFull, build_directory.BuildNameTaken):
         log.unlink(missing_ok=True)
