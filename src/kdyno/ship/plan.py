@@ -38,6 +38,8 @@ MOST_RELEASE = 64
 """Characters of a release (__NEW_UTS_LEN in include/uapi/linux/utsname.h)."""
 RELEASE = compile_pattern(r"^[0-9]+\.[0-9]+[a-z0-9.+~-]*$")
 """A release that can be a part of a Debian package's name."""
+INITRD_FORMS = ("RD_ZSTD", "RD_GZIP")
+"""What unpacks the initrds that Debian's initramfs-tools makes."""
 GUESTS_ONLY = "dyno"
 """The base configuration that has drivers for guests of kdyno, and none for a real machine."""
 
@@ -150,7 +152,7 @@ def plan_ship(run: RunRecord, variant: str, layout: int, session: Session, *, ma
         plan=packages_plan(planned),
         trainings=builds.trainings,
         release=release,
-        notes=tuple(_notes(chosen, judged, layout)),
+        notes=(*_notes(chosen, judged, layout), *_initrd_notes(planned.asked)),
     )
 
 
@@ -244,6 +246,14 @@ def _notes(variant: VariantRecord, image: ImageRecord, layout: int) -> Iterator[
         yield (
             f"the run judged {len(variant.images)} link orders together; number {layout} is shipped, whose own effect "
             "differs from their mean"
+        )
+
+
+def _initrd_notes(asked: Mapping[str, str]) -> Iterator[str]:
+    if asked.get("BLK_DEV_INITRD") == "y" and not any(asked.get(form) == "y" for form in INITRD_FORMS):
+        yield (
+            f"the kernel has none of {' and '.join(INITRD_FORMS)}: initramfs-tools will refuse to make its initrd, and "
+            "its installation will fail where initramfs-tools is installed"
         )
 
 

@@ -26,6 +26,7 @@ from kdyno.ship.plan import (
     ReleaseRuns,
     ReleaseUnfit,
     SignatureForced,
+    _initrd_notes,
 )
 from kdyno.ship.read_package import read_package
 from kdyno.ship.ship import NoOutputDirectory, OtherFileThere, Shipped, look_ahead, ship
@@ -135,6 +136,34 @@ def test_headers_name_their_compiler_and_have_the_configuration(shipped: Shipped
     assert not [name for name, digest in files.items() if digest.startswith("link /")]
 
 
+@pytest.mark.parametrize(
+    ("action", "free", "running", "why"),
+    [
+        ("install", 10**9, "6.1.0", ""),
+        ("upgrade", 10**9, "RELEASE", ""),
+        ("install", 100, "6.1.0", "/boot has 100 KiB free"),
+        ("install", 10**9, "RELEASE", "boot another one first"),
+    ],
+)
+def test_a_package_checks_the_machine_before_it_is_unpacked(
+    shipped: Shipped, tmp_path: Path, action: str, free: int, running: str, why: str
+) -> None:
+    subprocess.run(["dpkg-deb", "--control", shipped.packages[0].path, tmp_path / "control"], check=True)
+    for program, line in {"df": f"x x x {free} x", "uname": running.replace("RELEASE", shipped.release)}.items():
+        stub = tmp_path / program
+        stub.write_text(f"#!/bin/sh\necho head\necho {line}\n" if program == "df" else f"#!/bin/sh\necho {line}\n")
+        stub.chmod(0o755)
+    done = subprocess.run(
+        ["sh", tmp_path / "control" / "preinst", action],
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode == 0) == (why == "")
+    assert why in done.stderr
+
+
 def test_packages_are_equal_to_the_byte_on_another_day_under_another_umask(shipped: Shipped, session: Session) -> None:
     before = os.umask(0o077)  # the toy writes the second of its build into its packages, as the kernel does
     try:
@@ -189,6 +218,13 @@ def test_verify_refuses_a_run_of_another_image(shipped: Shipped, session: Sessio
 def test_a_kernel_without_modules_has_no_headers(tmp_path: Path, session: Session, output: Path) -> None:
     run = judged_run(experiment_of(tmp_path, {}), session, run_id="1" * 64)
     assert [path.name[:12] for path in look_ahead(order_of(run, output), session).packages] == ["linux-image-"]
+
+
+def test_a_kernel_that_unpacks_no_initrd_of_debians_has_a_note() -> None:
+    assert list(_initrd_notes({"BLK_DEV_INITRD": "y", "RD_GZIP": "y"})) == []
+    assert list(_initrd_notes({})) == []
+    [note] = _initrd_notes({"BLK_DEV_INITRD": "y", "RD_LZ4": "y"})
+    assert "RD_ZSTD and RD_GZIP" in note
 
 
 def test_looking_ahead_writes_and_builds_nothing(run: RunRecord, session: Session, output: Path) -> None:
