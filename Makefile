@@ -5,6 +5,7 @@
 # make test-e2e    those with real kernels, whose builds take all CPUs
 # make test-long   the tests marked `long`
 # make check  format, lints, types, schemas, docs and the commands in them; seconds
+# make docs   the documents as a site with a search, in build/docs; loads nothing from the network
 # make fuzz   hostile bytes for every reader of foreign ones, S seconds each: make fuzz S=60
 # make lock   requirements/*.txt from pyproject.toml; versions that still fit stay, unless: make lock U=--upgrade
 # make sanitize   the tests of the Rust crates that have `unsafe`, under AddressSanitizer; ten minutes
@@ -26,8 +27,8 @@ COMPILE := pip compile --quiet --universal --python-version 3.11 --no-emit-packa
     --custom-compile-command "make lock" $(U)
 PYTHON_TOOLS := $(sort $(shell grep -lE '^\#!.*python' tools/*) $(wildcard tools/*.py))
 
-.PHONY: setup demo test test-quick test-e2e test-long check fuzz sanitize lock audit bench setup-demo setup-test \
-    setup-check setup-bench
+.PHONY: setup demo test test-quick test-e2e test-long check fuzz sanitize lock audit bench docs setup-demo \
+    setup-test setup-check setup-bench setup-docs
 
 setup: setup-demo
 
@@ -61,6 +62,9 @@ fuzz: setup-test
 	timeout $(S) sh -c 'while PROPTEST_CASES=2000 PROPTEST_RNG_SEED=$$(od -An -N4 -tu4 /dev/urandom | tr -d " ") \
 	    cargo test --workspace --quiet --bins --lib -- fuzz any_job; do :; done'; test $$? = 124
 
+docs: setup-docs
+	NO_MKDOCS_2_WARNING=1 mkdocs build --quiet --clean
+
 lock:
 	python3 -m venv build/uv
 	build/uv/bin/python -m pip install -q --disable-pip-version-check uv
@@ -78,6 +82,6 @@ bench: setup-bench
 	python tools/bench
 	python tools/bench-delegate
 
-setup-demo setup-test setup-check setup-bench:
+setup-demo setup-test setup-check setup-bench setup-docs:
 	@mkdir -p "$(HOME)"
 	@tools/setup $(@:setup-%=%)

@@ -39,12 +39,23 @@ LACKS = re.compile(
 MOST_ARGUMENTS = 5
 
 READ_ONLY = (
-    *(("runs",), ("report",), ("show",), ("compare",), ("judge",), ("scaling",), ("schema",), ("completion",)),
+    *(
+        ("runs",),
+        ("report",),
+        ("show",),
+        ("compare",),
+        ("judge",),
+        ("scaling",),
+        ("schema",),
+        ("completion",),
+        ("help",),
+    ),
     *(("workload", "list"), ("workload", "show"), ("store", "gc"), ("store", "export")),
 )
 """What begins so needs neither a kernel nor long, and recorded boots will do. So does `march` without `patch`."""
 STANDS_FOR = {
     "judge": {"FILE": "builds.json", "before=FILE": "before=before.json", "after=FILE": "after=after.json"},
+    "help": {"TOPIC": "files"},
     "march": {"FILE": "/proc/cpuinfo"},
     "report": {"M": "0.01", "A": "0.05", "C": "holm", "V": "variant"},
     "scaling": {"RUN": "FILE.csv"},

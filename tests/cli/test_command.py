@@ -18,7 +18,9 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 from schema_files import SCHEMAS, schema_files
 
+from kdyno.cli.main import parse_words
 from kdyno.cli.schemas import FORMATS, ROOMS, schema
+from kdyno.cli.topics import EXAMPLES
 from kdyno.cli.verbs import VERBS
 from kdyno.runs.experiment.resolve import load_experiment
 from tests.cli.conftest import Lab
@@ -123,6 +125,26 @@ def test_every_verb_has_help(lab: Lab, verb: str) -> None:
     result = lab(verb, "--help")
     assert (result.status, result.err) == (0, "")
     assert result.out.startswith(f"usage: kdyno {verb}")
+
+
+@pytest.mark.parametrize(
+    ("topic", "told"),
+    [
+        ([], "  exit-codes    the exit codes of all verbs"),
+        (["exit-codes"], "  130\n      interrupted by Ctrl-C: finished work is kept"),
+        (["environment"], "  KDYNO_STATE\n"),
+        (["run"], "usage: kdyno run"),
+    ],
+)
+def test_help_prints_topics_and_the_help_of_verbs(lab: Lab, topic: list[str], told: str) -> None:
+    result = lab("help", *topic)
+    assert (result.status, result.err) == (0, "")
+    assert told in result.out
+
+
+def test_the_examples_of_the_help_are_commands() -> None:
+    for example in EXAMPLES:
+        parse_words(shlex.split(example)[1:])
 
 
 @pytest.mark.parametrize("shell", ["bash", "fish"])

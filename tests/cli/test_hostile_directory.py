@@ -52,6 +52,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "doctor",
     "store": "store gc",
     "blockmap": "blockmap data.csv",
+    "help": "help exit-codes",
     "schema": "schema experiment",
     "completion": "completion bash",
 }

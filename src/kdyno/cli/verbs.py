@@ -49,6 +49,7 @@ GROUPS = {
         "doctor": "check tools, disk, memory and KVM, and print how to fix each problem",
         "store": "maintain runs and files: remove what isn't needed, export and import runs",
         "blockmap": "print where a file is stored on its disk, as a device-mapper table",
+        "help": "print the help of a verb, or a topic: exit codes, environment, files, examples",
         "schema": "print the JSON schema of a format",
         "completion": "print the completion script for a shell",
     },

@@ -1,0 +1,37 @@
+"""What the site of the documents makes of docs/ (tools/site_pages.py)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import site_pages
+
+
+def test_the_navigation_has_three_groups_with_every_page_of_docs() -> None:
+    contents, *groups = site_pages.groups()
+    assert contents == {"Contents": "README.md"}
+    assert [name.partition(":")[0] for group in groups for name in group] == ["Guides", "Concepts", "Reference"]
+    pages = [page for group in groups for part in group.values() for entry in part for page in entry.values()]
+    own = {path.name for path in site_pages.DOCS.glob("*.md")} - {"README.md"}
+    assert {page for page in pages if "/" not in page} == own
+    assert len(pages) == len({*pages})
+
+
+def test_a_link_that_leaves_docs_becomes_text_and_others_stay() -> None:
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="decisions/README.md"))
+    text = "[set-up](../setup.md#kvm), [style](../../STYLE.md), [web](https://example.org)\n```\n[a](b)\n```\n"
+    assert site_pages.on_page_markdown(text, page) == (
+        "[set-up](../setup.md#kvm), style (`STYLE.md`), [web](https://example.org)\n```\n[a](b)\n```\n"
+    )
+
+
+def test_every_page_opens_with_a_command_or_says_that_it_has_none() -> None:
+    without = [page.name for page in site_pages.DOCS.glob("*.md") if not opens_with_a_command(page)]
+    assert sorted(without) == ["architecture.md", "extending.md", "feedback.md", "glossary.md", "silicon.md"]
+
+
+def opens_with_a_command(page: Path) -> bool:
+    """Return whether the first paragraph below the title is code."""
+    lines = page.read_text(encoding="utf-8").split("\n")
+    return lines[2].startswith("    ")

@@ -1,0 +1,46 @@
+"""What mkdocs calls while it makes the site (mkdocs.yml): the groups of docs/README.md become the navigation, and links
+to files of the repository outside of docs/ become plain text, because the site holds only its pages.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+GROUP = re.compile(r"^## (?P<group>.+)$|^- \[(?P<title>[^\]]+)\]\((?P<page>[^)]+)\)", re.MULTILINE)
+LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>(?!https?:|#)[^)#\s]+)(?P<anchor>#[^)]*)?\)")
+FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
+
+
+def groups() -> list[dict[str, Any]]:
+    """Return the navigation: a list of pages for each heading of the table of contents."""
+    navigation: list[dict[str, Any]] = [{"Contents": "README.md"}]
+    for match in GROUP.finditer((DOCS / "README.md").read_text(encoding="utf-8")):
+        if match["group"]:
+            navigation.append({match["group"]: []})
+        elif (DOCS / match["page"]).is_file():
+            [(_, pages)] = navigation[-1].items()
+            pages.append({match["title"]: match["page"]})
+    return [group for group in navigation if all(group.values())]
+
+
+def on_config(config: Any) -> Any:
+    config.nav = groups()
+    return config
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Return the text of a page with the links that the site can follow."""
+    directory = posixpath.dirname(page.file.src_uri)
+
+    def follow(match: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(directory, match["target"]))
+        if not target.startswith("../") and (DOCS / target).is_file():
+            return match[0]
+        return f"{match['text']} (`{target.removeprefix('../')}`)"
+
+    parts = FENCE.split(markdown)
+    return "".join(part if part.startswith("```") else LINK.sub(follow, part) for part in parts)
