@@ -28,7 +28,7 @@ def test_a_link_that_leaves_docs_becomes_text_and_others_stay() -> None:
 
 def test_every_page_opens_with_a_command_or_says_that_it_has_none() -> None:
     without = [page.name for page in site_pages.DOCS.glob("*.md") if not opens_with_a_command(page)]
-    assert sorted(without) == ["architecture.md", "extending.md", "feedback.md", "glossary.md", "silicon.md"]
+    assert sorted(without) == ["architecture.md", "extending.md", "glossary.md"]
 
 
 def opens_with_a_command(page: Path) -> bool:
