@@ -98,7 +98,7 @@ TABLE: list[tuple[str, tuple[Outcome, ...]]] = [
     ("{start}", ("bzImage", ".", OtherKind, "vmlinux", "vmlinux", "an image")),
     ("{place}", ("bzImage", ".", OtherKind, "vmlinux", "vmlinux", "an image")),
     ("{place}/vmlinux", ("bzImage", ".", OtherKind, "vmlinux", "vmlinux", "an image")),
-    ("{place}/bzImage", ("bzImage", ".", OtherKind, "vmlinux", "bzImage", "an image")),
+    ("{place}/bzImage", ("bzImage", ".", OtherKind, "vmlinux", "bzImage.vmlinux", "an image")),
     ("{run}", (NothingOfThatName, NothingOfThatName, RUN, NothingOfThatName, NothingOfThatName, "a run")),
     ("latest", (NothingOfThatName, NothingOfThatName, RUN, NothingOfThatName, NothingOfThatName, "a run")),
     ("a.kpmu", (OtherKind, OtherKind, OtherKind, OtherKind, OtherKind, "a record")),
