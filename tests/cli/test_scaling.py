@@ -14,7 +14,7 @@ from kdyno.judge.curves.names import split_count
 from tests.cli.conftest import Lab
 from tests.cli.replay import BLOCKS, ran
 from tests.cli.test_golden import check
-from tests.unit.report.test_report_html import Page
+from tests.unit.report.test_report_html import Page, figures_of
 
 SIEVE = Path(__file__).parents[1] / "data" / "scaling" / "sieve.csv"
 METRICS = {1: 100.0, 2: 190.0, 4: 340.0}
@@ -63,7 +63,7 @@ def test_the_page_of_a_run_has_a_curve_of_each_series_and_what_the_laws_say(meas
     assert "Amdahl: X1" in section and "USL: X1" in section
     assert "whether USL holds can't be told from 3 different n" in section
     assert "sieve: work per time of a single process under slow against baseline: -4.8 %" in section
-    plots = [json.loads(script) for script in page.scripts if script.startswith("{")]
+    plots = figures_of(page)
     curves = [plot for plot in plots if {"Amdahl", "USL", "means"} <= {trace.get("name") for trace in plot["data"]}]
     assert len(curves) == 2
 
@@ -86,7 +86,7 @@ def test_a_page_has_a_plot_with_both_laws_and_loads_nothing(sieve: Lab) -> None:
     assert result.err == "report: page.html\n"
     page = Page((sieve.directory / "page.html").read_text())
     assert not [tag for tag, attributes in page.tags if tag == "link" or "src" in attributes]
-    [plot] = [json.loads(script) for script in page.scripts if script.startswith("{")]
+    [plot] = figures_of(page)
     assert {"Amdahl", "USL", "values", "means"} <= {trace.get("name") for trace in plot["data"]}
     dashed = [trace for trace in plot["data"] if trace.get("line", {}).get("dash") == "dash"]
     assert len(dashed) == 2 and all(min(trace["x"]) == 16 and max(trace["x"]) == 32 for trace in dashed)

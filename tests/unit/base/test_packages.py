@@ -48,8 +48,9 @@ ESSENTIAL = {
 """What Debian has installed always: packages marked Essential."""
 BINUTILS = {"as", "objcopy", "objdump", "readelf", "strip"}
 """They come with `ld` and `nm`, which the table has."""
-OPTIONAL = {"sudo"}
-"""`kdyno doctor --install` looks for it, and says what to do without it."""
+OPTIONAL = {"sudo", "lintian"}
+"""`kdyno doctor --install` looks for the first and says what to do without it; `kdyno ship` calls the second if it is
+there, and says that it isn't."""
 NOT_IN_DEBIAN = {"zig"}
 """Only a delegation plan that names it needs it, and says where it is to be had."""
 
