@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 # As kdyno itself does: on a busy machine the threads that numpy starts spin for one another.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # The width of the terminal that the tests are started in, which pytest-xdist hands to its workers.
 os.environ.pop("COLUMNS", None)
+# No test depends on the speed of its machine.
+settings.register_profile("any-speed", deadline=None)
+settings.load_profile("any-speed")
 
 HERE = Path(__file__).parent
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kdyno.boot.blockmap import checks
@@ -104,7 +104,6 @@ def test_the_flags_are_those_of_the_kernel() -> None:
     assert set(known.values()) == {tables.LAST, tables.MERGED, *tables.REFUSED}
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 64), st.integers(0, 1 << 40)), min_size=1, max_size=20),
     st.integers(0, 63),

@@ -294,7 +294,7 @@ def test_a_kernels_file_that_is_cut_is_refused_or_lacks_functions(program: tuple
             require_same_build([whole, cut])
 
 
-@settings(max_examples=400, deadline=None, derandomize=True, database=None)
+@settings(max_examples=400, derandomize=True, database=None)
 @given(data=st.data())
 def test_a_file_with_flipped_bits_is_read_or_refused(data: st.DataObject) -> None:
     content = bytearray(encode_gcda(SMALL))

@@ -276,7 +276,7 @@ OPTIONS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.lists(SIDES, min_size=2, max_size=4), OPTIONS)
 def test_the_toml_loads_as_the_experiment_that_is_run_wherever_it_lies(sides: list[str], options: Options) -> None:
     with tempfile.TemporaryDirectory() as name:

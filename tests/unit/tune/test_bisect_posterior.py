@@ -76,7 +76,7 @@ def by_definition(posterior: Posterior, evidence: BisectEvidence) -> np.ndarray:
     return masses / total
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(evidences())
 def test_the_posterior_is_that_of_the_definition(evidence: BisectEvidence) -> None:
     posterior = Posterior(evidence)
@@ -86,7 +86,7 @@ def test_the_posterior_is_that_of_the_definition(evidence: BisectEvidence) -> No
     assert posterior.step_probabilities() == pytest.approx(spread_over_intervals, abs=1e-6)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(evidences())
 def test_probabilities_are_probabilities_of_at_most_two_changes(evidence: BisectEvidence) -> None:
     posterior = Posterior(evidence)
@@ -97,7 +97,7 @@ def test_probabilities_are_probabilities_of_at_most_two_changes(evidence: Bisect
     assert posterior.masses.sum() <= 2 + 1e-9
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(evidences(), st.floats(0.5, 20))
 def test_the_unit_of_the_effect_does_not_matter(evidence: BisectEvidence, factor: float) -> None:
     scaled = BisectEvidence(STEPS)
@@ -142,7 +142,6 @@ def test_steps_between_states_with_the_same_code_are_not_suspected() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(-5, 5), st.floats(0.01, 1)), min_size=1, max_size=6), st.floats(0.01, 10))
-@settings(deadline=None)
 def test_information_is_between_nothing_and_the_entropy_of_the_levels(
     rows: list[tuple[float, float]], noise: float
 ) -> None:

@@ -195,7 +195,7 @@ def test_an_image_is_named_by_key_directory_or_file(tmp_path: Path, state: State
     assert size_report(str(tmp_path / "objects"), None, state).symbols == reports[0].symbols
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_damaged_file_is_refused_or_read(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     path = tmp_path_factory.getbasetemp() / "damaged.o"
