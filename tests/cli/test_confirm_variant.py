@@ -6,6 +6,10 @@ import json
 
 import pytest
 
+from kdyno.judge.verdicts.assemble import assemble
+from kdyno.judge.verdicts.model import RunReport
+from kdyno.tune import confirm as confirm_module
+from kdyno.tune.confirm import SUFFIX
 from tests.cli.conftest import Lab
 from tests.cli.replay import slower
 
@@ -56,6 +60,21 @@ def test_an_effect_that_is_not_there_again_is_not_confirmed(lab: Lab) -> None:
     lab.recording.change("slow", slower(BENCHMARK, -28))
     result = lab("confirm", "latest", "slow")
     assert result.status == 2 and ": not confirmed: " in result.out
+
+
+def test_a_mean_over_other_benchmarks_is_not_set_beside_the_promised_one(
+    run: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fewer(*words: object, **more: object) -> RunReport:
+        report = assemble(*words, **more)  # type: ignore[arg-type]
+        if not report.run.name.endswith(SUFFIX):
+            return report
+        return report.model_copy(update={"comparisons": report.comparisons[:3]})
+
+    monkeypatch.setattr(confirm_module, "assemble", fewer)
+    result = run("confirm", "latest", "slow")
+    assert "on other benchmarks than those of the run" in result.out.splitlines()[0]
+    assert result.status == 2, "equivalent is no gain"
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def _summary(confirmed: ConfirmedWinner) -> str:
         return f"{name}: no mean over the benchmarks"
     found = f"{_percent(mean.found)} ({mean.verdict or 'no verdict'})"
     if mean.promised is None:
-        return f"{name}: {found} on tests that the run did not have"
+        return f"{name}: {found} on other benchmarks than those of the run"
     word = "confirmed" if confirmed.is_confirmed else "not confirmed"
     promised = f"{_percent(mean.promised)} ({mean.promised_verdict or 'no verdict'})"
     return f"{name}: {word}: {promised} promised, {found} found"

@@ -94,8 +94,8 @@ class ConfirmedWinner(Frozen):
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the new run has the verdict of the run on the mean; with other tests, whether the variant is better
-        there.
+        """Whether the new run has the verdict of the run on the mean; with other benchmarks, whether the variant is
+        better there.
         """
         if self.mean is None or self.mean.verdict in (None, "undecided"):
             return False
@@ -170,7 +170,7 @@ def beside(promised: RunReport, found: RunReport, request: ConfirmRequest, exper
         next((mean for mean in report.geometric_means if mean.variant == request.variant), None)
         for report in (promised, found)
     )
-    has_same_tests = any(effect.promised is not None for effect in effects)
+    has_same_tests = effects_promised.keys() == {effect.benchmark for effect in effects}  # means of others differ
     return ConfirmedWinner(
         variant=request.variant,
         baseline=found.baseline,
