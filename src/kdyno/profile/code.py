@@ -42,7 +42,7 @@ class Code:
         self._tests = section_addresses(self._data, TESTS, vmlinux) or range(0)
         listing = elf_listing.symbols(vmlinux)
         self.functions: dict[str, list[Symbol]] = defaultdict(list)
-        for symbol in functions(listing, vmlinux):
+        for symbol in functions(listing, vmlinux, lowest=0):  # a kernel that is a process (ARCH=um) lies low
             self.functions[symbol.name].append(symbol)
         names: dict[int, set[str]] = defaultdict(set)
         sizes: dict[int, int] = defaultdict(int)

@@ -14,6 +14,7 @@ from kdyno.base.llvm_tools import LlvmToolMissing, find_tool
 from kdyno.base.state import State
 from kdyno.cli.main import main
 from kdyno.measure.guest.pmu_parts import Function, Region
+from kdyno.measure.guest.symbols import KERNEL_IMAGE
 from kdyno.profile.code import Code
 from kdyno.profile.stale import Fate, Stale, stale
 from kdyno.profile.vmlinux import NotAVmlinux, OtherVmlinux
@@ -45,7 +46,7 @@ table: .long 1, 2
 """
 
 
-def vmlinux(path: Path, functions: dict[str, str], filler: str = "") -> Path:
+def vmlinux(path: Path, functions: dict[str, str], filler: str = "", text: int = KERNEL_IMAGE + 0x1000000) -> Path:
     if not shutil.which("as") or not shutil.which("ld"):
         pytest.skip("no binutils here")
     bodies = "".join(
@@ -54,7 +55,7 @@ def vmlinux(path: Path, functions: dict[str, str], filler: str = "") -> Path:
     )
     path.with_suffix(".s").write_text(KERNEL.format(functions=bodies, filler=filler))
     process.output(["as", path.with_suffix(".s"), "-o", path.with_suffix(".o")])
-    process.output(["ld", "-Ttext=0xffffffff81000000", "-e", "_text", path.with_suffix(".o"), "-o", path])
+    process.output(["ld", f"-Ttext={text:#x}", "-e", "_text", path.with_suffix(".o"), "-o", path])
     return path
 
 
@@ -91,6 +92,14 @@ def test_a_kernel_in_another_order_with_everything_elsewhere_is_the_same(old: Pa
     assert others == {}
     assert result.functions == {"same": 3, "code": 0, "size": 0, "gone": 0}
     assert result.shares["same"] == pytest.approx(1)
+
+
+def test_kernels_that_are_processes_and_lie_low_are_compared_too(tmp_path: Path) -> None:
+    old, new = (
+        vmlinux(tmp_path / name, {"entry": ENTRY, "work": WORK, "leaf": leaf}, text=0x60001000)
+        for name, leaf in [("old", LEAF), ("new", LEAF + "; nop")]
+    )
+    assert fates(old, new, tmp_path)[1] == {"leaf": "size"}
 
 
 @pytest.mark.parametrize(
