@@ -192,7 +192,7 @@ def test_a_kernel_that_crashes_hangs_or_is_killed_in_the_middle_ends_so(
 
 
 @pytest.mark.long  # three kernels of clang's
-def test_a_profile_of_the_paths_makes_them_faster(kdyno: Kdyno) -> None:
+def test_a_profile_of_the_paths_makes_them_faster(kdyno: Kdyno, state: Path) -> None:
     text = f"""
 [variants.plain]
 toolchain = "clang-19"
@@ -204,6 +204,10 @@ profile = {{ use = ["autofdo"], train = ["paths"] }}
     report = run(kdyno, "tuned", text, blocks=6)
     [mean] = report["geometric_means"]
     assert mean["estimate"]["ratio"] > 1.05, mean["sentence"]
+    tuned = next(variant for variant in report["run"]["variants"] if variant["name"] == "tuned")
+    records = (state / "images" / tuned["images"][0]["key"] / "delegation.jsonl").read_text().splitlines()
+    profiles = {record["source"]: record["profiles"] for record in map(json.loads, records)}
+    assert profiles["arch/um/os-Linux/signal.c"] == ["autofdo"], "what talks to the host is code of the kernel"
 
 
 @pytest.mark.long  # two kernels of their own

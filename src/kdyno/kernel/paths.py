@@ -28,6 +28,11 @@ HOOKS = {
     "arch/um/Makefile": "CFLAGS_vmlinux += $(KDYNO_LINK)",
 }
 """By file: the line that is added at its end."""
+SIGNALS = "arch/um/os-Linux/signal.c"
+UNBLOCK = "void unblock_signals(void)\n{\n"
+PENDING = "\tint save_pending;\n\n"
+LOOP = "\t/*\n\t * We loop because"
+"""The beginnings of the function that enables interrupts, and in it of the variable and the loop that serve signals."""
 OLDEST = (6, 1)
 """The oldest version of Linux that the benchmarks are written for."""
 
@@ -72,8 +77,26 @@ def patch_of(source: KernelSource) -> str:
         oldest = ".".join(map(str, OLDEST))
         raise TooOldForPaths(oldest=oldest, source=identity.spec, version=identity.version)
     parts = [_added(name, _read(source, name), line) for name, line in HOOKS.items()]
+    parts.append(_with_short_unblock(_read(source, SIGNALS)))
     parts += [_new(f"{DIRECTORY}/{name}", text) for name, text in _own_files().items()]
     return "".join([*parts, _nouser(release_of(identity.version))])
+
+
+def _with_short_unblock(before: str) -> str:
+    """Return the patch that moves the rare part of unblock_signals() into a function of its own.
+
+    Where x86 enables interrupts by one instruction, ARCH=um calls this function: without the patch, one in eight of the
+    instructions of the paths. gcc keeps the loop apart by itself; clang saves registers for it in each call.
+    """
+    above, head, function = before.partition(UNBLOCK)
+    function, end, below = function.partition("\n}\n")
+    always, loop, serve = function.replace(PENDING, "", 1).partition(LOOP)
+    if PENDING not in function or not loop:
+        return ""
+    served = f"static __attribute__((__noinline__)) void serve_signals(void)\n{{\n{PENDING}{loop}{serve}{end}\n"
+    short = f"{head}{always}\tbarrier();\n\tif (signals_pending)\n\t\tserve_signals();{end}"
+    after = above + served + short + below
+    return _diff(SIGNALS, before.splitlines(keepends=True), after.splitlines(keepends=True))
 
 
 def _own_files() -> dict[str, str]:

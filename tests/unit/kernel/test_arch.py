@@ -20,6 +20,8 @@ from kdyno.kernel.source import KernelSource
 from tests.unit.kernel.test_own_patches import of_version
 from tests.unit.kernel_toy import TINY
 
+SIGNALS = (Path(__file__).parents[2] / "data" / "um-signal.c").read_text()
+
 
 @pytest.fixture
 def um_source(source: KernelSource, monkeypatch: pytest.MonkeyPatch) -> KernelSource:
@@ -28,6 +30,9 @@ def um_source(source: KernelSource, monkeypatch: pytest.MonkeyPatch) -> KernelSo
         file = source.tree / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("# first\n# last")
+    signals = source.tree / paths.SIGNALS
+    signals.parent.mkdir(parents=True, exist_ok=True)
+    signals.write_text(SIGNALS)
     with (source.tree / "Kconfig").open("a") as kconfig:
         kconfig.write('source "init/Kconfig"\n')
     monkeypatch.setattr(paths, "_nouser", lambda _release: "")
@@ -55,6 +60,23 @@ def test_the_patch_adds_the_benchmarks_and_a_line_at_the_end_of_each_hook(um_sou
     own = Path(str(files("kdyno") / "data" / "paths"))
     for name in ("main.c", "pipe.c", "kdyno_paths.h", "Kconfig", "Makefile"):
         assert (um_source.tree / paths.DIRECTORY / name).read_bytes() == (own / name).read_bytes()
+
+
+def test_the_rare_part_of_unblock_signals_becomes_a_function_that_does_the_same(um_source: KernelSource) -> None:
+    text = patch_of(of_version(um_source, "6.12.117"))
+    subprocess.run(["git", "apply", "-p1", "-"], cwd=um_source.tree, input=text, text=True, check=True)
+    patched = (um_source.tree / paths.SIGNALS).read_text()
+    short = patched.partition("void unblock_signals(void)")[2].partition("\n}\n")[0]
+    assert "while" not in short and "while (1)" in patched and patched.count("int save_pending;") == 1
+    program = um_source.tree / "signals"
+    subprocess.run(["gcc", "-O2", "-x", "c", "-", "-o", program], input=patched, text=True, check=True)
+    assert subprocess.run([program], check=False).returncode == 15
+
+
+def test_a_source_whose_unblock_signals_looks_otherwise_keeps_it(um_source: KernelSource) -> None:
+    signals = um_source.tree / paths.SIGNALS
+    signals.write_text(SIGNALS.replace("save_pending;", "pending;"))
+    assert paths.SIGNALS not in patch_of(of_version(um_source, "6.12.117"))
 
 
 def test_all_code_of_the_benchmarks_gets_into_the_patch(um_source: KernelSource) -> None:

@@ -194,10 +194,11 @@ impl Call {
 
     /// Return whether it is code of the running kernel or of a module: on x86 the vDSO, the boot code, the real mode
     /// code and purgatory have other models of code, or move. A kernel that is a program (ARCH=um) has the model of
-    /// programs, and files that talk to the host beside its own.
+    /// programs. Its files that talk to the host (-D__UM_HOST__) are its own code, too: they block and unblock what it
+    /// has for interrupts.
     pub fn is_kernel_code(&self) -> bool {
         let model = self.items.iter().rev().find(|item| item.starts_with("-mcmodel="));
-        let is_program = self.has("-D__arch_um__") && !self.has("-D__UM_HOST__");
+        let is_program = ["-D__arch_um__", "-D__UM_HOST__"].iter().any(|option| self.has(option));
         let is_kernel = is_program || model.is_some_and(|item| item.is("-mcmodel=kernel"));
         is_kernel && self.has("-D__KERNEL__") && !self.is_for_other_code()
     }
@@ -304,7 +305,7 @@ mod tests {
     #[test]
     fn the_own_files_of_a_kernel_that_is_a_program_are_kernel_code() {
         assert!(call("-D__KERNEL__ -D__arch_um__ -mcmodel=large -mcmodel=small -c a.c").is_kernel_code());
-        assert!(!call("-D__KERNEL__ -D__arch_um__ -mcmodel=small -D__UM_HOST__ -c a.c").is_kernel_code());
+        assert!(call("-D__KERNEL__ -mcmodel=small -D__UM_HOST__ -c a.c").is_kernel_code());
         assert!(!call("-D__KERNEL__ -D__arch_um__ -mcmodel=small -fPIC -c a.c").is_kernel_code());
     }
 }

@@ -12,7 +12,7 @@ use super::passes::BUILT_IN;
 use super::profile::Profile;
 
 /// The version of the file that this program reads.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -124,7 +124,7 @@ fn a_plan_that_makes_no_sense_is_refused() {
         assert!(messages(&output).starts_with("ccd: error: the delegation plan "), "{}", messages(&output));
         assert!(messages(&output).contains(part), "{}", messages(&output));
     };
-    refused(&|plan| plan["format"] = json!(3), "format 3, and this ccd reads 2");
+    refused(&|plan| plan["format"] = json!(2), "format 2, and this ccd reads 3");
     refused(&|plan| plan["reference"] = json!("icc"), "icc is not among its compilers");
     refused(&|plan| plan["rules"][0]["compiler"] = json!("icc"), "rule 1: icc is not among its compilers");
     refused(&|plan| plan["rules"][0]["pases"] = json!([]), "unknown field `pases`");

@@ -113,7 +113,7 @@ pub fn messages(output: &Output) -> String {
 /// Return a plan with gcc 12 and clang 19, and a rule that compiles all with clang.
 pub fn plan() -> Value {
     json!({
-        "format": 2,
+        "format": 3,
         "reference": "gcc",
         "compilers": {
             "gcc": {"family": "gcc", "command": [installed(&["gcc-12", "gcc"])]},

@@ -9,7 +9,7 @@ from typing import Literal
 from kdyno.base.frozen import Frozen, digest
 from kdyno.kernel.delegation import globs
 
-FORMAT = 2
+FORMAT = 3
 """The version of the format and of what ccd takes for kernel code; ccd refuses any other. Part of an image's key."""
 
 INPUT = "delegation"
