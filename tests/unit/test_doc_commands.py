@@ -75,6 +75,59 @@ def test_what_measures_builds_or_removes_is_not_carried_out(shown: Path) -> None
     ]
 
 
+def test_an_ab_prints_its_experiment_and_builds_nothing(shown: Path) -> None:
+    [command] = commands(shown, "    kdyno ab plain opt=O3 --json\n")
+    assert doc_commands.to_carry_out(command) == ("ab", "plain", "opt=O3", "--toml")
+
+
+def test_a_stale_option_of_a_command_is_a_problem(shown: Path) -> None:
+    shown.write_text("    kdyno soak IMAGE --hours 1 --former-option\n")
+    [problem] = doc_commands.problems([shown])
+    assert problem == ("page.md:1: kdyno soak IMAGE --hours 1 --former-option: unrecognized arguments: --former-option")
+
+
+def test_a_command_that_is_not_carried_out_needs_a_reason(shown: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown.write_text("    kdyno soak IMAGE --hours 1\n")
+    assert list(doc_commands.problems([shown])) == []
+    monkeypatch.setattr(doc_commands, "NOT_CARRIED_OUT", {})
+    [problem] = doc_commands.problems([shown])
+    assert problem.startswith("page.md:1: kdyno soak IMAGE --hours 1: add it to CARRIED_OUT or NOT_CARRIED_OUT")
+
+
+def test_a_command_whose_experiment_does_not_exist_is_a_problem(shown: Path) -> None:
+    shown.write_text("    kdyno run experiments/former.toml\n")
+    [problem] = doc_commands.problems([shown])
+    assert problem == "page.md:1: kdyno run experiments/former.toml: experiments/former.toml does not exist"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "time kdyno run x.toml",
+        "kdyno runs && kdyno store gc",
+        "for image in a b; do kdyno boot $image; done",
+        "$ nice kdyno runs",
+    ],
+)
+def test_a_command_that_this_check_would_not_find_is_a_problem(shown: Path, line: str) -> None:
+    shown.write_text(f"```sh\n{line}\n```\n")
+    [problem] = doc_commands.unread_lines(shown)
+    assert problem == f"page.md:2: {line}: one command to a line, which begins with it"
+
+
+def test_output_and_comments_may_name_commands(shown: Path) -> None:
+    shown.write_text(
+        "    $ kdyno runs   # kdyno show has more\n    why: kdyno explain a b c\n\n```toml\n# or kdyno run\n```\n"
+    )
+    assert list(doc_commands.unread_lines(shown)) == []
+
+
+def test_each_row_of_the_table_of_reasons_is_of_a_documented_command() -> None:
+    shown = [command for document in doc_commands.documents() for command in doc_commands.commands(document)]
+    words = [found for command in shown if (found := doc_commands.whole_words(command))]
+    assert [start for start in doc_commands.NOT_CARRIED_OUT if not any(w[: len(start)] == start for w in words)] == []
+
+
 def test_a_command_that_fails_on_recorded_boots_is_found(shown: Path) -> None:
     shown.write_text("    kdyno report RUN --analysis no_such_benchmark\n    kdyno show RUN\n")
     [problem] = doc_commands.problems([shown])
