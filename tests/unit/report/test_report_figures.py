@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
+import tomllib
 
 import pytest
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
@@ -97,6 +99,16 @@ def test_the_page_has_the_plotly_that_the_figures_are_made_for() -> None:
     versions = [re.search(r"plotly\.js .*?v([\d.]+)", text[:200]) for text in (bundle, get_plotlyjs())]
     assert all(versions)
     assert len({version[1] for version in versions if version}) == 1, "docs/extending.md#the-plots-of-a-page"
+
+
+def test_the_plotly_of_the_page_is_the_one_whose_origin_is_on_record() -> None:
+    bundle = (page.TEMPLATES / page.PLOTLY).read_bytes()
+    origin = tomllib.loads((page.TEMPLATES / "plotly-basic.toml").read_text(encoding="utf-8"))
+    assert hashlib.sha256(bundle).hexdigest() == origin["sha256"], "tools/update-plotly"
+    assert f"plotly.js (basic - minified) v{origin['version']}\n".encode() in bundle[:200]
+    assert origin["url"].endswith(f"/{origin['package']}-{origin['version']}.tgz")
+    licence = (page.TEMPLATES / "plotly-basic.LICENSE").read_text(encoding="utf-8")
+    assert licence.startswith(f"{origin['licence']} License")
 
 
 def test_a_million_points_become_a_few_hundred_from_all_over() -> None:
