@@ -10,21 +10,28 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-GROUP = re.compile(r"^## (?P<group>.+)$|^- \[(?P<title>[^\]]+)\]\((?P<page>[^)]+)\)", re.MULTILINE)
+GROUP = re.compile(
+    r"^## (?P<group>.+)$|^\*\*(?P<part>.+)\*\*$|^- \[(?P<title>[^\]]+)\]\((?P<page>[^)]+)\)", re.MULTILINE
+)
 LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>(?!https?:|#)[^)#\s]+)(?P<anchor>#[^)]*)?\)")
 FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 
 
 def groups() -> list[dict[str, Any]]:
-    """Return the navigation: a list of pages for each heading of the table of contents."""
+    """Return the navigation: for each heading of the table of contents the parts below it, and their pages."""
     navigation: list[dict[str, Any]] = [{"Contents": "README.md"}]
+    pages: list[dict[str, str]] = []
     for match in GROUP.finditer((DOCS / "README.md").read_text(encoding="utf-8")):
         if match["group"]:
-            navigation.append({match["group"]: []})
+            # A part of the navigation has no explanation: "Guides: what do I type" is "Guides".
+            navigation.append({match["group"].partition(":")[0]: []})
+        elif match["part"]:
+            pages = []
+            [(_, parts)] = navigation[-1].items()
+            parts.append({match["part"]: pages})
         elif (DOCS / match["page"]).is_file():
-            [(_, pages)] = navigation[-1].items()
             pages.append({match["title"]: match["page"]})
-    return [group for group in navigation if all(group.values())]
+    return navigation
 
 
 def on_config(config: Any) -> Any:

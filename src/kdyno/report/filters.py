@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from datetime import UTC, datetime
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from kdyno.base.text import clean, clean_lines, confidence, limit, percent
 from kdyno.store.records import VariantRecord
@@ -46,6 +47,11 @@ def command(words: tuple[str, ...]) -> str:
     return clean(shlex.join(words))
 
 
+def breakable(name: str) -> Markup:
+    """Return a name that a narrow column breaks between its words."""
+    return Markup(re.sub(r"([_.])", r"\1<wbr>", str(escape(clean_lines(name)))))
+
+
 FILTERS = {
     "limit": limit,
     "percent": percent,
@@ -53,4 +59,5 @@ FILTERS = {
     "moment": moment,
     "bytes": size,
     "command": command,
+    "breakable": breakable,
 }

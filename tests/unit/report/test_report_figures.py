@@ -15,7 +15,7 @@ from kdyno.judge.stats.diagnostics.tables import Residual
 from kdyno.judge.verdicts.model import BootValue, FileReport
 from kdyno.report import page
 from kdyno.report.figures import boxes, margin, order, power, residuals
-from kdyno.report.figures.style import MOST_POINTS, Figure, Part, thin, to_json
+from kdyno.report.figures.style import COLOURS, MOST_POINTS, THEMED, Figure, Part, thin, to_json
 from tests.unit import foreign_specimen as specimen
 
 
@@ -94,6 +94,12 @@ def test_whiskers_end_at_the_last_value_within_reach(report: FileReport) -> None
     assert len(dots["y"]) == 6
 
 
+def test_a_verdict_has_one_colour_in_plots_and_in_the_style_of_light_pages() -> None:
+    light = (page.TEMPLATES / "style.css").read_text(encoding="utf-8").partition("@media")[0]
+    for colour in {*COLOURS.values()}:
+        assert f"{THEMED[colour]}: {colour}" in light
+
+
 def test_the_page_has_the_plotly_that_the_figures_are_made_for() -> None:
     bundle = (page.TEMPLATES / page.PLOTLY).read_text(encoding="utf-8")
     versions = [re.search(r"plotly\.js .*?v([\d.]+)", text[:200]) for text in (bundle, get_plotlyjs())]
@@ -104,7 +110,7 @@ def test_the_page_has_the_plotly_that_the_figures_are_made_for() -> None:
 def test_the_plotly_of_the_page_is_the_one_whose_origin_is_on_record() -> None:
     bundle = (page.TEMPLATES / page.PLOTLY).read_bytes()
     origin = tomllib.loads((page.TEMPLATES / "plotly-basic.toml").read_text(encoding="utf-8"))
-    assert hashlib.sha256(bundle).hexdigest() == origin["sha256"], "tools/update-plotly"
+    assert hashlib.sha256(bundle).hexdigest() == origin["sha256"], "tools/update-scripts"
     assert f"plotly.js (basic - minified) v{origin['version']}\n".encode() in bundle[:200]
     assert origin["url"].endswith(f"/{origin['package']}-{origin['version']}.tgz")
     licence = (page.TEMPLATES / "plotly-basic.LICENSE").read_text(encoding="utf-8")

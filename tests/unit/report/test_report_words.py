@@ -115,7 +115,7 @@ TABLE: list[tuple[str, Direction | None, Quantity, float, str, str]] = [
 GROWS = {"more", "higher", "better"}
 """Words that a `-` would contradict; `better` is said of work per count alone."""
 SHRINKS = {"fewer", "lower", "worse"}
-PAGE_COLOURS = {GREEN: "#1a7f4b", RED: "#c0362c", NEUTRAL: "#8a3fa0"}
+PAGE_COLOURS = {GREEN: "#17713f", RED: "#b32d23", NEUTRAL: "#7f3692"}
 
 
 @pytest.mark.parametrize(("unit", "direction", "quantity", "ratio", "word", "colour"), TABLE)

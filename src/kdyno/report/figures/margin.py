@@ -8,7 +8,7 @@ from kdyno.judge.verdicts.model import Report
 from kdyno.judge.verdicts.rows import Span, VerdictRow
 from kdyno.report import view
 from kdyno.report.figures.forest import ROW_PIXELS, rows_axis
-from kdyno.report.figures.style import BAND, COLOURS, INK, Figure, Part, figure, legend_above, text
+from kdyno.report.figures.style import BAND, COLOURS, FAINT, INK, Figure, Part, figure, legend_above, text
 
 TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 LEAST = math.asinh(2.0)
@@ -68,7 +68,7 @@ def _detectable_band(rows: list[VerdictRow], unit: float) -> Part:
         "type": "scatter",
         "name": "could have been seen",
         "mode": "lines",
-        "line": {"color": "#d5d9de", "width": 9},
+        "line": {"color": FAINT, "width": 9},
         "x": [end for _, far in reaches for end in (-far, far, None)],
         "y": [end for row, _ in reaches for end in (text(row.name), text(row.name), None)],
         "hoverinfo": "skip",

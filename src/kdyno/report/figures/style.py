@@ -17,20 +17,26 @@ Part = dict[str, Any]
 """A trace, an axis or a note, in plotly's own terms."""
 Item = TypeVar("Item")
 
-COLOURS = {
-    **dict.fromkeys(("faster", "fewer", "better"), "#1a7f4b"),
-    **dict.fromkeys(("slower", "more", "worse"), "#c0362c"),
-    **dict.fromkeys(("higher", "lower"), "#8a3fa0"),
-    **{"equivalent": "#3b6ea8", "undecided": "#9a7b1c"},
+GOOD, BAD, OTHER, EQUIVALENT, OPEN = "#17713f", "#b32d23", "#7f3692", "#2f629c", "#7a5d00"
+COLOURS: dict[str, str] = {
+    **dict.fromkeys(("faster", "fewer", "better"), GOOD),
+    **dict.fromkeys(("slower", "more", "worse"), BAD),
+    **dict.fromkeys(("higher", "lower"), OTHER),
+    **{"equivalent": EQUIVALENT, "undecided": OPEN},
 }
-"""Colours of verdicts."""
+"""Colours of verdicts, as the style has them for words. No other part of a plot has these, because they are themed."""
 VARIANT_COLOURS = ("#8a8f98", "#3b6ea8", "#d9822b", "#1a7f4b", "#8e5ba6", "#c0362c", "#2a9d9d", "#6b4f3a")
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "triangle-down", "star", "hexagon", "x", "pentagon")
 """Symbols of layouts."""
-FONT = {"family": "Inter, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif", "size": 12, "color": "#24292f"}
+BLACK = "#24292f"
+FONT = {"family": "Inter, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif", "size": 12, "color": BLACK}
 GRID = "#e6e8eb"
 INK = "#57606a"
-THEMED = {FONT["color"]: "--ink", INK: "--soft", GRID: "--line"}
+FAINT = "#dfe2e6"
+THEMED: dict[str, str] = {
+    **{BLACK: "--ink", INK: "--soft", GRID: "--line", FAINT: "--line"},
+    **{GOOD: "--good", BAD: "--bad", OTHER: "--other", EQUIVALENT: "--blue", OPEN: "--open"},
+}
 """Colours of plots that the page's script replaces by the style's own, which differ in the dark."""
 BAND = {"fillcolor": "#3b6ea8", "opacity": 0.08, "line": {"width": 0}, "layer": "below", "type": "rect"}
 """The colour of the equivalence margin."""

@@ -12,8 +12,15 @@ function themed(figure) {
   for (const [colour, property] of Object.entries(THEMED)) text = text.replaceAll(colour, style.getPropertyValue(property).trim());
   return JSON.parse(text);
 }
+// On a phone the labels of an axis would run into each other, and its title off the page.
+function narrow(axis) {
+  if (!axis?.title) return;
+  Object.assign(axis, { tickangle: -90, automargin: true });
+  axis.title.text = axis.title.text.replace(" (", "<br>(");
+}
 async function plot(spot, config) {
   const figure = themed((await unpacked)[spot.dataset.figure]);
+  if (spot.clientWidth < 500) narrow(figure.layout.xaxis);
   await Plotly.react(spot, figure.data, figure.layout, config);
 }
 const SMALL = { ...CONFIG, displayModeBar: false };
