@@ -36,7 +36,16 @@ from kdyno.understand.explain.command import (
     OnlyValues,
     explain_benchmark,
 )
-from kdyno.understand.explain.records import NotMeasured, Recorded, UnknownBenchmark, WorkUnknown, common_boots, work_of
+from kdyno.understand.explain.records import (
+    NothingMeasured,
+    NotMeasured,
+    Recorded,
+    UnknownBenchmark,
+    WorkUnknown,
+    common_boots,
+    find_benchmark,
+    work_of,
+)
 from kdyno.understand.explain.sides import ImageReplaced, NoKernel, refuse_replaced
 from kdyno.understand.explain.why import find_reasons, largest
 from tests.unit import specimen
@@ -104,6 +113,11 @@ def test_records_of_the_run_are_used(lab: Lab) -> None:
     assert result.explanation.instructions.baseline == 346
     assert result.comparison.verdict == "fewer"
     assert result.stacks.total.variant == 360
+
+
+def test_a_run_without_values_has_no_benchmark_to_suggest() -> None:
+    with pytest.raises(NothingMeasured, match="run 0123 has no values of any benchmark"):
+        find_benchmark("0123", [], "lat_pipe")
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,11 @@ class UnknownBenchmark(UserError):
     hint = "did you mean {near}?"
 
 
+class NothingMeasured(UserError):
+    message = "run {run} has no values of any benchmark"
+    hint = "`kdyno show {run}` shows how its boots ended"
+
+
 class NotMeasured(UserError):
     message = "{benchmark} was not measured in {variant}: {why}"
     hint = "name a benchmark that both kernels can run"
@@ -85,14 +90,14 @@ def unit_of(benchmark: Benchmark) -> Unit:
 
 
 def find_benchmark(run: str, benchmarks: Sequence[Benchmark], name: str) -> Benchmark:
-    """Find the benchmark of this name. Raises UnknownBenchmark, which names the nearest."""
+    """Find the benchmark of this name. Raises UnknownBenchmark, which names the nearest, or NothingMeasured."""
+    if not benchmarks:
+        raise NothingMeasured(run=run)
     benchmark_by_name = {benchmark.name: benchmark for benchmark in benchmarks}
     if name in benchmark_by_name:
         return benchmark_by_name[name]
     near = difflib.get_close_matches(name, benchmark_by_name, n=3, cutoff=0.3) or sorted(benchmark_by_name)[:3]
-    raise UnknownBenchmark(
-        run=run, name=name, near=" or ".join(clean(candidate) for candidate in near) or "none was measured"
-    )
+    raise UnknownBenchmark(run=run, name=name, near=" or ".join(clean(candidate) for candidate in near))
 
 
 def common_boots(boots: Iterable[BootRecord], *variants: str) -> tuple[BootRecord, ...] | None:
