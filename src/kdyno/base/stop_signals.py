@@ -50,8 +50,8 @@ def raise_on_stop() -> None:
 def stops_set(event: Event) -> Iterator[None]:
     """Let the signals set the event while the body runs.
 
-    A KeyboardInterrupt could come while the main thread holds the lock of a future, which the thread of a boot needs to
-    end: both would wait for ever.
+    A KeyboardInterrupt could come between the start of a boot's thread and the moment that the main thread knows of it:
+    nobody would wait for that boot.
     """
     if current_thread() is not main_thread():
         yield

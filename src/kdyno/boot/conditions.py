@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 
 from kdyno.base.measurement import DISTURBED_PATHS
+from kdyno.base.threads import OutOfThreads, ThreadCall
 from kdyno.boot.host import files
 from kdyno.boot.host.counters import Counters, other_load, read_counters, steal_percent
 
@@ -53,17 +54,17 @@ def watched(root: Path = Path("/"), every: float = EVERY_SECONDS) -> Iterator[di
     loadavg = _loadavg(root)
     sensors = Sensors.of(root)
     over = Event()
-    poller = Thread(target=sensors.poll, args=(over, every), name="conditions", daemon=True)
+    poller: ThreadCall[None] | None = None
     before = read_counters(root)
     if sensors.any:
-        with suppress(RuntimeError):  # no more threads are possible
-            poller.start()
+        with suppress(OutOfThreads):
+            poller = ThreadCall(sensors.poll, over, every)
     try:
         yield conditions
     finally:
         over.set()
-        if poller.ident is not None:
-            poller.join()
+        if poller:
+            poller.wait()
     after = read_counters(root)
     if after.at - before.at >= SHORTEST_SECONDS:
         known = {"loadavg": loadavg, **_counted(before, after), **sensors.readings()}

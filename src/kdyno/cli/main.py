@@ -20,6 +20,7 @@ from kdyno.base import stop_signals, surroundings, terminal
 from kdyno.base.errors import InfrastructureError, KdynoError, Unbuildable
 from kdyno.base.names import unfit
 from kdyno.base.state import DiskFull
+from kdyno.base.threads import OutOfThreads
 from kdyno.base.version import __version__
 from kdyno.cli import exit_codes
 from kdyno.cli.common import add_common
@@ -42,11 +43,6 @@ class FileFailed(InfrastructureError):
 class OutOfMemory(InfrastructureError):
     message = "out of memory: kdyno needs more than this machine or a limit (ulimit -v) gives it"
     hint = "free memory, or check the sizes of the input files; finished work is kept; -v prints where it happened"
-
-
-class OutOfThreads(InfrastructureError):
-    message = "no more threads can be started: memory is used up, or a limit (ulimit -u, ulimit -v) is reached"
-    hint = "end other programs or raise the limit, then run the same command again: finished work is kept"
 
 
 class NestedTooDeep(InfrastructureError):
@@ -116,25 +112,33 @@ def make_parser(load: Collection[str]) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    gc.set_threshold(NEW_OBJECTS)
-    surroundings.settle()
-    stop_signals.raise_on_stop()
-    terminal.speak_utf8()
-    sys.excepthook = terminal.tell_crash
     words = list(sys.argv[1:] if argv is None else argv)
-    if not words:
-        for line in START.splitlines():
-            terminal.tell(line)
-        return exit_codes.USAGE
     if not exit_codes.asks_for_regression(words):
-        return _run_verb(words)
+        return _set_up_and_run(words)
     try:
-        return exit_codes.bisect_status(_run_verb(words, exit_codes.UNTESTABLE))
+        return exit_codes.bisect_status(_set_up_and_run(words, exit_codes.UNTESTABLE))
     except SystemExit as stop:
         raise SystemExit(exit_codes.bisect_status(stop.code)) from None
     except Exception as error:  # Python would end with 1, which is a verdict to git bisect
         terminal.tell_crash(type(error), error, error.__traceback__)
         return exit_codes.bisect_status(exit_codes.USAGE)
+
+
+def _set_up_and_run(words: list[str], unbuildable: int = Unbuildable.exit_code) -> int:
+    """Set up this process, run the command line, and return the exit code."""
+    try:
+        gc.set_threshold(NEW_OBJECTS)
+        surroundings.settle()
+        stop_signals.raise_on_stop()
+        terminal.speak_utf8()
+        sys.excepthook = terminal.tell_crash
+        if words:
+            return _run_verb(words, unbuildable)
+        for line in START.splitlines():
+            terminal.tell(line)
+        return exit_codes.USAGE
+    except (MemoryError, RuntimeError) as error:  # of the set-up, or of the report on a failure
+        return _explain_shortage(error, _Explainer(words))
 
 
 def _run_verb(words: list[str], unbuildable: int = Unbuildable.exit_code) -> int:

@@ -9,12 +9,12 @@ import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from threading import Thread
 from typing import IO
 
 from kdyno.base import process
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.plain_tar import Read
+from kdyno.base.threads import ThreadCall
 
 HOST = re.compile(r"[!-~]+")
 SSH = (
@@ -74,8 +74,7 @@ def remote_output(host: str, command: Sequence[str]) -> Iterator[Read]:
     with process.spawn([*SSH, "--", host, shlex.join(command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ssh:
         assert ssh.stdout is not None and ssh.stderr is not None
         complaint = bytearray()
-        listener = Thread(target=_keep_the_last, args=(ssh.stderr, complaint), daemon=True)
-        listener.start()
+        listener = ThreadCall(_keep_the_last, ssh.stderr, complaint)
         output = _Output(ssh.stdout, host)
         try:
             yield output.read
@@ -88,13 +87,13 @@ def remote_output(host: str, command: Sequence[str]) -> Iterator[Read]:
 
 
 def _require_success(
-    ssh: subprocess.Popen[bytes], host: str, command: Sequence[str], listener: Thread, complaint: bytearray
+    ssh: subprocess.Popen[bytes], host: str, command: Sequence[str], listener: ThreadCall[None], complaint: bytearray
 ) -> None:
     try:
         status = ssh.wait(SILENCE_SECONDS)
     except subprocess.TimeoutExpired:
         raise RemoteSilent(host=host, seconds=SILENCE_SECONDS) from None
-    listener.join(1)
+    listener.wait(1)
     program = next(word for word in command if word not in ("sudo", "-n"))
     words = complaint.decode(errors="replace").strip() or "without a message"
     if status == SSH_FAILED:

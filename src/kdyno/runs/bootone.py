@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import BinaryIO
 
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import copy_whole
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
+from kdyno.base.threads import ThreadCall
 from kdyno.boot.base import BootOrder, Description, MachineBackend, MachineSettings
 from kdyno.boot.console import read_console
 from kdyno.boot.platforms import Output
@@ -127,13 +128,13 @@ def boot_command(
         has_ended = Event()
         outputs = (stdout or sys.stdout.buffer, stderr or sys.stderr.buffer)
         stream = order.directory / "stream.jsonl"
-        follower = Thread(target=follow_output, args=(stream, has_ended, *outputs))
-        follower.start()
+        follower = ThreadCall(follow_output, stream, has_ended, *outputs)
         try:
             end = machine.boot(order)
         finally:
             has_ended.set()
-            follower.join()
+            follower.wait()
+        follower.result()
         if console:
             copy_whole(end.console, console)
         if end.status == "ok" and (step := end.report.steps[0]).status is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections import Counter, deque
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ from tempfile import mkdtemp
 from threading import Event
 
 from kdyno.base.stop_signals import stops_set
+from kdyno.base.threads import ThreadCall, ThreadCalls
 from kdyno.boot.base import BootEnd
 from kdyno.runs.experiment.plan import PlannedBoot
 from kdyno.runs.images import Images
@@ -72,18 +72,17 @@ class Boots:
         waiting = deque(self.plan.boots_of(progress.left))
         if not waiting:
             return self.outcome
-        threads = self.prepared.about.parallel
         with (
             stops_set(self.cancelled),
             self.session.talk.working("booting") as advance,
             self.session.state.scratch(self.plan.id) as place,
-            ThreadPoolExecutor(threads) as pool,
+            ThreadCalls() as calls,
         ):
             total = len(self.plan.boots_of(progress.cells))
             done = total - len(waiting)
             advance(done, total, "")
             try:
-                for boot, end in self._run_boots(pool, waiting, blocks, place):
+                for boot, end in self._run_boots(calls, waiting, blocks, place):
                     done += 1
                     advance(done, total, f"{boot.variant}, block {boot.block}: {end.status}")
                     self.session.talk.on_boot_ended()
@@ -91,11 +90,10 @@ class Boots:
                         self.so_far.boot_ended()
             finally:
                 self.cancelled.set()
-                pool.shutdown()
         return self.outcome
 
     def _run_boots(
-        self, pool: ThreadPoolExecutor, waiting: deque[PlannedBoot], blocks: int, place: Path
+        self, calls: ThreadCalls, waiting: deque[PlannedBoot], blocks: int, place: Path
     ) -> Iterator[tuple[PlannedBoot, BootEnd]]:
         """Yield boots when they have ended and are on record. `parallel` run at a time, with files in `place`.
 
@@ -103,23 +101,24 @@ class Boots:
         """
         attempts: Counter[str] = Counter()
         reruns = self.session.store.count_reruns(self.plan.keys[boot.cell] for boot in waiting)
-        running: dict[Future[BootEnd], _Running] = {}
+        running: dict[ThreadCall[BootEnd], _Running] = {}
         while True:
             while waiting and len(running) < self.prepared.about.parallel:
                 boot = waiting.popleft()
                 if boot.variant not in self.outcome.given_up:
                     scratch = Path(mkdtemp(dir=place))
                     order = self._request(boot).order(scratch, self.cancelled)
-                    running[pool.submit(self.prepared.machine.boot, order)] = _Running(boot, datetime.now(UTC), scratch)
+                    call = calls.start(self.prepared.machine.boot, order)
+                    running[call] = _Running(boot, datetime.now(UTC), scratch)
             if not running:
                 return
-            completed = wait(running, LOOK_SECONDS, return_when=FIRST_COMPLETED).done
+            calls.wait_for_any(LOOK_SECONDS)
             if self.cancelled.is_set():
                 raise KeyboardInterrupt
-            for future in completed:
-                under_way = running.pop(future)
+            for call in [call for call in running if call.has_ended()]:
+                under_way = running.pop(call)
                 boot, key = under_way.boot, self.plan.keys[under_way.boot.cell]
-                end = attach_samples(future.result(), self.prepared.experiment.workload)
+                end = attach_samples(call.result(), self.prepared.experiment.workload)
                 is_rerun = end.status == "ok" and bool(end.disturbance) and reruns[key] < RERUNS
                 if is_rerun:
                     end = replace(end, status="lost", reason=end.disturbance)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import math
 import os
 import subprocess
@@ -179,19 +180,26 @@ def test_of_a_moment_nothing_is_said(root: Path) -> None:
     assert conditions == {}
 
 
+def threads() -> set[str]:
+    """The threads of this process, as the kernel lists them."""
+    return {path.name for path in Path("/proc/self/task").iterdir()}
+
+
 def test_a_boot_that_breaks_off_leaves_no_thread_behind(root: Path) -> None:
+    before = threads()
     with pytest.raises(ZeroDivisionError), watched(root, every=0.01):
+        assert len(threads()) == len(before) + 1
         raise ZeroDivisionError
-    assert not [thread for thread in threading.enumerate() if thread.name == "conditions"]
+    assert threads() == before
 
 
 def test_a_host_without_another_thread_to_give_is_watched_without_sensors(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def none_left(_thread: threading.Thread) -> None:
+    def none_left(_function: object, _arguments: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(threading.Thread, "start", none_left)
+    monkeypatch.setattr(_thread, "start_new_thread", none_left)
     with watched(root) as conditions:
         time.sleep(0.55)
     assert "steal_percent" in conditions and "mhz" not in conditions

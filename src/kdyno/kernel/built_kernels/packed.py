@@ -9,13 +9,13 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
-from threading import Thread
 from typing import IO, Protocol
 
 from kdyno.base.errors import UserError
 from kdyno.base.installed import find_program
 from kdyno.base.packages import install_advice
 from kdyno.base.process import spawn
+from kdyno.base.threads import ThreadCall
 
 PIECE = 1 << 20
 SIZE_BYTES = 4
@@ -79,8 +79,7 @@ def _by(program: str) -> Callable[[bytes, int], bytes]:
         words = [str(path), "-dc"]
         with spawn(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
             assert child.stdin and child.stdout
-            feeder = Thread(target=_feed, args=(child.stdin, content), daemon=True)
-            feeder.start()
+            ThreadCall(_feed, child.stdin, content)
             plain = BytesIO()  # frees its bytes without a copy
             while plain.tell() < most and (piece := child.stdout.read(min(PIECE, most - plain.tell()))):
                 plain.write(piece)

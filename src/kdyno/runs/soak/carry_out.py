@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from kdyno.base.state import State, translate_disk_full
 from kdyno.base.stop_signals import stops_set
 from kdyno.base.talk import Advance, Talk
 from kdyno.base.text import clean, format_list
+from kdyno.base.threads import ThreadCall, ThreadCalls
 from kdyno.base.version import __version__
 from kdyno.boot.base import BootEnd, BootLimits, BootOrder, Description, MachineBackend
 from kdyno.boot.console import TAIL_BYTES, findings, read_console
@@ -139,7 +139,7 @@ def carry_out(order: SoakOrder, state: State, talk: Talk) -> tuple[SoakRecord, P
     state.require_space(SPACE_MB)
     cancelled = Event()
     started = datetime.now(UTC)
-    with state.scratch("soak") as scratch, stops_set(cancelled), ThreadPoolExecutor(1) as pool:
+    with state.scratch("soak") as scratch, stops_set(cancelled), ThreadCalls() as calls:
         boot = BootOrder(
             name=f"{order.image.record.key[:12]}, soak",
             kernel=order.image.program,
@@ -150,14 +150,14 @@ def carry_out(order: SoakOrder, state: State, talk: Talk) -> tuple[SoakRecord, P
             vmlinux=order.image.vmlinux,
             cancelled=cancelled,
         )
-        future = pool.submit(machine.boot, boot)
+        call = calls.start(machine.boot, boot)
         try:
             with talk.working("soaking") as advance:
-                _follow(future, scratch / "stream.jsonl", order.seconds, advance, talk)
+                _follow(call, scratch / "stream.jsonl", order.seconds, advance, talk)
         except BaseException:
             cancelled.set()
             raise
-        end = future.result()
+        end = call.result()
         record = _record(order, about, words, started, end, kunit=kunit)
         return record, _keep(record, end.console, state)
 
@@ -192,13 +192,13 @@ def _open_machine(order: SoakOrder, state: State, talk: Talk) -> tuple[MachineBa
     return machine, about
 
 
-def _follow(future: Future[BootEnd], stream: Path, seconds: int, advance: Advance, talk: Talk) -> None:
+def _follow(call: ThreadCall[BootEnd], stream: Path, seconds: int, advance: Advance, talk: Talk) -> None:
     """Show the progress of the soak, and each failure when it is reported, until the boot has ended."""
     advance(0, seconds, "booting")
     with ExitStack() as opened:
         reader: RecordReader | None = None
         rounds: dict[str, int] = {}
-        while not future.done():
+        while not call.has_ended():
             time.sleep(POLL_SECONDS)
             if reader is None and stream.exists():
                 reader = RecordReader(opened.enter_context(stream.open("rb")))
