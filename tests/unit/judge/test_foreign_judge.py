@@ -10,9 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from kdyno.base.lanes import LaneName
+from kdyno.base.measurement import Direction
 from kdyno.cli.main import main
+from kdyno.judge.foreign.caveats import COLD_P, count_cold
+from kdyno.judge.stats.observations import ReplicateSample
 from kdyno.judge.verdicts.model import FileReport, to_json
 from kdyno.judge.verdicts.of_files import MOST_VALUES, judge_files
 from kdyno.measure.readers import errors
@@ -275,13 +279,13 @@ def test_variants_measured_one_after_the_other_are_warned_of(tmp_path: Path) -> 
     assert has(judged(tmp_path, "variant,order,time_ns\n" + text), "b and a weren't interleaved")
 
 
-def cold(factor: float, n: int, *, of: int = 0, spread: float = 0.005) -> str:
-    """hyperfine's JSON of two commands; the value at place `of` is so many times as long as it would be."""
+def cold(factor: float, n: int, *, of: int | Sequence[int] = 0, spread: float = 0.005) -> str:
+    """hyperfine's JSON of two commands; the values at the places `of` are so many times as long as they would be."""
     random = np.random.default_rng(n)
     results = []
     for command, mean in (("gcc", 10.0), ("clang", 10.4)):
         times = mean * random.normal(1, spread, n)
-        times[of] *= factor
+        times[np.array(of)] *= factor
         results.append({"command": command, "times": times.tolist()})
     return json.dumps({"results": results})
 
@@ -292,6 +296,30 @@ def test_a_first_value_far_above_the_others_is_said_to_look_cold_and_changes_no_
     assert has(report, "the first value is far from all others", "gcc (+", "clang (+", "a cold cache")
     assert not has(report, "if the rows are in the order")
     assert report.comparisons[0].verdict == "undecided"
+
+
+@pytest.mark.parametrize(("n", "count"), [(8, 2), (10, 2), (20, 2), (20, 5), (100, 25)])
+def test_several_first_values_far_above_the_others_are_counted(tmp_path: Path, n: int, count: int) -> None:
+    report = judged(tmp_path, cold(1.6, n, of=range(count)))
+    assert has(report, "the first values are far from all others of their variant", f"gcc ({count} of them, +")
+    assert not has(report, "drifts by")
+
+
+@pytest.mark.parametrize("of", [(0, 2), (1, 2), range(10), (18, 19)])
+def test_slow_values_that_are_not_the_first_few_do_not_look_cold(tmp_path: Path, of: Sequence[int]) -> None:
+    assert not has(judged(tmp_path, cold(1.6, 20, of=of)), "cold")
+
+
+@pytest.mark.parametrize("direction", ["lower", None])
+def test_random_values_look_cold_as_rarely_as_the_level_says(direction: Direction | None) -> None:
+    """Normal values with a spread above LEAST_COLD: the level is of each side."""
+    random = np.random.default_rng(18)
+    tries, sides = 20_000, 1 if direction else 2
+    found = sum(
+        count_cold(ReplicateSample(np.exp(random.normal(0, 0.05, n))), direction) is not None
+        for n in random.integers(4, 41, tries)
+    )
+    assert found <= binom.ppf(1 - 1e-6, tries, sides * COLD_P)
 
 
 @pytest.mark.parametrize(("factor", "of"), [(1.0, 0), (0.6, 0), (1.6, 1), (1.6, -1), (1.01, 0)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
@@ -22,6 +23,8 @@ COLD_P = 1e-4
 """How rarely a first value among equally distributed normal ones is called cold."""
 LEAST_COLD = 0.02
 """Its least distance, on the logarithmic scale; less may be rounding."""
+COLD_SHARE = 4
+"""At most one value in so many is cold; a variant with fewer values has at most one."""
 
 
 def caveats(
@@ -30,7 +33,7 @@ def caveats(
     """Return everything that a reader must know of the data, one sentence for each fact."""
     by_reading = _judged_by_reading(gathered, baseline, comparisons)
     cold = _find_cold(gathered)
-    known = {observed.benchmark for observed, _, _ in cold}
+    known = {found.observed.benchmark for found in cold}
     return (
         *_boots(gathered),
         *gathered.confounded,
@@ -109,50 +112,68 @@ def _one_after_other(observed: Observations, variant: str, baseline: str) -> boo
     return bool(ours.max() < theirs.min() or theirs.max() < ours.min())
 
 
-Cold = tuple[Observations, str, float]
-"""A benchmark and a variant whose first value is far off the others, and how far, on the logarithmic scale."""
+@dataclass(frozen=True)
+class _Cold:
+    """The first values of a variant, which are far from the others."""
+
+    observed: Observations
+    variant: str
+    count: int
+    excess: float
+    """The distance of their mean from that of the others, on the logarithmic scale."""
 
 
-def _find_cold(gathered: Gathered) -> list[Cold]:
+def _find_cold(gathered: Gathered) -> list[_Cold]:
     return [
-        (observed, variant, excess)
+        _Cold(observed, variant, *found)
         for observed in gathered.observations
         for variant, group in observed.groups.items()
-        if isinstance(group, ReplicateSample) and (excess := _excess_of_first(group, observed.direction))
+        if isinstance(group, ReplicateSample) and (found := count_cold(group, observed.direction))
     ]
 
 
-def _cold_note(gathered: Gathered, cold: Sequence[Cold]) -> Iterator[str]:
+def _cold_note(gathered: Gathered, cold: Sequence[_Cold]) -> Iterator[str]:
     if cold:
-        lone = len(gathered.observations) == 1
-        names = [
-            f"{variant if lone else f'{observed.benchmark} of {variant}'} ({format_signed(exp(excess) - 1)} %)"
-            for observed, variant, excess in cold
-        ]
+        is_one_benchmark = len(gathered.observations) == 1
+        is_one_value = all(found.count == 1 for found in cold)
+        names: list[str] = []
+        for found in cold:
+            name = found.variant if is_one_benchmark else f"{found.observed.benchmark} of {found.variant}"
+            count = "" if is_one_value else f"{found.count} of them, "
+            names.append(f"{name} ({count}{format_signed(exp(found.excess) - 1)} %)")
         certain = not gathered.row_ranges or all(
-            group.order is not None for observed, variant, _ in cold if (group := observed.sample(variant))
+            group.order is not None for found in cold if (group := found.observed.sample(found.variant))
         )
         condition = "" if certain else ", if the rows are in the order of measuring"
+        subject = "first value is" if is_one_value else "first values are"
+        owner = "its" if is_one_value else "their"
         yield (
-            f"the first value is far from all others of its variant{condition}: {format_list(names)}; if a cold cache "
+            f"the {subject} far from all others of {owner} variant{condition}: {format_list(names)}; if a cold cache "
             "explains it, measure again after a run that isn't counted (hyperfine --warmup 1), or leave the first "
             "values out"
         )
 
 
-def _excess_of_first(sample: ReplicateSample, direction: Direction | None) -> float:
-    """Return the distance of the first measured value's logarithm from the mean of the others, if it is worse by far
-    more than they differ; else 0. By the t-test of one value against a group.
+def count_cold(sample: ReplicateSample, direction: Direction | None) -> tuple[int, float] | None:
+    """Return how many of the first measured values are cold, and the distance of their mean from that of the others on
+    the logarithmic scale; None: none is cold.
+
+    Each of them is worse than the mean of the others by far more than the others differ, by the t-test of one value
+    against a group. The largest number for which that holds is the right one: fewer would leave a cold value among the
+    others.
     """
-    n = len(sample.values) - 1
-    if n < 2:
-        return 0.0
     logs = np.log(sample.values if sample.order is None else sample.values[np.argsort(sample.order, kind="stable")])
-    others = logs[1:]
-    excess = float(logs[0] - others.mean())
-    worse = {"lower": excess, "higher": -excess, None: abs(excess)}[direction]
-    bound = -float(special.stdtrit(n - 1, COLD_P)) * float(others.std(ddof=1)) * math.sqrt(1 + 1 / n)
-    return excess if worse > max(LEAST_COLD, bound) else 0.0
+    for count in range(max(1, len(logs) // COLD_SHARE), 0, -1):
+        others = logs[count:]
+        n = len(others)
+        if n < 2:
+            return None
+        excess = logs[:count] - others.mean()
+        worse = {"lower": excess, "higher": -excess, None: excess * np.sign(excess[0])}[direction]
+        bound = -float(special.stdtrit(n - 1, COLD_P)) * float(others.std(ddof=1)) * math.sqrt(1 + 1 / n)
+        if worse.min() > max(LEAST_COLD, bound):
+            return count, float(excess.mean())
+    return None
 
 
 def _drift(analyses: Sequence[Analysis], benchmarks: int, alpha: float) -> Iterator[str]:
