@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+import kdyno.cli.main as main_module
+from kdyno.base import surroundings
 from tests.cli.conftest import CommandResult, Lab
 from tests.ordinary_user import a_place_for_all, ordinary_user
 
@@ -162,3 +164,22 @@ def test_what_python_cannot_hold_is_one_message(lab: Lab, error: Exception, mess
     assert result.status == 3
     assert message in result.err and "Traceback" not in result.err
     assert result.err.splitlines()[-1].startswith("hint: ")
+
+
+def test_a_shortage_while_the_process_is_set_up_is_one_message(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(surroundings, "settle", refuse)
+    result = lab("runs")
+    assert (result.status, result.out) == (3, "")
+    assert [line.split(" ")[0] for line in result.err.splitlines() if not line.startswith(" ")] == ["kdyno:", "hint:"]
+    assert lab("runs", "--fail-on-regression").status == 3 + 128
+
+
+def test_memory_is_held_back_for_the_report_on_a_shortage(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    reserve = [bytearray(1)]
+    monkeypatch.setattr(main_module, "RESERVE", reserve)
+    lab.on_boot([MemoryError()])
+    assert lab("run", lab.experiment(), "-q").status == 3
+    assert not reserve

@@ -34,6 +34,11 @@ NEW_OBJECTS = 100_000
 """New objects before Python looks for garbage. With its own 700, `kdyno report` looks 280 times, mostly while modules
 are imported, and finds less than 2,000 objects in all."""
 
+RESERVE = [bytearray(1 << 20)]
+"""Memory that is released before a shortage is reported, so that the report itself isn't refused any. As it is never
+written, it takes address space only.
+"""
+
 
 class FileFailed(InfrastructureError):
     message = "{what}"
@@ -181,6 +186,7 @@ def _note(error: Exception) -> None:
 
 def _explain_shortage(error: MemoryError | RuntimeError, explain: _Explainer) -> int:
     """Report that Python has reached a limit; raise any other RuntimeError."""
+    RESERVE.clear()
     _release(error)
     _note(error)
     if isinstance(error, MemoryError):
