@@ -6,13 +6,13 @@ from pathlib import Path
 
 from tests.fuzz.check import Target
 from tests.fuzz.inputs import HERE
-from tests.fuzz.targets import base, boot, judge, kernel, measure, profile, report, run, store, understand
+from tests.fuzz.targets import base, boot, judge, kernel, measure, profile, report, run, ship, store, tune, understand
 
 FINDINGS = HERE / "findings"
 """Inputs that once broke a reader, in a directory with the reader's name."""
 CORPUS = HERE / "corpus"
 """Inputs by which the fuzzer reached much of a reader, in a directory with the reader's name."""
-ROOMS = (base, measure, kernel, profile, boot, store, judge, run, understand, report)
+ROOMS = (base, measure, kernel, profile, boot, store, judge, run, understand, tune, ship, report)
 TARGETS = {target.name: target for room in ROOMS for target in room.TARGETS}
 
 

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from kdyno.base.lanes import CORE_CLOCK
 from kdyno.measure.cycles.family import read_family
 from kdyno.measure.guest.agent import catalogue
 from kdyno.measure.guest.counters import read_snapshots
@@ -16,13 +17,16 @@ from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.guest.pmu_write import encode
 from kdyno.measure.guest.soak import MOST_FAILURES, MOST_TAIL
 from kdyno.measure.guest.stream import Asked, read_stream
+from kdyno.measure.paths.output import RequestedPaths, read_output
+from kdyno.measure.paths.table import paths
 from kdyno.measure.workload.definition import definition, own_names, own_text
 from kdyno.profile.merge import Read, merge
 from kdyno.runs.soak.growth import blocks_of, slopes
 from tests.fuzz.check import LARGEST, Target
-from tests.fuzz.inputs import DATA, SOURCE, files
+from tests.fuzz.inputs import DATA, SOURCE, files, is_shown_as_it_is
 from tests.unit import pmu_specimen, soak_specimen
 from tests.unit.measure.test_instrument_counters import WHOLE as COUNTED
+from tests.unit.measure.test_paths import whole
 
 HI = Program(name="hi", set_up=("true",), command=("echo", "hi"), report=("true",), tear_down=("true",), runs=2)
 
@@ -107,6 +111,28 @@ def counters(path: Path) -> None:
     assert items and len({len(history) for history in items.values()}) == 1
 
 
+PATHS = ("pipe_ping", "tmpfs_read_64")
+
+
+def path_output(path: Path) -> None:
+    """What a kernel that is a process prints of its paths."""
+    wanted = [paths()[name] for name in PATHS]
+    for is_timed in (True, False):
+        output = read_output(path, RequestedPaths("wall", CORE_CLOCK, wanted, 3, is_timed=is_timed))
+        report = output.report
+        assert not (report.complete and report.fault)
+        assert {sample.benchmark for sample in report.samples} <= set(PATHS)
+        assert all(sample.usable for sample in report.samples)
+        texts = [report.fault or "", *report.broken.values(), report.hello.kernel if report.hello else ""]
+        assert all(is_shown_as_it_is(text) for text in texts)
+
+
+def path_outputs() -> Sequence[bytes]:
+    lines = whole(*PATHS)
+    failed = [lines[0], f"kdyno-path-error {PATHS[0]} -12", *lines[4:]]
+    return ["".join(f"{line}\n" for line in each).encode() for each in (lines, failed)]
+
+
 PMU_HEADER = pmu_header()
 TARGETS = (
     Target("stream", stream, streams, (b'"type":"sample"', b'"iteration":', b'"records":', b'"v":2')),
@@ -115,6 +141,7 @@ TARGETS = (
     Target("pmu-merged", pmu_merged, lambda: [pmu_specimen.encode_body(pmu_specimen.specimen())], examples=200),
     Target("pmu-body", pmu_body, lambda: [pmu_specimen.encode_body(pmu_specimen.specimen())], examples=500),
     Target("counters", counters, lambda: [COUNTED], (b'"snapshot":1', b'"bytes":', b'"snapshots":')),
+    Target("paths", path_output, path_outputs, (b"kdyno-path-error ", b"kdyno-paths done\n"), file="stream.txt"),
     Target("workload", workload, workloads, (b"[metrics.a]\n", b"pattern = ", b"[unpack]\n"), file="workload.toml"),
     Target("family", read_family, files(*sorted((SOURCE / "data" / "families").glob("*.toml")))),
 )  # fmt: skip
