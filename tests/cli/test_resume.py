@@ -164,3 +164,14 @@ def test_a_store_that_is_full_is_said_and_the_run_goes_on_afterwards(lab: Lab, e
     kept = len(lab.cells())
     assert 0 < kept < len(ALL)
     goes_on(lab, experiment, kept)
+
+
+def test_a_run_with_nothing_to_do_loads_neither_exporters_nor_explanations(lab: Lab) -> None:
+    experiment = lab.experiment()
+    assert lab("run", experiment, "-q").status == 0
+    names = "import atexit, sys\natexit.register(lambda: print('loaded', *sys.modules, file=sys.stderr))"
+    process = lab.start("run", experiment, "-q", script=names)
+    _, err = process.communicate()
+    [loaded] = [line.split() for line in err.splitlines() if line.startswith("loaded ")]
+    assert process.returncode == 0 and "kdyno.runs.run" in loaded
+    assert not {"kdyno.runs.exporters", "kdyno.understand.explain.budgets", "kdyno.measure.cycles.family"} & {*loaded}

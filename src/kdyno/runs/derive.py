@@ -1,13 +1,15 @@
 """Plans of the inputs that are made of boots. runs/train.py makes the inputs.
 
 The key of a build with such an input contains the digest of the derivation. The derivation contains the key of the
-booted image, which may itself have such an input.
+booted image, which may itself have such an input. The exporters, and what they import, are loaded only if an input is
+planned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kdyno.base.frozen import digest
 from kdyno.base.state import State
@@ -19,15 +21,16 @@ from kdyno.kernel.inputs import Input, kept_at
 from kdyno.kernel.plan import BuildPlan, plan_build
 from kdyno.kernel.recipe import Training
 from kdyno.kernel.source import KernelSource
-from kdyno.measure.cycles.family import Family, load_family
 from kdyno.measure.guest.job import Counters
 from kdyno.measure.guest.pmu import Events
 from kdyno.measure.workload.needs import Load, Runner
-from kdyno.runs.exporters import EXPORTERS
 from kdyno.runs.keys import boot_key
 from kdyno.runs.single_boots import training_job, training_machine
 from kdyno.store.derivation import Derivation
 from kdyno.store.store import Store
+
+if TYPE_CHECKING:
+    from kdyno.measure.cycles.family import Family
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,9 @@ class TrainingPlanner:
         """Plan the input `name` of a recipe; knobs call this. Raises what plan_build and the machine raise."""
         recipe = training.recipe
         assert recipe.source and recipe.config, "load_experiment names them"
+        from kdyno.measure.cycles.family import load_family
+        from kdyno.runs.exporters import EXPORTERS
+
         counts, heeded = EXPORTERS[exporter].counts, EXPORTERS[exporter].settings
         EXPORTERS[exporter].check(training.settings)
         families = {name: load_family(name) for name in training.settings.families}
@@ -106,6 +112,10 @@ def boots_left(trainings: Sequence[PlannedTraining], store: Store) -> dict[tuple
     carries the loads out.
     """
     number_by_kind: dict[tuple[Events | None, Runner], int] = {}
+    if not trainings:
+        return number_by_kind
+    from kdyno.runs.exporters import EXPORTERS
+
     for planned in trainings:
         counts = EXPORTERS[planned.derivation.exporter].counts
         kind = (counts if isinstance(counts, str) else None, planned.training.load.runner)

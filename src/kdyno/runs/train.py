@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from kdyno.base.files import write_whole
 from kdyno.runs.derive import PlannedTraining
-from kdyno.runs.exporters import EXPORTERS
 from kdyno.runs.images import build_images
 from kdyno.runs.session import Session
 from kdyno.runs.single_boots import SingleBoots
@@ -33,6 +32,8 @@ def _make(planned: PlannedTraining, session: Session) -> None:
 
 
 def _content(planned: PlannedTraining, session: Session) -> bytes:
+    from kdyno.runs.exporters import EXPORTERS
+
     training, exporter = planned.training, EXPORTERS[planned.derivation.exporter]
     [image] = build_images({training.variant: (planned.plan,)}, session.state, session.talk)[training.variant]
     with session.state.scratch("train") as scratch:

@@ -11,7 +11,6 @@ from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.run import run_experiment
 from kdyno.runs.session import Session
 from kdyno.store.artefacts import Artefacts
-from kdyno.understand.explain.budgets import with_budgets
 
 
 @dataclass(frozen=True)
@@ -32,4 +31,8 @@ def run_and_judge(experiment: Experiment, session: Session, *, again: bool, anal
     done = run_experiment(experiment, session, again=again)
     artefacts = Artefacts(session.state.artefacts)
     report = assemble(session.store, done.run_id, artefacts, analysed=analysed)
-    return JudgedExperiment(with_budgets(report, artefacts) if analysed else report, done.outcome, artefacts)
+    if analysed:
+        from kdyno.understand.explain.budgets import with_budgets
+
+        report = with_budgets(report, artefacts)
+    return JudgedExperiment(report, done.outcome, artefacts)

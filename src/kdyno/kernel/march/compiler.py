@@ -87,6 +87,7 @@ def _compilers_for(flag: str, cpu: str) -> str:
     return "no compiler that is installed here knows it; set toolchain to one that does"
 
 
+@cache
 def refusal(flag: str, cpu: str, toolchain: Toolchain) -> str | None:
     """Return the compiler's message against -march=CPU for 64-bit code; None: it accepts it."""
     return _refusal(flag, cpu, toolchain.command)
