@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kdyno.base.errors import InfrastructureError, KdynoError, UserError
+from kdyno.base.machine_facts import PMU_CLOCK, PMU_EVENTS
 from kdyno.base.names import absolute
 from kdyno.boot.base import BootEnd, BootOrder
 from kdyno.boot.plugin import NO_MACHINE, why_no_plugin
@@ -100,8 +101,8 @@ class Pmu:
         scope = {"pmu_scope": self.config.scope} if self.config.scope != "kernel" else {}
         return scope | {
             "pmu_plugin": content_digest(self.plugin),
-            "pmu_events": self.config.events,
-            "pmu_clock": self.config.clock,
+            PMU_EVENTS: self.config.events,
+            PMU_CLOCK: self.config.clock,
             "pmu_family": self.family.name,
             "pmu_family_file": content_digest(self.family.path),
         }

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from kdyno.base.errors import UserError
 from kdyno.base.frozen import one_of
 from kdyno.base.lanes import PMU_CLOCKS, Clock
+from kdyno.base.machine_facts import recorded_pmu_clock
 from kdyno.base.mistakes import problems
 from kdyno.boot.base import MachineBackend, MachineSettings
 from kdyno.boot.fake import FakeConfig, FakeMachine
@@ -90,7 +91,7 @@ def kind_on_record(facts: Mapping[str, Any]) -> type[MachineSettings]:
 
 def clock_on_record(facts: Mapping[str, Any]) -> Clock | None:
     """What the samples of a run were read in, by its machine's facts; None: in the clock of its lane."""
-    return PMU_CLOCKS.get(str(facts.get("pmu_clock"))) or kind_on_record(facts).own_clock
+    return PMU_CLOCKS.get(recorded_pmu_clock(facts) or "") or kind_on_record(facts).own_clock
 
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, func, select
 
 from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import LaneName
+from kdyno.base.machine_facts import recorded_pmu_events
 from kdyno.store import rows, schema
 from kdyno.store.records import BlockCount, Seconds
 from kdyno.store.url import StoreUrl
@@ -79,7 +80,7 @@ def boot_seconds(
     for row in connection.execute(query):
         with rows.read(store, f"run {row.id}"):
             timed = _Timed(id=row.id, machine=row.machine, experiment=row.experiment)
-        if timed.machine.get("pmu_events") != events:
+        if recorded_pmu_events(timed.machine) != events:
             continue
         if timed.experiment and timed.experiment.workload.type != workload:
             continue

@@ -10,6 +10,7 @@ from pydantic import AwareDatetime
 
 from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import LaneName
+from kdyno.base.machine_facts import recorded_pmu_clock
 from kdyno.base.measurement import Correction
 from kdyno.base.text import format_count
 from kdyno.judge.stats.verdict import Verdict
@@ -100,8 +101,7 @@ class SelfTest(Frozen):
         """Return the clock of the emulated PMU, if samples are read in it: the effect of link order is larger in
         cycles.
         """
-        clock: str | None = self.machine.get("pmu_clock")
-        return clock
+        return recorded_pmu_clock(self.machine)
 
     @property
     def where(self) -> str:
@@ -154,7 +154,7 @@ class SelfTests:
 
 def selftests_of(store: Store, run: RunRecord) -> SelfTests:
     """Return the newest ones of the host of a run, in its lane."""
-    clock = run.machine.get("pmu_clock")
+    clock = recorded_pmu_clock(run.machine)
     return SelfTests(
         aa=last_of_host(store, run.host, run.lane),
         link_order=None if run.layouts else last_of_host(store, run.host, run.lane, "layouts", clock),

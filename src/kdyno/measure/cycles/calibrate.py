@@ -95,8 +95,7 @@ def calibrated_family(calibration: Calibration, name: str, cpu: str, date: str |
         median_error=round(calibration.held_out.median_error, 3),
         weights={event: float(f"{weight:.4g}") for event, weight in calibration.weights.items()},
     )
-    settings = {key: getattr(old, key) for key in FamilyFile.model_fields}
-    return FamilyFile(**{**settings, "name": name, "model": model})
+    return old.with_model(name, model)
 
 
 def as_toml(family: FamilyFile) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -305,6 +305,19 @@ class FamilyFile(Frozen):
     prefetcher: Prefetcher
     latency: Latency
     model: Model
+
+    def with_model(self, name: str, model: Model) -> FamilyFile:
+        """Return a file of the same hardware, with another name and model."""
+        settings = {key: getattr(self, key) for key in FamilyFile.model_fields}
+        return FamilyFile(**{**settings, "name": name, "model": model})
+
+    def hardware(self) -> dict[str, Any]:
+        """Return the hardware that the file describes as JSON values, without names and weights."""
+        return self.model_dump(mode="json", exclude={"name", "title", "march", "source", "model", "path"})
+
+    def without_gains(self) -> dict[str, Any]:
+        """Return the content as JSON values, without gains on a processor, which change no figure of the model."""
+        return self.model_dump(mode="json", exclude={"path": True, "model": {"silicon"}})
 
 
 class Family(FamilyFile):

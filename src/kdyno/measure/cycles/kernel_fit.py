@@ -120,5 +120,4 @@ def with_kernel_weights(calibration: KernelCalibration, name: str, date: str | N
             "silicon": (),  # gains that were compared with a processor's had the old weights
         }
     )
-    settings = {key: getattr(old, key) for key in FamilyFile.model_fields}
-    return FamilyFile(**{**settings, "name": name, "model": model})
+    return old.with_model(name, model)

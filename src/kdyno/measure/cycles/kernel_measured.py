@@ -182,8 +182,7 @@ def select_role(judged: Sequence[EvaluatedProgram], role: Role) -> list[Evaluate
 
 def geometry_of(family: FamilyFile) -> str:
     """Return the digest of the hardware that a family describes, without its names and weights."""
-    names = {"name", "title", "march", "source", "model", "path"}
-    return digest(family.model_dump(mode="json", exclude=names))
+    return digest(family.hardware())
 
 
 def read_measurement(path: Path) -> KernelMeasurement:
