@@ -97,7 +97,7 @@ class March(Frozen):
 
 
 Marches = tuple[March, ...]
-"""What `kdyno march list --json` prints."""
+"""The document that `kdyno march list --json` prints."""
 
 
 def level_name(level: int) -> str:

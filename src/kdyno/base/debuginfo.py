@@ -24,7 +24,7 @@ SAYS = f"{BINARY}: error: "
 REFUSED = 1
 """Its status where the file can't be read."""
 OUT_OF_MEMORY = "memory allocation of"
-"""What it says when it has reached its limit (limits.rs)."""
+"""The beginning of its message when it has reached its limit (limits.rs)."""
 SECONDS = 300
 MOST_BYTES = 512 << 20
 """Of what it tells: the line tables of a small kernel (1,400,000 pieces of code) are 32 MB."""

@@ -44,7 +44,7 @@ class Lane:
     is_repeatable: bool
     """The same boot gives the same samples, to the bit, on any host: a boot on record needn't be done again."""
     is_disturbed_by_host: bool
-    """What the host does meanwhile shows in the samples."""
+    """Whether work of the host during a boot changes the samples."""
     is_parallel: bool
     """Boots may run at the same time without disturbing each other's samples."""
     first_boot_seconds: float
@@ -80,9 +80,10 @@ LANES: dict[str, Lane] = {lane.name: lane for lane in (MODEL, WALL)}
 DEFAULT_LANE = MODEL
 """Meant where an experiment names none."""
 COUNTED_LANE = MODEL
-"""Where the emulated PMU counts, and the same boot leaves the same files: of profiles, explanations and searches."""
+"""The lane in which the emulated PMU counts, and the same boot leaves the same files: of profiles, explanations and
+searches."""
 TIMED_LANE = WALL
-"""Where real time passes: of this host itself, of a kernel under KVM, of a shell, of hours under load."""
+"""The lane in which real time passes: of this host itself, of a kernel under KVM, of a shell, of hours under load."""
 
 CLOCKS = [lane.clock for lane in LANES.values()]
 
@@ -108,6 +109,6 @@ PMU_CLOCKS: dict[str, Clock] = {
 }
 """Clocks that samples may be read in instead where the emulated PMU counts; by `pmu_clock` among a machine's facts."""
 CORE_CLOCK = Clock("cycles of this host's core", "cycles", "B/cycle")
-"""What samples are read in where a kernel is a process that reads the clock of the core itself."""
+"""The clock of samples where a kernel is a process that reads the clock of the core itself."""
 HOST_CLOCK = Clock("nanoseconds of this host's clock", "ns", "MB/s")
-"""What samples are read in where there is no guest."""
+"""The clock of samples where there is no guest."""

@@ -48,7 +48,7 @@ WORDS: Mapping[str, str] = {
         ("datetime_type", "datetime_parsing", "datetime_from_date_parsing"), "a date with a time is expected"
     ),
 }
-"""What pydantic's kinds of mistakes mean to whoever wrote the file, with its facts."""
+"""The meaning of pydantic's kinds of mistakes for the author of the file, with their facts."""
 OTHERS = frozenset(get_args(ErrorType)) - {"value_error", "assertion_error"}
 """Pydantic's own kinds: what it says of them is for programmers. The rest is said by checks of kdyno's."""
 LONGEST_FAULT = 300

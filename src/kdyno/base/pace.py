@@ -15,7 +15,9 @@ class Pace:
         self.is_estimate = is_estimate
         self.began = time.monotonic()
         self.first: tuple[float, int] | None = None
-        """When the total was first known, and how much was done by then: that part tells nothing about the speed."""
+        """The time at which the total was first known, and the part that was done by then: it tells nothing about the
+        speed.
+        """
 
     def count(self, done: int, total: int | None) -> str:
         if total is None:

@@ -29,7 +29,7 @@ class Requirement:
     """One row of the table of what a host needs."""
 
     when: str
-    """Who needs it: needed, wanted, extra, tests, setup, rust or lints; the table explains these words."""
+    """The need for it: needed, wanted, extra, tests, setup, rust or lints; the table explains these words."""
     package: str
     program: str
     """A name on the PATH, or a file."""

@@ -10,7 +10,7 @@ from functools import partial
 from rich.cells import cell_len
 
 GAP = "…"
-"""What takes the place of the characters that are left out."""
+"""The mark in place of the omitted characters."""
 MOST_WINDOWS = 64
 """Parts of a name's middle that are tried, so that thousands of long names take seconds at most."""
 LONG_ENDS = 8

@@ -251,7 +251,7 @@ class State:
 ROOT_RECORD = "root.json"
 """The file in the directory of a root file system that describes its content."""
 SCRATCH = ".boot"
-"""What the names of scratch directories end with: nothing else is ever removed from their place."""
+"""The end of the names of scratch directories: nothing else is ever removed from their place."""
 MEGABYTE = 1_000_000
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

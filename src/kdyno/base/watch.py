@@ -58,10 +58,10 @@ class View:
     began: float
     built: int = 0
     last_built: float = 0.0
-    """When the last boot ended; at first, when the run began."""
+    """The time at which the last boot ended; at first, that at which the run began."""
     booted: int = 0
     first_boot: float | None = None
-    """When the first boot ended."""
+    """The time at which the first boot ended."""
     last_boot: float = 0.0
     work: WatchedWork | None = None
     standings: tuple[Standing, ...] = ()
