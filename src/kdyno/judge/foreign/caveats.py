@@ -20,7 +20,7 @@ from kdyno.judge.stats.logratio import MOST_VARIATION
 from kdyno.judge.stats.observations import Observations, ReplicateSample, Summary
 
 COLD_P = 1e-4
-"""How rarely a first value among equally distributed normal ones is called cold."""
+"""The probability that a first value among equally distributed normal ones is called cold."""
 LEAST_COLD = 0.02
 """Its least distance, on the logarithmic scale; less may be rounding."""
 COLD_SHARE = 4

@@ -38,7 +38,7 @@ class Judged(Frozen):
     scope: Scope
     """The scope of the verdict: kernels, these images, these rounds on one running kernel, or these boots."""
     reason: str = ""
-    """Why there is no estimate, or why the verdict is undecided whatever the estimate is."""
+    """The reason for a missing estimate, or for a verdict that is undecided whatever the estimate is."""
     caution: str = ""
     """A caution about the interval: effects that replicates which agree exactly may have missed, or their skewness."""
     sentence: str = ""

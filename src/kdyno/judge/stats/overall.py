@@ -35,7 +35,7 @@ class Overall:
     quantity: Quantity
     estimate: Estimate | None
     reason: str = ""
-    """Why there is no estimate, or no interval."""
+    """The reason for a missing estimate or interval."""
 
 
 def overall(compared: Sequence[Compared], limits: EstimateLimits) -> Overall:

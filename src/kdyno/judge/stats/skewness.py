@@ -19,7 +19,7 @@ from kdyno.judge.stats.contrast import Contrast, Paired, PublishedSummaries
 from kdyno.judge.stats.logratio import cluster_means
 
 LEVEL = 0.01
-"""How often normal data are called skewed: D'Agostino's test (1970) of the skewness."""
+"""The probability that normal data are called skewed: D'Agostino's test (1970) of the skewness."""
 
 FEWEST = 8
 """Values that the test needs. With fewer values skewness can't be seen."""

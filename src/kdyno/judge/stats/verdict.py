@@ -29,7 +29,7 @@ NO_SPREAD: dict[Method, str] = {
     "layouts": "one layout: no spread known",
     "welch": "one value: no spread known",
 }
-"""Why an estimate has no interval."""
+"""The reason, by method, for an estimate without an interval."""
 
 
 def decide(

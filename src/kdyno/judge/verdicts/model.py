@@ -127,13 +127,13 @@ class RunReport(Report):
     understand/explain/budgets.py).
     """
     confirmation: Confirmation | None = None
-    """What this host's processor makes of the gains; None unless such a run is on record."""
+    """The gains on this host's processor; None unless such a run is on record."""
     reproduce: str
     """One command line that repeats the run."""
 
 
 RunReports = tuple[RunReport, ...]
-"""What `kdyno compare --json` prints."""
+"""The document that `kdyno compare --json` prints."""
 
 
 class FileReport(Report):

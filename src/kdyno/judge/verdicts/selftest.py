@@ -124,7 +124,7 @@ class SelfTest(Frozen):
 
 
 SelfTestList = tuple[SelfTest, ...]
-"""What `kdyno selftest --json` prints."""
+"""The document that `kdyno selftest --json` prints."""
 
 
 def last_of_host(

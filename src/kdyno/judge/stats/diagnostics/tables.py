@@ -69,7 +69,7 @@ class PairTable(Frozen):
     confidence: float
     tests: tuple[PairTest, ...] = ()
     reason: str = ""
-    """Why this table is the first or the second, and whether it takes blocks out."""
+    """The reason for the first or the second kind of table, and whether it takes blocks out."""
 
 
 class Residual(Frozen):
@@ -121,7 +121,7 @@ class MixedTable(Frozen):
     effects: tuple[MixedEffect, ...] = ()
     converged: bool = False
     reason: str = ""
-    """Why it was fitted, or why there are no effects."""
+    """The reason for fitting it, or for missing effects."""
 
 
 class Analysis(Frozen):
@@ -146,4 +146,4 @@ class Analysis(Frozen):
     power: tuple[PowerCurve, ...]
     """By variant, if its comparison with the baseline has a spread."""
     reason: str
-    """Why nothing could be analysed; empty if something was."""
+    """The reason for a missing analysis; empty if there is one."""

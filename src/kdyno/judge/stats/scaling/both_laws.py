@@ -27,7 +27,7 @@ class Scaling(Frozen):
     """The unit that the bootstrap draws."""
     amdahl: LawFit | None
     no_amdahl: str
-    """Why it can't be fitted; empty if it is."""
+    """The reason why it can't be fitted; empty if it is fitted."""
     usl: LawFit | None
     no_usl: str
     aicc_gain: float | None

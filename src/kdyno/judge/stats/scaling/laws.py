@@ -88,7 +88,7 @@ class LawFit(Frozen):
     aicc: float | None
     """Akaike's criterion, corrected for few values; less is better. None for an exact fit, and for too few values."""
     no_interval: str
-    """Why there are no intervals; empty if there are."""
+    """The reason for missing intervals; empty if there are intervals."""
     curve: tuple[Prediction, ...]
     """Points over the measured range, and beyond it up to the requested n."""
 
