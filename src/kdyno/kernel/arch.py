@@ -35,7 +35,7 @@ class Arch:
     files: Mapping[ImageFile, str]
     """By the name in an image: the path in the object directory."""
     linked_by: Driver
-    """What Kbuild calls for the last link (scripts/link-vmlinux.sh)."""
+    """The program that Kbuild calls for the last link (scripts/link-vmlinux.sh)."""
     words: Mapping[str, tuple[str, ...]]
     """By the compiler's family: words of make beside ARCH."""
     kcflags: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ from kdyno.kernel.source_trees import remove_tree
 OBJECTS = "o"
 TEMPORARY = "tmp"
 PLAIN = "plain"
-"""Where a delegated kernel is configured for its reference compiler alone, to see what was held."""
+"""The directory in which a delegated kernel is configured for its reference compiler alone, to find what was held."""
 OWN = frozenset(
     {
         OBJECTS,

@@ -104,7 +104,7 @@ class ImageRecord(Frozen):
 
 
 ImagesByVariant = dict[str, tuple[ImageRecord, ...]]
-"""What `kdyno build --json` prints."""
+"""The document that `kdyno build --json` prints."""
 
 
 class Image(Frozen):

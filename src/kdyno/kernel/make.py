@@ -23,7 +23,7 @@ from kdyno.kernel.source_trees import Say, remove_tree
 FULL_BYTES = 1_000_000
 """A disk with less free space than this when a command fails is why it failed; not every tool says so (dash's echo)."""
 PACKAGED = ("Makefile", "include", "scripts")
-"""What scripts/package/ of the kernel packs from the top of the source without following links."""
+"""The entries at the top of the source that scripts/package/ packs without following links."""
 KEY = re.compile("[0-9a-f]{64}")
 """The name of an object directory."""
 OBJECT = "vmlinux.o"
@@ -61,7 +61,7 @@ class BuildWork:
     cache: dict[str, str]
     """The environment of ccache; empty if it is not used."""
     say: Say
-    """How people are told what it goes on without."""
+    """The callback that reports to the user what the build continues without."""
     heard: Say
     """Called with each line that a command prints."""
     names_compiler: bool = False

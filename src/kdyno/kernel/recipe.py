@@ -88,8 +88,9 @@ class ProfileSpec(ProfileSettings):
     train: Annotated[
         tuple[str, ...] | None, BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...] | None)
     ] = None
-    """What is trained on: tests, suites (`general`, `lmbench`), workloads by name or file, or experiment files whose
-    workload it is. None: `general`."""
+    """The load to train with: tests, suites (`general`, `lmbench`), workloads by name or file, or experiment files
+    whose workload it is. None: `general`.
+    """
     seeds: Annotated[int, Field(ge=1, le=100)] = 3
     """Boots that a profile is made of, each with a seed of its own."""
     rounds: Annotated[int, Field(ge=1, le=5)] = 1

@@ -32,11 +32,11 @@ files.
 """
 PIECE = 1 << 20
 COMPRESSION = {".xz": "xz", ".gz": "gzip", ".tgz": "gzip", ".bz2": "bzip2", ".zst": "zstd"}
-"""What tar calls for the last part of a tarball's name."""
+"""The program that tar calls, by the last part of a tarball's name."""
 GROWTH = {".xz": 8, ".gz": 5, ".tgz": 5, ".bz2": 7, ".zst": 5}
-"""How many times as large as its tarball the source of a kernel is, at least: Linux 6.12's .tar.xz has a tenth."""
+"""The least ratio of a kernel's source to its tarball, in bytes: that of Linux 6.12 to its .tar.xz is ten."""
 FILE_BYTES = 12_000
-"""What a file of a kernel's source takes up, at least: Linux 6.12's take 18,000."""
+"""The least mean size of a file of a kernel's source on disk; that of Linux 6.12 is 18,000."""
 UNPACK = ("tar", "-x", "--no-same-owner", "--no-same-permissions", "--no-overwrite-dir")
 """Root would keep owners and setuid bits by itself. What a tarball says of `.` is not for the directory it goes to."""
 ENVIRONMENT = {"LC_ALL": "C", "TAR_OPTIONS": "", "XZ_DEFAULTS": "--memlimit-decompress=512MiB"}

@@ -42,7 +42,7 @@ class Header:
     banner: str
     """`6.1.0-56-amd64 (debian-kernel@lists.debian.org) #1 SMP ...`."""
     payload: range
-    """Where the packed vmlinux lies in the file."""
+    """The place of the packed vmlinux in the file."""
 
     @property
     def release(self) -> str:

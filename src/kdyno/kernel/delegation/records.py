@@ -40,7 +40,7 @@ class ObjectRecord(Frozen):
     """The path relative to the source tree."""
     answer: Literal["rewritten", "passed", "fallback"]
     reason: str = ""
-    """Why it was passed through, or fell back."""
+    """The reason why it was passed through, or fell back."""
     rule: str | None = None
     compiler: str
     added: tuple[str, ...] = ()

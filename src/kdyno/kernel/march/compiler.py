@@ -18,7 +18,7 @@ from kdyno.kernel.toolchain import Toolchain, installed
 
 SANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 KERNEL_CODE = ("-m64", "-mno-sse", "-mno-mmx", "-mno-sse2", "-mno-3dnow", "-mno-avx", "-msoft-float")
-"""How arch/x86/Makefile has kernel code built: without registers that would have to be saved at each entry."""
+"""The flags with which arch/x86/Makefile compiles kernel code: no registers that each entry would have to save."""
 MACROS = {
     "__GCC_HAVE_SYNC_COMPARE_AND_SWAP_16": "cx16",
     "__POPCNT__": "popcnt",
