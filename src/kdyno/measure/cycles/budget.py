@@ -70,7 +70,7 @@ class Budgets(Frozen):
     notes: tuple[str, ...] = ()
     """Notes that a reader of differences between variants must know first."""
     missing: tuple[str, ...]
-    """Why a benchmark of a variant has no budget, in a sentence each."""
+    """The reasons for missing budgets, one sentence for each benchmark of a variant."""
 
 
 def budget(

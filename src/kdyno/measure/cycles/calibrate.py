@@ -32,7 +32,7 @@ class Calibration:
     before: Quality
     """The quality on the held-out programs with the weights that the fit started from."""
     spread: tuple[float, ...]
-    """How far the native passes of each program differ, in the same order: 0.1 is 10 %."""
+    """The difference between the native passes of each program, in the same order: 0.1 is 10 %."""
 
 
 class CalibrationReport(Frozen):

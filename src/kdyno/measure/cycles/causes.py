@@ -48,7 +48,7 @@ class Cause:
 
     category: Category
     fixed: str = ""
-    """Why no compiler of the kernel, and no layout, can change it; empty if one might."""
+    """The reason why no compiler of the kernel, and no layout, can change it; empty if one might."""
     is_layout: bool = False
     """Whether it depends on where code lies: all of it might go in another layout of the same code."""
 

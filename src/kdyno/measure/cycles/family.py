@@ -248,7 +248,8 @@ class Model(Frozen):
     """Validated on kernel code: the built kernel, the running kernel that it stood for, and the CPU that was timed."""
     weights: dict[str, Weight]
     silicon: tuple[SiliconGain, ...] = ()
-    """What recipes gain on processors of the family and with these weights, as `kdyno validate --paths` finds it."""
+    """The gains of recipes on processors of the family and with these weights, as `kdyno validate --paths` finds them.
+    """
 
     @field_validator("weights")
     @classmethod
@@ -277,7 +278,7 @@ class FamilyFile(Frozen):
     march: tuple[str, ...]
     """The -march names of the CPUs that are like it; see data/march.toml, which has their CPUID."""
     source: str
-    """Where to look the geometry up."""
+    """The document that has the geometry."""
     sources: dict[str, str] = {}
     """By key: the source of its figures, or `not found`."""
     width: Annotated[int, Field(ge=1, le=8, strict=True)]

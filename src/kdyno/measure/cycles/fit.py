@@ -19,8 +19,8 @@ from kdyno.measure.cycles.events import UNSEEN
 Array = NDArray[Any]
 
 PULL = 0.3
-"""How strongly weights are tied to their defaults. Chosen by cross-validation within the programs that are fitted to:
-from 0.1 to 1 they are predicted equally well, below that worse.
+"""The strength with which weights are tied to their defaults. Chosen by cross-validation within the programs that are
+fitted to: from 0.1 to 1 they are predicted equally well, below that worse.
 """
 STRAY = 0.3
 """A limit for the logarithm of modelled / native: a program that is further off counts less."""

@@ -18,12 +18,13 @@ from kdyno.measure.cycles.kernel_measured import KernelMeasurement, select_role
 from kdyno.measure.cycles.predict import weigh
 
 PULLS = (0.01, 0.03, 0.1, 0.3, 1.0)
-"""How strongly weights may be tied to those that the family had: fewer weights are sought here than among programs, and
-from fewer rows, so the strength has to be chosen anew.
+"""The strengths with which weights may be tied to those that the family had: fewer weights are sought here than among
+programs, and from fewer rows, so the strength has to be chosen anew.
 """
 
 SOUGHT = frozenset({*UNSEEN, "user_instructions"})
-"""Where a kernel is counted, only instructions are known of user code: they stand for its waits, too."""
+"""The events whose weights are fitted. Where a kernel is counted, only instructions are known of user code: they
+represent its waits, too."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class KernelCalibration:
     fitted: tuple[str, ...]
     """The events whose weights were sought."""
     pull: float
-    """How strongly they were tied to the weights before; chosen among the benchmarks for fitting alone."""
+    """The strength with which they were tied to the earlier weights; chosen among the benchmarks for fitting alone."""
     weights: dict[str, float]
     judged: tuple[EvaluatedProgram, ...]
     held_out: Quality

@@ -15,7 +15,7 @@ from kdyno.base.mistakes import first_fault
 
 Kind = Literal["latency", "bandwidth"]
 BETTER: dict[Kind, Direction] = {"latency": "lower", "bandwidth": "higher"}
-"""Which direction is better; `Kind::direction` of crates/proto says the same to a guest."""
+"""The better direction by kind; `Kind::direction` of crates/proto is the same for a guest."""
 
 
 class OtherAgent(InfrastructureError):

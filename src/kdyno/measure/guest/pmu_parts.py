@@ -32,7 +32,7 @@ cycle; a mean.
 """
 TIME_PARTS = 16
 THROUGH, TAKEN, UNEXPECTED, ENTERED = range(4)
-"""How a block follows another: it lies behind it; by a taken branch; by either, mispredicted; otherwise."""
+"""The way in which a block follows another: it is behind it; by a taken branch; by either, mispredicted; otherwise."""
 CONDITIONAL, JUMP, CALL, RETURN, INDIRECT_JUMP, INDIRECT_CALL = range(6)
 """Kinds of branches."""
 STACK_CALL, STACK_EXCEPTION, STACK_INTERRUPT, STACK_ENTRY = range(4)

@@ -57,7 +57,7 @@ class RequestedPaths:
 
     lane: LaneName
     clock: Clock
-    """What samples are read in."""
+    """The clock of the samples."""
     paths: Sequence[KernelPath]
     """In the order of the table."""
     repetitions: int

@@ -18,7 +18,7 @@ from kdyno.measure.guest.job import TestOrder
 ALL = "all"
 """Stands for every path."""
 Half = Literal["fit", "held-out"]
-"""What a path may be used for: to fit or to choose by, or to judge what was fitted or chosen."""
+"""The use of a path: to fit or to choose by, or to judge what was fitted or chosen."""
 HALVES: tuple[Half, Half] = ("fit", "held-out")
 """They take turns in the table."""
 
@@ -35,9 +35,9 @@ class KernelPath:
     name: str
     group: str
     operation: str
-    """What one operation is, for people."""
+    """A description of one operation."""
     unit: Literal["operation", "byte"]
-    """What is counted: operations, or the bytes that they move."""
+    """The counted things: operations, or the bytes that they move."""
     bytes: int
     """Bytes of an operation; 0 where operations are counted."""
     kind: Literal["path", "library"]

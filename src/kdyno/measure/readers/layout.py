@@ -20,7 +20,7 @@ from kdyno.measure.readers.source import FileSource
 _PLAIN_VARIANTS = frozenset(ROLES["variant"].split()) - {"name"}
 _PLAIN_BENCHMARKS = frozenset(ROLES["benchmark"].split()) - {"name", "command", "cmd"}
 ROUNDED = 1e-3
-"""How far a ratio may be off that was made before its numbers were rounded, as a share of it."""
+"""The largest error of a ratio that was made before its numbers were rounded, as a share of it."""
 _BETWEEN = re.compile(r"[/:÷−-]")
 _MADE: tuple[Callable[[float, float], float], ...] = (
     lambda one, other: one / other,

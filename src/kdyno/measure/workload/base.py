@@ -41,7 +41,7 @@ class WorkloadSettings(Frozen):
     type: str
 
     runner: ClassVar[Runner] = "agent"
-    """What carries it out."""
+    """The runner that carries it out."""
 
     iterations_range: ClassVar[tuple[int, int]]
     """The fewest and the most samples of a boot that blocks = "auto" may choose."""

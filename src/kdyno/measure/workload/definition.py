@@ -97,7 +97,7 @@ class Definition(Needs):
     cpus: Annotated[int, Field(ge=1, le=64)] = 1
     """CPUs that it should have, where the lane allows more than one."""
     lanes: Annotated[tuple[LaneName, ...], Field(min_length=1)] = tuple(LANES)
-    """Where its numbers mean something."""
+    """The lanes in which its numbers are meaningful."""
     parameters: dict[ParameterName, Value] = {}
     """Names and defaults; its scripts find them in their environment."""
     set_up: Script | None = None
@@ -174,7 +174,7 @@ class Definition(Needs):
 
 
 Definitions = tuple[Definition, ...]
-"""What `kdyno workload list --json` prints."""
+"""The document that `kdyno workload list --json` prints."""
 
 
 def as_parameter(word: str, default: Value | None) -> Value:

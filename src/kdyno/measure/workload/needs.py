@@ -12,7 +12,7 @@ from kdyno.base.frozen import Frozen
 from kdyno.measure.guest.job import Program
 
 Runner = Literal["agent", "kernel"]
-"""What carries a load out: the agent in a guest or on this host, or the kernel itself."""
+"""The runner of a load: the agent in a guest or on this host, or the kernel itself."""
 
 
 class Needs(Frozen):
@@ -25,7 +25,7 @@ class Needs(Frozen):
     """Archives (tar) in its packages, by their path from the root, and a pattern of the names of members. A guest finds
     these members unpacked beside where the archive was; `local` finds the archive."""
     kconfig: dict[str, bool | str | int] = {}
-    """What a kernel must have for it, beside what a root file system needs."""
+    """The options that a kernel must have for it, in addition to those of a root file system."""
     memory_mb: int | None = 0
     """The least that a guest should have; None or 0 where any will do."""
 
@@ -54,7 +54,7 @@ class Needs(Frozen):
 
 
 OF_PROGRAMS = Needs(kconfig={"NET": True, "UNIX": True})
-"""What a kernel needs so that the agent can start a program: it hears of one that can't be executed by a Unix socket
+"""The needs of the agent to start a program: a Unix socket reports to it a program that can't be executed
 (Rust's standard library does)."""
 OF_ROOT = Needs(
     kconfig={
@@ -72,7 +72,7 @@ OF_ROOT = Needs(
         "AIO": True,
     }
 )
-"""What a kernel needs for a guest's root file system, and what programs of a distribution take for granted."""
+"""The needs of a guest's root file system, and those of a distribution's programs."""
 
 
 class Load(Needs):
