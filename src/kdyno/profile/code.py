@@ -30,7 +30,7 @@ WORD = 1 << 64
 LISTED = re.compile(r"^([0-9a-f]{16}) (?:([0-9a-f]{16}) )?[B-Zb-z] (\S+)$", re.MULTILINE)
 """All but constants (a), which stand for no place."""
 NUMBERED = re.compile(r"\.\d{1,20}(?=\.|$)")
-"""What compilers add to static variables of one name: another number in each build."""
+"""The suffix that compilers add to static variables of one name: another number in each build."""
 
 
 class Code:

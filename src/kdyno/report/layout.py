@@ -24,7 +24,7 @@ READABLE_NAME = 24
 BETWEEN = 1
 """Spaces between two columns."""
 INDENT = "  "
-"""What is before the further lines of a text that is wrapped."""
+"""The beginning of the further lines of a wrapped text."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 

@@ -23,9 +23,9 @@ from kdyno.runs.session import Session
 from kdyno.runs.so_far import judge_of_run
 
 ATTEMPTS = 3
-"""How often one command starts a boot before it counts as lost."""
+"""The number of times that one command starts a boot before it counts as lost."""
 RERUNS = 2
-"""How often a boot is run again at most, by all commands together, because other work on the host disturbed it."""
+"""The most times that a boot is run again, by all commands together, because other work on the host disturbed it."""
 LOOK_SECONDS = 1.0
 """The time between checks for a stop signal: a signal just before a wait without a timeout would go unnoticed."""
 

@@ -10,7 +10,7 @@ from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.forecast import BuildForecast, Forecast
 
 LESS = "builds take less, even far less, where ccache has their objects"
-"""What ccache holds is known only during a build."""
+"""A note on estimates: the content of ccache is known only during a build."""
 
 
 def span(seconds: float) -> str:

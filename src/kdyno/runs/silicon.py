@@ -31,7 +31,7 @@ from kdyno.store.store import Store
 BLOCKS = 12
 SUFFIX = "-on-silicon"
 RUNNER: Runner = "kernel"
-"""Who carries the paths out: a kernel that is a process."""
+"""The runner of the paths: a kernel that is a process."""
 
 
 @dataclass(frozen=True)

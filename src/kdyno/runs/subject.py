@@ -48,7 +48,7 @@ TO_NAME: Mapping[Kind, str] = {
     "file": "a file",
     "directory": "a directory of a kernel build",
 }
-"""How to name a subject of each kind, for hints."""
+"""The way to name a subject of each kind, for hints."""
 
 
 class NothingOfThatName(UserError):

@@ -50,7 +50,7 @@ class WorkloadTrial(Frozen):
     ok: bool
     """Whether every metric has its values."""
     reason: str
-    """Why the round or the boot failed; empty if it came to its end."""
+    """The reason for the failure of the round or the boot; empty if it came to its end."""
     left_processes: int
     """The number of processes that the workload left running, and that were killed."""
     steps: tuple[TriedStep, ...]

@@ -34,7 +34,7 @@ class RunSummary:
 
 
 RunSummaries = tuple[RunSummary, ...]
-"""What `kdyno runs --json` prints."""
+"""The document that `kdyno runs --json` prints."""
 
 
 def list_runs(store: StoreUrl, access: Access) -> list[RunSummary]:

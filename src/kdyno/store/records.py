@@ -30,7 +30,7 @@ class Boot(Frozen):
     key: str
     """Content hash of all that decides the boot; see runs/keys.py. A lost boot and its next attempt share it."""
     attempt: Count = 0
-    """How often this boot had been lost before; the store counts."""
+    """The number of earlier attempts at this boot that were lost; the store counts them."""
     seed: Int64
     status: BootStatus
     reason: str = ""
@@ -73,7 +73,7 @@ class BootPlace(Frozen):
     position: Count
     """Place in the order in which the run starts its boots."""
     layout_index: Count = 0
-    """Which of the variant's images is booted: the index of its link order."""
+    """The index of the booted image's link order among those of the variant."""
 
 
 class BootRecord(Boot, BootPlace):
@@ -117,7 +117,7 @@ class RunRecord(Frozen):
     alpha: Fraction
     correction: Correction = "holm"
     looks: Annotated[int, Field(ge=1, le=MOST_LOOKS)] = 1
-    """How often the run was to be judged; more than once makes it group-sequential."""
+    """The planned number of looks; more than one makes the run group-sequential."""
     kdyno: str
     variants: tuple[VariantRecord, ...]
 

@@ -22,8 +22,9 @@ CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 POSTGRESQL = ("postgres", "postgresql", "postgresql+psycopg")
 SQLITE_MODES = ("ro", "rw")
 Access = Literal["read", "look", "change", "make"]
-"""How a store is opened: "read" needs it, "look" reads an empty one if it isn't there, "change" needs it and writes,
-and "make" makes it if it isn't there."""
+"""The way in which a store is opened: "read" needs it, "look" reads an empty one if it isn't there, "change" needs it
+and writes, and "make" makes it if it isn't there.
+"""
 SHOWN_OPTIONS = ("host", "port", "service")
 """The options of a PostgreSQL URL that say where the server is. Others may be secrets."""
 

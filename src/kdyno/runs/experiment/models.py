@@ -66,10 +66,11 @@ class JudgeConfig(Frozen):
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     """Error rate over all comparisons of a run: family-wise after Holm, false discoveries after Benjamini-Hochberg."""
     correction: Correction = "holm"
-    """How p-values are adjusted for the number of comparisons: `holm` or `bh`."""
+    """The adjustment of p-values for the number of comparisons: `holm` or `bh`."""
     looks: Annotated[int, Field(ge=1, le=MOST_LOOKS)] = 1
-    """How often the run is judged, at equal distances; it ends at the first look that leaves nothing undecided. `alpha`
-    is spent over the looks (Lan and DeMets), so that it holds for all of them. 1: only at the end."""
+    """The number of times that the run is judged, at equal distances; it ends at the first look that leaves nothing
+    undecided. `alpha` is spent over the looks (Lan and DeMets), so that it holds for all of them. 1: only at the end.
+    """
     effect: Annotated[float, Field(gt=0, lt=1)] | None = None
     """blocks = "auto": the smallest effect, as a fraction, that the run must be able to see; the margin if left out."""
     power: Annotated[float, Field(gt=0.5, lt=1)] = 0.9
@@ -110,7 +111,7 @@ class ExperimentFile(_Common):
     """Boots of every variant; `auto`: a pilot of a few blocks finds out how many are needed."""
     variants: Annotated[dict[Name, VariantSpec], Field(min_length=1, max_length=MOST_VARIANTS)]
     tune: TuneConfig | None = None
-    """What `kdyno tune` searches; a run takes no notice of it."""
+    """The search space of `kdyno tune`; a run ignores it."""
 
     @model_validator(mode="before")
     @classmethod
@@ -138,7 +139,7 @@ class Experiment(_Common):
     auto: bool = False
     """The number of blocks, and of iterations in a boot, is still to be found out by a pilot."""
     pilot: str = ""
-    """What a pilot decided, and why, for the report."""
+    """The decision of a pilot and its reason, for the report."""
     left_out: dict[VariantName, str] = {}
     """Variants of the confirmed experiment that can't be had on this processor, with the reasons, for the report."""
     variants: Annotated[dict[VariantName, Recipe], Field(min_length=1, max_length=MOST_VARIANTS)]

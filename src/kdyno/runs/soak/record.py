@@ -119,7 +119,7 @@ class SoakRecord(Frozen):
     id: str
     verdict: SoakVerdict
     reasons: tuple[str, ...]
-    """Why it failed, or why it is unfinished: it was cut short, or a load finished no round."""
+    """The reasons for a failure or an unfinished soak: it was cut short, or a load finished no round."""
     undecided: tuple[str, ...]
     """The questions that this soak left undecided."""
     kdyno: str
@@ -128,7 +128,7 @@ class SoakRecord(Frozen):
     hours_lived: float
     """The hours under load by the clock of the guest."""
     boot: str
-    """How the boot ended: `ok`, or `failed` or `lost` with the reason."""
+    """The end of the boot: `ok`, or `failed` or `lost` with the reason."""
     kernel: SoakedKernel
     machine: SoakMachine
     loads: tuple[SoakLoadOutcome, ...]

@@ -39,7 +39,7 @@ class GcView:
     items: tuple[Item, ...]
     boots: int
     unneeded_boots: dict[str, datetime]
-    """When each key was started."""
+    """The time of the last start by key."""
 
 
 def look(state: State, store: Store, others: Sequence[Store], older_than: float) -> GcView:

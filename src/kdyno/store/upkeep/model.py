@@ -18,7 +18,7 @@ class PartUse(Frozen):
     """Things that no run, no soak, and nothing that is kept refers to."""
     unneeded_bytes: int | None
     young: int
-    """How many of these are too young to be removed, by --older-than."""
+    """The number of these that --older-than keeps because they are too young."""
 
 
 class StoreUse(Frozen):

@@ -39,7 +39,7 @@ class BenchmarkReason:
     inlining: Sequence[str] = ()
     svg: Markup | None = None
     problem: str = ""
-    """Why the explanation is missing; empty if it isn't."""
+    """The reason for a missing explanation; empty if there is one."""
 
 
 def find_reasons(report: RunReport, artefacts: Artefacts) -> dict[str, list[BenchmarkReason]]:

@@ -76,7 +76,7 @@ class PathsOfVariant(Frozen):
 
     variant: str
     scope: str
-    """Which paths: `paths`, `library loops`, `held-out paths`."""
+    """The paths: `paths`, `library loops` or `held-out paths`."""
     count: int
     silicon: float
     """Geometric means of speeds against the baseline."""
