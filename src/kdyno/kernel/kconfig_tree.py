@@ -99,7 +99,7 @@ def _read_file(
         if word in ("config", "menuconfig"):
             choice = next((block.place for block in reversed(blocks) if block.kind == "choice"), "")
             entry = KconfigEntry(
-                rest, f"{name}:{number}", [d for block in blocks for d in block.depends], choice=choice
+                rest, f"{name}:{number}", [condition for block in blocks for condition in block.depends], choice=choice
             )
             kconfig.entries.setdefault(rest, []).append(entry)
         elif word in ("if", "menu", "choice"):

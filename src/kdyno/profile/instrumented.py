@@ -154,7 +154,9 @@ def _sum_tests(boots: Sequence[Mapping[str, Counts]], image: Image) -> dict[str,
             if executions := sum(int(counts.sum()) for counts in counted.values()):
                 parts.append((counted, 1 / executions))
     if not parts:
-        raise NothingCounted(name=f"image {image.record.key[:12]}", counters=sum(b.shape[1] for b in boots[0].values()))
+        raise NothingCounted(
+            name=f"image {image.record.key[:12]}", counters=sum(counts.shape[1] for counts in boots[0].values())
+        )
     scale = TOTAL / len(parts)
     return {
         name: counters.sum_counts([(counted[name], weight * scale) for counted, weight in parts], name)

@@ -125,7 +125,7 @@ class Forecast(Frozen):
         builds = [build.seconds for build in self.builds]
         if any(seconds is None for seconds in builds):
             return None
-        return sum(s for s in builds if s) + self.seconds_of_boots
+        return sum(seconds for seconds in builds if seconds) + self.seconds_of_boots
 
     @property
     def seconds_of_boots(self) -> float:

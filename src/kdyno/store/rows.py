@@ -116,7 +116,9 @@ def check(boot: Boot, benchmarks: Sequence[Benchmark]) -> None:
     for name, count in names.most_common(1):
         if count > 1:
             raise BootInconsistent(key=boot.key, why=f"{count} benchmarks are called {name!r}")
-    for (name, iteration), count in Counter((s.benchmark, s.iteration) for s in boot.samples).most_common(1):
+    for (name, iteration), count in Counter(
+        (sample.benchmark, sample.iteration) for sample in boot.samples
+    ).most_common(1):
         if count > 1:
             raise BootInconsistent(key=boot.key, why=f"iteration {iteration} of {name!r} occurs {count} times")
 

@@ -147,7 +147,7 @@ def contamination(boots: Sequence[BootRecord], lane: LaneName) -> tuple[Flag, ..
     if not LANES[lane].is_disturbed_by_host:
         return ()
     ok = sorted((boot for boot in boots if boot.status == "ok"), key=lambda boot: (boot.position, boot.attempt))
-    limits = [rule.limit([b.conditions[rule.what] for b in ok if rule.what in b.conditions]) for rule in RULES]
+    limits = [rule.limit([boot.conditions[rule.what] for boot in ok if rule.what in boot.conditions]) for rule in RULES]
     return tuple(
         _flag(boot, rule, boot.conditions[rule.what], limit)
         for boot in ok
@@ -162,7 +162,7 @@ def notice(flags: Sequence[Flag], boots: Sequence[BootRecord]) -> str | None:
         return None
     disturbed = {(flag.variant, flag.block) for flag in flags}
     ok = sum(boot.status == "ok" for boot in boots)
-    causes = {rule.cause: {(f.variant, f.block) for f in flags if _is_of(f, rule)} for rule in RULES}
+    causes = {rule.cause: {(flag.variant, flag.block) for flag in flags if _is_of(flag, rule)} for rule in RULES}
     counts = ", ".join(f"{len(cells)} by {cause}" for cause, cells in causes.items() if cells)
     return f"the host disturbed {len(disturbed)} of {ok} boots ({counts}); they are flagged, but still counted"
 

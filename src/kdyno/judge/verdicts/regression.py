@@ -39,7 +39,7 @@ def find_regression(report: RunReport, names: Sequence[str]) -> Finding:
     counts as worse in general, but says nothing about a named benchmark. A worse variant counts more than one that
     can't be measured.
     """
-    meant = [c for c in report.comparisons if not names or means(names, c.benchmark)]
+    meant = [comparison for comparison in report.comparisons if not names or means(names, comparison.benchmark)]
     if any(comparison.verdict in WORSE for comparison in meant):
         return "regression"
     failed, ok = ({boot.variant for boot in report.boots if boot.status == status} for status in ("failed", "ok"))

@@ -28,4 +28,4 @@ def weigh(events: NDArray[Any], names: Sequence[str], weights: Mapping[str, floa
 def parts(events: NDArray[Any], names: Sequence[str], family: Family) -> dict[str, float]:
     """Return the cycles that each event adds to one vector of counts, events[E]; the largest first."""
     added = {name: float(count) * family.weights.get(name, 0.0) for name, count in zip(names, events, strict=True)}
-    return dict(sorted(((k, v) for k, v in added.items() if v > 0), key=lambda item: -item[1]))
+    return dict(sorted(((name, cycles) for name, cycles in added.items() if cycles > 0), key=lambda item: -item[1]))
