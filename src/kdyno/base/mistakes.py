@@ -81,6 +81,7 @@ PATTERNS: Mapping[str, str] = {
     r"^(always|madvise|[1-9][0-9]{0,3}[kM])$": "always, madvise or a size is expected, such as 64k or 2M",
     r"^[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+){1,5}$": "a setting is expected as sysctl names it, such as vm.swappiness",
     r"^[A-Za-z0-9_-]+\.(scheduler|read_ahead_kb)$": "DISK.scheduler or DISK.read_ahead_kb is expected",
+    r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_./-]+)?$": "a knob is expected: KNOB or TABLE.NAME, such as opt or kconfig.SLUB_TINY",
     r"^[a-z0-9-]{1,32}$": "a scheduler is expected: up to 32 small letters, digits and -",
 }
 """Descriptions of the texts that must match a pattern."""

@@ -153,6 +153,11 @@ class State:
         return self._part("bisects")
 
     @property
+    def searches(self) -> Path:
+        """Records of searches in spaces of recipes, which continue from there."""
+        return self._part("searches")
+
+    @property
     def artefacts(self) -> Path:
         """Consoles, streams and PMU records of finished boots, by hash of their content."""
         return self._part("artefacts")

@@ -30,6 +30,10 @@ VERB = "VERB"
 """The name of the argument that is a verb."""
 INTERRUPTED = "interrupted: finished work is kept"
 CONTINUE = "run the same command to continue"
+DEFAULT_ACTIONS = {"tune": "space"}
+"""The action of a verb whose word may be left out before a file."""
+ACTIONS = {"tune": frozenset({"space", "delegation"})}
+"""All actions of these verbs."""
 NEW_OBJECTS = 100_000
 """New objects before Python looks for garbage. With its own 700, `kdyno report` looks 280 times, mostly while modules
 are imported, and finds less than 2,000 objects in all."""
@@ -233,12 +237,21 @@ def parse_words(words: list[str]) -> argparse.Namespace:
         cut = words.index("--")
         own, dashes, command = words[:cut], "--", words[cut + 1 :]
     parser = make_parser({verb})
-    args = parser.parse_args(own)
+    args = parser.parse_args(_with_action(own))
     if dashes and "command" not in args:
         parser.error(f"{verb} takes no command after --")
     if "command" in args:
         args.command = command
     return args
+
+
+def _with_action(words: list[str]) -> list[str]:
+    """Return the words with the action of a verb whose first word is a file instead: `tune FILE` is `tune space FILE`."""
+    verb, *others = words or [""]
+    named = [word for word in others if not word.startswith("-")]
+    if verb not in DEFAULT_ACTIONS or not named or ACTIONS[verb].intersection(named):
+        return words
+    return [verb, DEFAULT_ACTIONS[verb], *others]
 
 
 def _flush() -> None:

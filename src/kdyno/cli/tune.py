@@ -6,14 +6,27 @@ import argparse
 from pathlib import Path
 
 from kdyno.base.terminal import line
+from kdyno.cli import exit_codes
 from kdyno.cli.common import add_action, number_from, print_json, state_of, store_of, talk_of
 from kdyno.runs.session import Session
-
-LOST = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
+    space = add_action(
+        verbs,
+        "space",
+        "find the recipe of a space that makes the fastest kernel; the word `space` may be left out",
+    )
+    space.add_argument("experiment", type=Path, metavar="SPACE", help="experiment file with a table [space]")
+    space.add_argument("--dry-run", action="store_true", help="print the size of the space and a forecast, and end")
+    space.add_argument("--no-confirm", action="store_true", help="don't measure the best recipe again")
+    space.add_argument("--html", type=Path, metavar="FILE", help="write a report with pictures")
+    space.add_argument("--json", action="store_true", help="print the results as JSON")
+    space.add_argument(
+        "--top", type=number_from(1), metavar="N", default=20, help="number of recipes to list (default: %(default)s)"
+    )
+    space.set_defaults(search=_search_space)
     delegation = add_action(
         verbs,
         "delegation",
@@ -32,9 +45,37 @@ def configure(parser: argparse.ArgumentParser) -> None:
     delegation.add_argument(
         "--top", type=number_from(1), metavar="N", default=20, help="number of files to list (default: %(default)s)"
     )
+    delegation.set_defaults(search=_search_delegation)
 
 
 def act(args: argparse.Namespace) -> int:
+    status: int = args.search(args)
+    return status
+
+
+def _search_space(args: argparse.Namespace) -> int:
+    from kdyno.base.files import require_writable
+    from kdyno.tune.space.show import lines
+    from kdyno.tune.space.tune import ahead_lines, carry_out, forecast_search, open_search
+
+    if args.html:
+        require_writable(args.html)
+    with store_of(args) as store:
+        search = open_search(args.experiment, Session(state_of(args), store, talk_of(args)))
+        if args.dry_run:
+            for text in ahead_lines(search, forecast_search(search)):
+                line(text)
+            return exit_codes.DONE
+        result = carry_out(search, args.experiment, confirm=not args.no_confirm)
+    if args.json:
+        print_json(result.model_dump(mode="json"))
+    else:
+        for text in lines(result, args.top):
+            line(text)
+    return exit_codes.DONE
+
+
+def _search_delegation(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable
     from kdyno.runs.experiment.resolve import load_tuning
     from kdyno.tune.delegation.tune import check_tuning, judge_mixed, search_files
@@ -58,4 +99,4 @@ def act(args: argparse.Namespace) -> int:
         talk.say(f"plan: {tuned.plan}, table: {tuned.table}")
     if is_lost:
         talk.warn("boots were lost: run the same command to try them again")
-    return LOST if is_lost else 0
+    return exit_codes.LOST if is_lost else exit_codes.DONE

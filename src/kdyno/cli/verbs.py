@@ -35,7 +35,7 @@ GROUPS = {
     },
     "Tune: make a better kernel": {
         "profile": "record, show and export profiles of a kernel",
-        "tune": "find the compiler and flags of each file that cost the least time or modelled cycles",
+        "tune": "find the fastest recipe of a space, or the best compiler and flags of each file",
         "fit-config": "find the Kconfig symbols that a load needs, and disable the others",
         "delegation": "check and show which compiler compiles which file of a kernel",
         "march": "show this CPU and its compiler flags; write the patch that adds CPU families",

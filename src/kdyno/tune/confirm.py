@@ -103,6 +103,11 @@ class ConfirmedWinner(Frozen):
             return self.mean.verdict in BETTER
         return self.mean.verdict == self.mean.promised_verdict
 
+    @property
+    def is_better(self) -> bool:
+        """Whether the variant is better in the new run, in the mean over its benchmarks."""
+        return self.mean is not None and self.mean.verdict in BETTER
+
 
 def confirm_variant(run: RunRecord, request: ConfirmRequest, session: Session) -> tuple[ConfirmedWinner, Outcome]:
     """Measure a variant of a run again. The same call continues where it was interrupted. Raises KdynoError."""

@@ -30,6 +30,11 @@ class NoTuning(UserError):
     hint = "add the table, which names the choices for a file: see docs/tuning.md"
 
 
+class NoSpace(UserError):
+    message = "{path} has no table [space]"
+    hint = "add the table, which names the knobs and their choices: see docs/tuning.md"
+
+
 class NoBaseline(UserError):
     message = "{path}:{line}: the baseline {baseline} is not a variant"
     hint = "variants: {known}"

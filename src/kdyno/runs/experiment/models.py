@@ -13,6 +13,7 @@ from kdyno.boot.base import MachineSettings
 from kdyno.boot.registry import MachineConfig, default_machine, kind_named, settings_type
 from kdyno.kernel.recipe import Recipe, RecipeSpec
 from kdyno.measure.workload.registry import WorkloadConfig, default_workload
+from kdyno.runs.experiment.space import SearchConfig, SpaceConfig
 from kdyno.runs.experiment.tune import TuneConfig
 
 MOST_LOOKS = 8
@@ -111,7 +112,11 @@ class ExperimentFile(_Common):
     """Boots of every variant; `auto`: a pilot of a few blocks finds out how many are needed."""
     variants: Annotated[dict[Name, VariantSpec], Field(min_length=1, max_length=MOST_VARIANTS)]
     tune: TuneConfig | None = None
-    """The search space of `kdyno tune`; a run ignores it."""
+    """The search space of `kdyno tune delegation`; a run ignores it."""
+    space: SpaceConfig | None = None
+    """The recipes that `kdyno tune` searches; a run ignores it."""
+    search: SearchConfig = SearchConfig()
+    """The effort of that search."""
 
     @model_validator(mode="before")
     @classmethod

@@ -34,7 +34,7 @@ from kdyno.runs.experiment.plan import pilot_blocks
 from kdyno.runs.experiment.tune import TuneConfig
 from kdyno.runs.experiment.variants import expand, matrix_mistakes, resolve_recipes
 
-NOT_OF_A_RUN = {"variants", "tune"}
+NOT_OF_A_RUN = {"variants", "tune", "space", "search"}
 """Keys of the file that an Experiment has in another form, or doesn't have."""
 
 

@@ -34,6 +34,7 @@ PARTS = {
     "artefacts": ("consoles, streams and PMU records", re.compile(rf"{KEY}|\.incoming-.+")),
     "soaks": ("records of soaks", re.compile(".+")),
     "bisects": ("records of bisections", re.compile(".+")),
+    "searches": ("records of searches", re.compile(".+")),
     "digests": ("digests of files that were hashed", re.compile(".+")),
     "removed": ("being removed", re.compile(SHORT)),
 }
@@ -41,7 +42,7 @@ PARTS = {
 
 A thing with another name isn't kdyno's, and is ignored.
 """
-KEPT_WHOLE = ("soaks", "bisects", "digests")
+KEPT_WHOLE = ("soaks", "bisects", "searches", "digests")
 """Results that exist nowhere else, and things that are too small to look at."""
 FOLDER = re.compile("[0-9a-f]{2}")
 """Names of the directories of artefacts."""
