@@ -246,7 +246,7 @@ def parse_words(words: list[str]) -> argparse.Namespace:
 
 
 def _with_action(words: list[str]) -> list[str]:
-    """Return the words with the action of a verb whose first word is a file instead: `tune FILE` is `tune space FILE`."""
+    """Return the words with the action of a verb that may be left out: `tune FILE` is `tune space FILE`."""
     verb, *others = words or [""]
     named = [word for word in others if not word.startswith("-")]
     if verb not in DEFAULT_ACTIONS or not named or ACTIONS[verb].intersection(named):

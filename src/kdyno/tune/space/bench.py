@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kdyno.base.errors import InfrastructureError, KdynoError, UserError
@@ -30,7 +30,7 @@ from kdyno.store.upkeep.gc import take_away
 from kdyno.tune.bisect.bench import TrialTalk
 from kdyno.tune.space.gains import NotMeasured, speed_gain
 from kdyno.tune.space.outcome import Measured, Stage, TrialOutcome
-from kdyno.tune.space.read import TRIAL, SpaceFile
+from kdyno.tune.space.read import SpaceFile
 from kdyno.tune.space.space import Point
 
 SUFFIX = "-search"
@@ -78,6 +78,12 @@ def experiment_on(experiment: Experiment, rung: RungSpec) -> Experiment:
     )
 
 
+def baseline_alone(file: SpaceFile, rungs: Sequence[RungSpec]) -> Experiment:
+    """Return the experiment of the baseline alone, on the first rung. Pure."""
+    experiment = experiment_on(file.experiment, rungs[0])
+    return experiment.model_copy(update={"variants": {experiment.baseline: experiment.variants[experiment.baseline]}})
+
+
 @dataclass
 class SpaceBench:
     """Measures the recipes of a space."""
@@ -106,15 +112,13 @@ class SpaceBench:
 
         Return the values of its Kconfig symbols. Raises BaselineFails and BootsOfRecipeLost.
         """
-        experiment = experiment_on(self.file.experiment, self.rungs[0])
-        baseline = {self._baseline: experiment.variants[self._baseline]}
-        experiment = experiment.model_copy(update={"variants": baseline})
+        experiment = baseline_alone(self.file, self.rungs)
         try:
             prepared = prepare(experiment, self.session.state, self._building.talk)
             images = self._build(prepared)
         except BuildFailed as error:
             raise BaselineFails(name=self._baseline, reason=_reason(error)) from error
-        self._boot(experiment)
+        self._boot(experiment, self._baseline)
         if not images:
             return {}
         self.baseline_image = images[0]
@@ -140,14 +144,17 @@ class SpaceBench:
         outcome = outcome.model_copy(
             update={"build_seconds": seconds, "image": images[0].record.key if images else None}
         )
-        run_id, failed, reason = self._boot(experiment)
+        name = self.file.name(point)
+        run_id, failed, reason = self._boot(experiment, name)
         outcome = outcome.model_copy(update={"run": run_id, "boot_seconds": self.clock() - built})
         if failed:
             return _failed(outcome, failed, reason)
         store = self.session.store
+        if reasons := [boot.reason for boot in store.boots(run_id) if boot.variant == name and boot.status == "failed"]:
+            return _failed(outcome, "boot", clean(reasons[0]))
         benchmarks = store.benchmarks(run_id)
         try:
-            speed = speed_gain(table(store.boots(run_id), benchmarks), benchmarks, self._baseline, TRIAL)
+            speed = speed_gain(table(store.boots(run_id), benchmarks), benchmarks, self._baseline, name)
         except NotMeasured as problem:
             if problem.variant == self._baseline:
                 raise BaselineFails(name=self._baseline, reason=f"has no value of {problem.benchmark}") from None
@@ -181,8 +188,8 @@ class SpaceBench:
         self.images_by_age += missing
         return list(images[list(prepared.plans)[-1]])
 
-    def _boot(self, experiment: Experiment) -> tuple[str, Stage | None, str]:
-        """Carry out a run; return its id, and where and why the tried recipe failed."""
+    def _boot(self, experiment: Experiment, trial: str) -> tuple[str, Stage | None, str]:
+        """Carry out a run; return its id, and where and why the tried recipe failed, which is the variant `trial`."""
         done = run_experiment(experiment, self._booting, again=False)
         if done.outcome.lost:
             names = format_list(list(done.outcome.lost))
@@ -196,10 +203,10 @@ class SpaceBench:
         }
         if self._baseline in broken:
             raise BaselineFails(name=self._baseline, reason=f"fails its own tests: {broken[self._baseline]}")
-        if TRIAL in given_up:
-            return done.run_id, "boot", clean(given_up[TRIAL])
-        if TRIAL in broken:
-            return done.run_id, "check", broken[TRIAL]
+        if trial in given_up:
+            return done.run_id, "boot", clean(given_up[trial])
+        if trial in broken:
+            return done.run_id, "check", broken[trial]
         return done.run_id, None, ""
 
     def _make_room(self) -> None:

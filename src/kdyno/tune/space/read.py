@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from kdyno.base.errors import UserError
+from kdyno.base.frozen import digest
 from kdyno.base.mistakes import Mistake, mistakes
 from kdyno.kernel.knobs import MATRIX_KNOBS
 from kdyno.kernel.recipe import RUNTIME, RecipeSpec
@@ -23,8 +25,9 @@ from kdyno.runs.experiment.variants import expand
 from kdyno.tune.space.listed import risk_of
 from kdyno.tune.space.space import Point, Space, SpaceKnob, Value, describe
 
-TRIAL = "trial"
-"""The name of the variant that is tried beside the baseline."""
+MOST_VARIANT_NAME = 60
+"""The most characters of a recipe's name as a variant, before a digest."""
+UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
 WORDS = ("cmdline", "cflags")
 """Keys of the recipe that are lists of words."""
 TABLES = ("kconfig", "sysctl", "block")
@@ -32,11 +35,6 @@ TABLES = ("kconfig", "sysctl", "block")
 PROFILE = "profile"
 USES = "+"
 """Stands between the uses of a profile: `autofdo+order`."""
-
-
-class TrialNameTaken(UserError):
-    message = "the experiment has a variant called {name}, which is the name of the recipe that is tried"
-    hint = "give the variant another name"
 
 
 class BuiltBaseline(UserError):
@@ -57,6 +55,14 @@ class SpaceFile:
     search: SearchConfig
     _baseline: RecipeSpec
 
+    def name(self, point: Point) -> str:
+        """Return the name of the variant of a recipe."""
+        title = self.space.title(point)
+        name = UNFIT.sub("-", title).strip("-")
+        if len(name) <= MOST_VARIANT_NAME and name not in self.file.content.variants:
+            return name
+        return f"{name[:MOST_VARIANT_NAME]}-{digest(title)[:8]}"
+
     def experiment_of(self, point: Point) -> Experiment:
         """Return the experiment with two variants, the baseline and the recipe of a point. Raises UserError if the
         recipe contradicts itself.
@@ -70,9 +76,10 @@ class SpaceFile:
             trial = VariantSpec.model_validate(settings)
         except ValidationError as error:
             raise self.file.written.refusal(mistakes(error, RecipeSpec, settings)) from None
-        content = written.model_copy(update={"variants": {**written.variants, TRIAL: trial}})
+        name = self.name(point)
+        content = written.model_copy(update={"variants": {**written.variants, name: trial}})
         experiment = resolve(ReadFile(self.file.written, content))
-        variants = {name: experiment.variants[name] for name in (experiment.baseline, TRIAL)}
+        variants = {variant: experiment.variants[variant] for variant in (experiment.baseline, name)}
         return experiment.model_copy(update={"variants": variants})
 
 
@@ -88,8 +95,6 @@ def read_space(path: Path, config: Mapping[str, str] | None = None) -> SpaceFile
     if content.space is None:
         raise NoSpace(path=path)
     experiment = resolve(file)
-    if TRIAL in content.variants:
-        raise TrialNameTaken(name=TRIAL)
     baseline = expand(content.variants)[content.baseline]
     _require_knobs(file, content.space, baseline)
     knobs, left_out = [], list[str]()

@@ -6,6 +6,7 @@ continues from the trials whose recipes it has, too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -36,11 +37,11 @@ class SearchRecord(Frozen):
     trials: tuple[TrialOutcome, ...] = ()
 
 
-def search_id(experiment: Experiment, rungs: tuple[RungSpec, ...], source: str) -> str:
-    """Return a digest of what all trials of a search share; `source` identifies the kernel tree."""
+def search_id(experiment: Experiment, rungs: Sequence[RungSpec], images: Sequence[str]) -> str:
+    """Return a digest of what all trials of a search share; `images` are the keys of the baseline's images."""
     baseline = experiment.variants[experiment.baseline]
     shared = experiment.model_copy(update={"variants": {experiment.baseline: baseline}})
-    return digest([shared.model_dump(mode="json"), [rung.model_dump(mode="json") for rung in rungs], source])
+    return digest([shared.model_dump(mode="json"), [rung.model_dump(mode="json") for rung in rungs], *images])
 
 
 class SearchRecordFile:

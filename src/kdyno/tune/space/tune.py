@@ -9,19 +9,18 @@ from pathlib import Path
 
 from kdyno.base.talk import Talk
 from kdyno.base.text import clean, format_count, format_signed
-from kdyno.kernel.source import fetch
 from kdyno.runs.experiment.plan import derived_seed
 from kdyno.runs.experiment.space import RungSpec
 from kdyno.runs.forecast import boot_time, forecast_builds
 from kdyno.runs.outlook import span
-from kdyno.runs.prepare import prepare
+from kdyno.runs.prepare import Prepared, prepare
 from kdyno.runs.session import Session
 from kdyno.tune.confirm import ConfirmedWinner, ConfirmRequest, confirm_variant
-from kdyno.tune.space.bench import SpaceBench, experiment_on, rungs_of
+from kdyno.tune.space.bench import SpaceBench, baseline_alone, experiment_on, rungs_of
 from kdyno.tune.space.importance import knob_importance
 from kdyno.tune.space.model import FailedRecipe, SearchResult, TriedRecipe
 from kdyno.tune.space.outcome import TrialOutcome
-from kdyno.tune.space.read import TRIAL, SpaceFile, read_space
+from kdyno.tune.space.read import SpaceFile, read_space
 from kdyno.tune.space.record import SearchRecordFile, search_id
 from kdyno.tune.space.samplers import PROPOSERS
 from kdyno.tune.space.search import SearchState, Step, pareto_front
@@ -53,6 +52,8 @@ class SpaceSearch:
     state: SearchState
     session: Session
     seed: int
+    prepared: Prepared
+    """The baseline on the first rung."""
 
     @property
     def talk(self) -> Talk:
@@ -63,34 +64,27 @@ def open_search(path: Path, session: Session) -> SpaceSearch:
     """Read a space and the record of its search. Nothing is built. Raises what reading the space raises."""
     file = read_space(path)
     rungs = rungs_of(file.experiment, file.search.rungs)
-    baseline = file.experiment.variants[file.experiment.baseline]
-    spec = baseline.source or file.experiment.source
-    source = fetch(spec, session.state, session.talk.say).identity.identity if spec else ""
-    name = search_id(file.experiment, rungs, source)
+    prepared = prepare(baseline_alone(file, rungs), session.state, Talk(quiet=True))
+    images = [plan.key for plans in prepared.plans.values() for plan in plans]
+    name = search_id(file.experiment, rungs, images)
     record = SearchRecordFile(session.state.searches / f"{name}.json", file.experiment.name)
     record.resume(session.store)
     seed = derived_seed(file.experiment.seed, "search")
     state = SearchState(file.space, file.search, rungs, record.record.trials)
-    return SpaceSearch(file, rungs, record, state, session, seed)
+    return SpaceSearch(file, rungs, record, state, session, seed, prepared)
 
 
 def forecast_search(search: SpaceSearch) -> SearchForecast:
     """Forecast the rest of a search: its recipes, its builds, and their time. May ask Kconfig, and builds nothing."""
-    file, session = search.file, search.session
-    experiment = experiment_on(file.experiment, search.rungs[0])
-    prepared = prepare(
-        experiment.model_copy(
-            update={"variants": {file.experiment.baseline: experiment.variants[experiment.baseline]}}
-        ),
-        session.state,
-        Talk(quiet=True),
-    )
+    file, session, prepared = search.file, search.session, search.prepared
     builds = forecast_builds(prepared.plans, session.state)
     guess = max((build.seconds or 0.0 for build in builds), default=0.0)
     recorded = [trial.build_seconds for trial in search.record.record.trials if trial.build_seconds]
     build = max(recorded, default=0.0) or guess or (BUILD_SECONDS if prepared.plans else 0.0)
     about = prepared.about
-    boot, *_ = boot_time(about.lane, about.pmu.events if about.pmu else None, experiment.workload, session.store)
+    boot, *_ = boot_time(
+        about.lane, about.pmu.events if about.pmu else None, prepared.experiment.workload, session.store
+    )
     trial = 2 * search.rungs[0].blocks * boot / about.parallel
     left = max(0, min(file.search.recipes - 1, len(file.space.points) - 1) - len(search.state.by_rung[0]))
     objects = {file.space.objects_of(point) for point in file.space.points}
@@ -181,17 +175,17 @@ def _conclude(search: SpaceSearch, *, confirm: bool) -> SearchResult:
     if best is None:
         return result.model_copy(update={"claim": NOTHING_BETTER})
     if not confirm:
-        name = clean(search.file.space.title(best.point))
-        return result.model_copy(update={"claim": f"{name} was the best in the search; it was not confirmed"})
+        title = clean(search.file.space.title(best.point))
+        return result.model_copy(update={"claim": f"{title} was the best in the search; it was not confirmed"})
     run_id = search.state.by_rung[best.rung][best.point].run
     assert run_id is not None
     search.talk.say(f"confirming {clean(search.file.space.title(best.point))} on fresh seeds and link orders")
-    run = search.session.store.run(run_id)
-    confirmed, _ = confirm_variant(run, ConfirmRequest(TRIAL, blocks=search.file.experiment.blocks), search.session)
+    run, name = search.session.store.run(run_id), search.file.name(best.point)
+    confirmed, _ = confirm_variant(run, ConfirmRequest(name, blocks=search.file.experiment.blocks), search.session)
     held_out: ConfirmedWinner | None = None
     if search.file.search.held_out:
         search.talk.say(f"confirming it on {format_count(len(search.file.search.held_out), 'test')} held out")
-        request = ConfirmRequest(TRIAL, search.file.search.held_out, search.file.experiment.blocks)
+        request = ConfirmRequest(name, search.file.search.held_out, search.file.experiment.blocks)
         held_out, _ = confirm_variant(run, request, search.session)
     return result.model_copy(
         update={"confirmed": confirmed, "held_out": held_out, "claim": claim(search, best.point, confirmed, held_out)}
