@@ -17,7 +17,7 @@ from kdyno.tune.space.outcome import TrialOutcome
 from kdyno.tune.space.read import read_space
 from kdyno.tune.space.record import SearchRecord
 from kdyno.tune.space.samplers import PROPOSERS, Proposer
-from kdyno.tune.space.search import Costs, SearchState
+from kdyno.tune.space.search import SearchCosts, SearchState
 from kdyno.tune.space.space import Point, Space
 
 RECORDED = Path(__file__).parent.parent / "tests" / "data" / "search"
@@ -25,6 +25,8 @@ REPLAYS = 40
 """Seeds of each sampler."""
 BUILDS = (1, 2, 4, 8)
 """After so many builds the share of the best gain is read."""
+NEARLY = 0.9
+"""The part of the best gain that counts as found."""
 SIMPLE_WAYS = ("random", "one-at-a-time")
 
 
@@ -58,7 +60,7 @@ def replay(recorded: RecordedSpace, propose: Proposer, seed: int, recipes: int) 
     best = seconds = 0.0
     built: set[Point] = {recorded.space.image_of(recorded.space.baseline)}
     compiled: set[Point] = {recorded.space.objects_of(recorded.space.baseline)}
-    costs = Costs(
+    costs = SearchCosts(
         build=_typical(recorded, is_build=True), link=_typical(recorded, is_build=False), boots=_boots(recorded)
     )
     while (step := state.next_step(propose, state.costs(costs.build, costs.boots), seed)) is not None:
@@ -105,12 +107,17 @@ def find(recorded: RecordedSpace, propose: Proposer, replays: int = REPLAYS) -> 
     shares: dict[int, list[float]] = {builds: [] for builds in BUILDS}
     seconds = []
     for seed in range(replays):
-        trials = list(replay(recorded, propose, seed, len(recorded.outcomes)))
+        trials = []
+        for trial in replay(recorded, propose, seed, len(recorded.outcomes)):
+            trials.append(trial)
+            builds, _, gain = trial
+            if gain >= recorded.best or (builds > max(BUILDS) and gain >= NEARLY * recorded.best):
+                break
         for builds in BUILDS:
             shares[builds].append(
                 max((gain for done, _, gain in trials if done <= builds), default=0.0) / recorded.best
             )
-        seconds.append(next(took for _, took, gain in trials if gain >= 0.9 * recorded.best))
+        seconds.append(next(took for _, took, gain in trials if gain >= NEARLY * recorded.best))
     return Found({builds: fmean(values) for builds, values in shares.items()}, fmean(seconds))
 
 

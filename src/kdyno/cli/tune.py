@@ -67,6 +67,10 @@ def _search_space(args: argparse.Namespace) -> int:
                 line(text)
             return exit_codes.DONE
         result = carry_out(search, args.experiment, confirm=not args.no_confirm)
+    if args.html:
+        from kdyno.report.search_html import write_html
+
+        write_html(result, args.html)
     if args.json:
         print_json(result.model_dump(mode="json"))
     else:

@@ -30,7 +30,7 @@ class NoTuning(UserError):
     hint = "add the table, which names the choices for a file: see docs/tuning.md"
 
 
-class NoSpace(UserError):
+class NoRecipeSpace(UserError):
     message = "{path} has no table [space]"
     hint = "add the table, which names the knobs and their choices: see docs/tuning.md"
 

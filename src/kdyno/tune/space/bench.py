@@ -28,7 +28,7 @@ from kdyno.runs.session import Session
 from kdyno.runs.train import make_inputs
 from kdyno.store.upkeep.gc import take_away
 from kdyno.tune.bisect.bench import TrialTalk
-from kdyno.tune.space.gains import NotMeasured, speed_gain
+from kdyno.tune.space.gains import NoGain, speed_gain
 from kdyno.tune.space.outcome import Measured, Stage, TrialOutcome
 from kdyno.tune.space.read import SpaceFile
 from kdyno.tune.space.space import Point
@@ -155,7 +155,7 @@ class SpaceBench:
         benchmarks = store.benchmarks(run_id)
         try:
             speed = speed_gain(table(store.boots(run_id), benchmarks), benchmarks, self._baseline, name)
-        except NotMeasured as problem:
+        except NoGain as problem:
             if problem.variant == self._baseline:
                 raise BaselineFails(name=self._baseline, reason=f"has no value of {problem.benchmark}") from None
             return _failed(outcome, "boot", f"it has no value of {problem.benchmark}")

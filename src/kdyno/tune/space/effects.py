@@ -30,7 +30,7 @@ LEAST_NOISE = 1e-5
 
 
 @dataclass(frozen=True)
-class Prediction:
+class PredictedGains:
     """The mean and the standard deviation of the gain at each of several points."""
 
     mean: Values
@@ -63,14 +63,14 @@ class Effects:
         likelihood = -0.5 * float(self.gains @ weights) - float(np.log(np.diag(factor[0])).sum())
         return likelihood, factor, weights
 
-    def predict(self, points: Sequence[Point]) -> Prediction:
+    def predict(self, points: Sequence[Point]) -> PredictedGains:
         """Return the gain at these points."""
         wanted = _array(points)
         cross = _covariance(_shared(wanted, self.points), self.main, self.pair)
         own = np.count_nonzero(wanted, axis=1).astype(np.float64)
         prior = _covariance(own, self.main, self.pair)
         explained = np.einsum("ij,ji->i", cross, cho_solve(self._factor, cross.T))
-        return Prediction(cross @ self._weights, np.sqrt(np.maximum(prior - explained, 0.0)))
+        return PredictedGains(cross @ self._weights, np.sqrt(np.maximum(prior - explained, 0.0)))
 
     def draws(self, points: Sequence[Point], count: int, rng: np.random.Generator) -> Values:
         """Return draws of the gains at these points together: one row for each draw."""

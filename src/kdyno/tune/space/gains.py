@@ -11,7 +11,7 @@ from kdyno.judge.verdicts.values import Table
 from kdyno.tune.space.outcome import Measured
 
 
-class NotMeasured(Exception):
+class NoGain(Exception):
     """A kernel has no value of a benchmark in any block."""
 
     def __init__(self, variant: str, benchmark: str) -> None:
@@ -22,16 +22,16 @@ class NotMeasured(Exception):
 def speed_gain(values: Table, benchmarks: Sequence[Benchmark], baseline: str, trial: str) -> Measured:
     """Return the mean over benchmarks of the logarithm of speed, and its standard error over blocks.
 
-    Raises NotMeasured.
+    Raises NoGain.
     """
     for variant in (baseline, trial):
         for benchmark in benchmarks:
             if not values.get((variant, benchmark.name)):
-                raise NotMeasured(variant, benchmark.name)
+                raise NoGain(variant, benchmark.name)
     tables = [(values[baseline, one.name], values[trial, one.name], one.direction) for one in benchmarks]
     blocks = set.intersection(*(set(old) & set(new) for old, new, _ in tables)) if tables else set()
     if not blocks:
-        raise NotMeasured(trial, benchmarks[0].name if benchmarks else "anything")
+        raise NoGain(trial, benchmarks[0].name if benchmarks else "anything")
     by_block = [
         statistics.fmean(
             (1 if direction == "higher" else -1) * math.log(new[block] / old[block]) for old, new, direction in tables

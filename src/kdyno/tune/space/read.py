@@ -13,9 +13,8 @@ from pydantic import ValidationError
 from kdyno.base.errors import UserError
 from kdyno.base.frozen import digest
 from kdyno.base.mistakes import Mistake, mistakes
-from kdyno.kernel.knobs import MATRIX_KNOBS
 from kdyno.kernel.recipe import RUNTIME, RecipeSpec
-from kdyno.runs.experiment.errors import NoSpace
+from kdyno.runs.experiment.errors import NoRecipeSpace
 from kdyno.runs.experiment.file import ReadFile, read_file
 from kdyno.runs.experiment.models import Experiment, VariantSpec
 from kdyno.runs.experiment.named import settings_of
@@ -28,6 +27,8 @@ from kdyno.tune.space.space import Point, Space, SpaceKnob, Value, describe
 MOST_VARIANT_NAME = 60
 """The most characters of a recipe's name as a variant, before a digest."""
 UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
+SINGLE = ("toolchain", "opt", "march", "mtune", "lto", "delegation", "layout_seed", "order", "config", "page_size")
+"""Keys of the recipe that have one value."""
 WORDS = ("cmdline", "cflags")
 """Keys of the recipe that are lists of words."""
 TABLES = ("kconfig", "sysctl", "block")
@@ -87,13 +88,13 @@ def read_space(path: Path, config: Mapping[str, str] | None = None) -> SpaceFile
     """Read and check the space of an experiment file.
 
     `config` has the values of Kconfig symbols in the baseline's kernel, if that is built: they are the baseline's
-    choices of symbols that its recipe leaves alone. Raises NoSpace, BadExperiment, UnlistedKnob, what `Space.check`
-    raises, and what reading an experiment raises.
+    choices of symbols that its recipe leaves alone. Raises NoRecipeSpace, BadExperiment, UnlistedKnob, and
+    what `Space.check` and reading an experiment raise.
     """
     file = read_file(path)
     content = file.content
     if content.space is None:
-        raise NoSpace(path=path)
+        raise NoRecipeSpace(path=path)
     experiment = resolve(file)
     baseline = expand(content.variants)[content.baseline]
     _require_knobs(file, content.space, baseline)
@@ -186,13 +187,11 @@ def _apply(settings: dict[str, Any], knob: SpaceKnob, value: Value) -> None:
 def _require_knobs(file: ReadFile, space: SpaceConfig, baseline: RecipeSpec) -> None:
     """Raise BadExperiment for keys that are not knobs, and for values that they can't have; BuiltBaseline."""
     wrong = []
-    known = [*(knob for knob in MATRIX_KNOBS), PROFILE, *(f"{field}.NAME" for field in (*TABLES, *WORDS))]
+    known = [*SINGLE, PROFILE, *(f"{field}.NAME" for field in (*TABLES, *WORDS))]
     for key, spec in space.knobs.items():
         field, dot, name = key.partition(".")
         keys = ("space", "knobs", key)
-        if (field in (*TABLES, *WORDS)) != bool(dot and name) or (
-            not dot and field not in MATRIX_KNOBS and field != PROFILE
-        ):
+        if (field in (*TABLES, *WORDS)) != bool(dot and name) or (not dot and field not in SINGLE and field != PROFILE):
             wrong.append(
                 Mistake(keys, keys, "", f"it is not a knob that can be searched; there are {', '.join(known)}")
             )

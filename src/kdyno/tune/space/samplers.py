@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -116,7 +118,8 @@ def propose_by_effects(view: SearchView) -> Point:
     best = max(0.0, float(effects.predict(points).mean.max()))
     prediction = effects.predict(candidates)
     improvement = _expected_improvement(prediction.mean - best, prediction.deviation)
-    works = np.array([works_probability(point, view.tried) for point in candidates])
+    blamed = blamed_parts(view.tried)
+    works = np.array([works_probability(point, blamed) for point in candidates])
     costs = np.array([view.cost(point) for point in candidates])
     worth = improvement * works / costs ** max(0.0, view.remaining)
     return candidates[int(worth.argmax())]
@@ -129,29 +132,42 @@ def _expected_improvement(gain: Values, deviation: Values) -> Values:
     return np.asarray(gain * norm.cdf(z) + scale * norm.pdf(z))
 
 
-def works_probability(point: Point, tried: Mapping[Point, TrialOutcome]) -> float:
-    """Return how probable it is that a recipe builds, boots and passes, by the recipes that share its choices.
+Part = frozenset[tuple[int, int]]
+"""A choice, by its place and index, or a pair of choices."""
+
+
+def blamed_parts(tried: Mapping[Point, TrialOutcome]) -> dict[Part, int]:
+    """Return the choices and pairs of choices that failed and never worked, with the number of failures."""
+    failures: Counter[Part] = Counter()
+    for point, trial in tried.items():
+        if not trial.is_ok:
+            failures.update(_parts(point))
+    if failures:
+        for point, trial in tried.items():
+            if trial.is_ok:
+                for part in _parts(point):
+                    failures.pop(part, None)
+    return dict(failures)
+
+
+def works_probability(point: Point, blamed: Mapping[Part, int]) -> float:
+    """Return how probable it is that a recipe builds, boots and passes.
 
     A choice, or a pair of choices, that worked once is not to blame; one that failed n times and never worked is to
     blame with n/(n + 1).
     """
-    choices = {(place, choice) for place, choice in enumerate(point) if choice}
-    probability = 1.0
-    failures: dict[frozenset[tuple[int, int]], int] = {}
-    worked: set[frozenset[tuple[int, int]]] = set()
-    for other, trial in tried.items():
-        shared = choices & {(place, choice) for place, choice in enumerate(other) if choice}
-        parts = [frozenset([one]) for one in shared]
-        parts += [frozenset([one, two]) for one in shared for two in shared if one < two]
-        for part in parts:
-            if trial.is_ok:
-                worked.add(part)
-            else:
-                failures[part] = failures.get(part, 0) + 1
-    for part, count in failures.items():
-        if part not in worked:
-            probability = min(probability, 1 / (count + 1))
-    return probability
+    choices = set(_choices(point))
+    return min((1 / (count + 1) for part, count in blamed.items() if part <= choices), default=1.0)
+
+
+def _choices(point: Point) -> list[tuple[int, int]]:
+    return [(place, choice) for place, choice in enumerate(point) if choice]
+
+
+def _parts(point: Point) -> list[Part]:
+    choices = _choices(point)
+    pairs = [frozenset(pair) for pair in itertools.combinations(choices, 2)]
+    return [*(frozenset([choice]) for choice in choices), *pairs]
 
 
 PROPOSERS: Mapping[Sampler, Proposer] = {

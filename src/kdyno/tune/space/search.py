@@ -35,7 +35,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Costs:
+class SearchCosts:
     """Seconds of what a trial takes."""
 
     build: float
@@ -104,7 +104,7 @@ class SearchState:
         points.append(self.space.baseline)
         return Built(frozenset(map(self.space.image_of, points)), frozenset(map(self.space.objects_of, points)))
 
-    def costs(self, build_seconds: float, boot_seconds: float) -> Costs:
+    def costs(self, build_seconds: float, boot_seconds: float) -> SearchCosts:
         """Return the costs by the trials so far; the arguments are guesses until there are any."""
         first = list(self.by_rung[0].items())
         seen = {self.space.objects_of(self.space.baseline)}
@@ -117,7 +117,7 @@ class SearchState:
             if trial.boot_seconds:
                 boots.append(trial.boot_seconds)
         build = statistics.median(builds) if builds else build_seconds
-        return Costs(
+        return SearchCosts(
             build=build,
             link=statistics.median(links) if links else LINK_PART * build,
             boots=statistics.median(boots) if boots else boot_seconds,
@@ -133,7 +133,7 @@ class SearchState:
             parts.append(self.seconds / (3600 * self.config.hours))
         return max(0.0, 1.0 - max(parts))
 
-    def next_step(self, propose: Proposer, costs: Costs, seed: int) -> Step | None:
+    def next_step(self, propose: Proposer, costs: SearchCosts, seed: int) -> Step | None:
         """Return the next trial; None if the search has ended."""
         if (promoted := self._promotion()) is not None:
             return promoted
