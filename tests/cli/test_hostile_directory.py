@@ -45,7 +45,7 @@ COMMANDS: dict[str, str] = {
     "validate": "validate --help",
     "calibrate": "calibrate --help",
     "profile": "profile pull nowhere.invalid -o pulled",
-    "tune": "tune {toy} -o plan.toml",
+    "tune": "tune {toy}",
     "bisect": "bisect plain opt=Os --source git:{tree} --config make:tinyconfig -t lat_pipe",
     "fit-config": "fit-config {toy} --source git:{tree} --config make:tinyconfig",
     "delegation": "delegation show vmlinux",
