@@ -5,8 +5,9 @@ A replayed search asks the record instead of building: the samplers are those of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean, median
 
@@ -31,6 +32,24 @@ SIMPLE_WAYS = ("random", "one-at-a-time")
 
 
 @dataclass(frozen=True)
+class RecordedPoints(Space):
+    """A space of which only some recipes are on record: there are no others."""
+
+    recorded: frozenset[Point] = frozenset()
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        return (self.baseline, *sorted(self.recorded - {self.baseline}))
+
+    @property
+    def is_listed(self) -> bool:
+        return True
+
+    def is_allowed(self, point: Sequence[int]) -> bool:
+        return tuple(point) in self.recorded or tuple(point) == self.baseline
+
+
+@dataclass(frozen=True)
 class RecordedSpace:
     """A space with the outcome of each of its recipes."""
 
@@ -51,7 +70,8 @@ def recorded_space(folder: Path = RECORDED) -> RecordedSpace:
     space = read_space(folder / "space.toml").space
     record = SearchRecord.model_validate_json((folder / "record.json").read_text(encoding="utf-8"))
     outcomes = {point: trial for trial in record.trials if (point := space.point_of(trial.values)) is not None}
-    return RecordedSpace(space, outcomes)
+    recorded = RecordedPoints(space.knobs, recorded=frozenset(outcomes))
+    return RecordedSpace(recorded, outcomes)
 
 
 def replay(recorded: RecordedSpace, propose: Proposer, seed: int, recipes: int) -> Iterator[tuple[int, float, float]]:

@@ -34,8 +34,9 @@ WORDS = ("cmdline", "cflags")
 TABLES = ("kconfig", "sysctl", "block")
 """Keys of the recipe that are tables."""
 PROFILE = "profile"
-USES = "+"
-"""Stands between the uses of a profile: `autofdo+order`."""
+USES, TRAIN = "+", ":"
+"""Stand between the uses of a profile, and before what it is trained on: `autofdo+order:lmbench`."""
+NO_PROFILE = "none"
 
 
 class BuiltBaseline(UserError):
@@ -149,7 +150,9 @@ def _baseline_value(key: str, spec: KnobSpec, baseline: RecipeSpec, config: Mapp
         fitting = [choice for choice in spec.choices if choice and set(str(choice).split()) <= set(value)]
         return fitting[0] if fitting else ""
     if field == PROFILE:
-        return USES.join(value.use) if value else None
+        if not value:
+            return NO_PROFILE
+        return f"{USES.join(value.use)}{TRAIN}{USES.join(value.train)}" if value.train else USES.join(value.use)
     if field not in TABLES:
         own: Value = value
         return own
@@ -175,9 +178,11 @@ def _apply(settings: dict[str, Any], knob: SpaceKnob, value: Value) -> None:
         table = {key: other for key, other in settings.get(field, {}).items() if key != name}
         settings[field] = table if value is None else {**table, name: value}
     elif field == PROFILE:
+        uses, colon, train = str(value).partition(TRAIN)
         own = settings.get(field)
-        old = own.model_dump(exclude_unset=True) if own else {}
-        settings[field] = {**old, "use": tuple(str(value).split(USES))} if value not in (None, "none") else None
+        profile = own.model_dump(exclude_unset=True, by_alias=True) if own else {}
+        profile |= {"use": tuple(uses.split(USES))} | ({"train": tuple(train.split(USES))} if colon else {})
+        settings[field] = None if value in (None, NO_PROFILE) else profile
     elif value in (None, ""):
         settings.pop(field, None)
     else:

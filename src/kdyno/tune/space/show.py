@@ -53,7 +53,7 @@ def recipe_cells(recipe: TriedRecipe) -> list[str]:
     speed = recipe.measured["speed"]
     # Gains are logarithms of ratios, and a smaller size is a gain: the change of the size itself is shown.
     changes = [
-        f"{format_signed(math.expm1(-recipe.measured[name].value))} %" if name in recipe.measured else "-"
+        f"{format_signed(math.expm1(-recipe.measured[name].value))} %" if name in recipe.measured else ""
         for name in ("text", "build")
     ]
     mark = f"{FRONT} " if recipe.is_on_front else ""
