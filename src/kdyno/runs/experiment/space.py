@@ -23,7 +23,7 @@ may use; `hardening` and `mitigation`: protection."""
 SAFETY: tuple[Risk, ...] = ("hardening", "mitigation")
 """The risks that trade safety."""
 Objective = Literal["speed", "text", "build"]
-Sampler = Literal["effects", "optuna", "random", "one-at-a-time"]
+Sampler = Literal["effects", "random", "one-at-a-time"]
 
 
 def _several(value: Any) -> Any:
