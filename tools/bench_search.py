@@ -13,7 +13,7 @@ from statistics import fmean, median
 
 from bench_figures import Row
 
-from kdyno.runs.experiment.space import RungSpec, SearchConfig
+from kdyno.runs.experiment.space import RungSpec, Sampler, SearchConfig
 from kdyno.tune.space.outcome import TrialOutcome
 from kdyno.tune.space.read import read_space
 from kdyno.tune.space.record import SearchRecord
@@ -28,7 +28,8 @@ BUILDS = (1, 2, 4, 8)
 """After so many builds the share of the best gain is read."""
 NEARLY = 0.9
 """The part of the best gain that counts as found."""
-SIMPLE_WAYS = ("random", "one-at-a-time")
+SIMPLE_WAYS: tuple[Sampler, ...] = ("random", "one-at-a-time")
+OWN: Sampler = "effects"
 
 
 @dataclass(frozen=True)
@@ -144,8 +145,8 @@ def find(recorded: RecordedSpace, propose: Proposer, replays: int = REPLAYS) -> 
 def search_rows(replays: int = REPLAYS) -> list[Row]:
     """Return the figures of kdyno's sampler as ratios to the simple ways."""
     recorded = recorded_space()
-    found = {name: find(recorded, PROPOSERS[name], replays) for name in ("effects", *SIMPLE_WAYS)}
-    own = found["effects"]
+    found = {name: find(recorded, PROPOSERS[name], replays) for name in (OWN, *SIMPLE_WAYS)}
+    own = found[OWN]
     rows = [
         Row(
             f"search: gain found after {builds} builds, {name} over effects",
@@ -154,7 +155,7 @@ def search_rows(replays: int = REPLAYS) -> list[Row]:
         )
         for builds in BUILDS
         for name, of in found.items()
-        if name != "effects" and own.share_by_builds[builds]
+        if name != OWN and own.share_by_builds[builds]
     ]
     for name in SIMPLE_WAYS:
         ratio = found[name].seconds / own.seconds

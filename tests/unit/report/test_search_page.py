@@ -62,8 +62,9 @@ def test_the_page_has_the_claim_both_tables_and_what_failed() -> None:
 
 
 def test_speed_and_size_are_changes_of_the_baselines_in_percent() -> None:
-    figure = pareto(RESULT).to_dict()
-    front = next(trace for trace in figure["data"] if trace["name"] == "Pareto front")
+    drawn = pareto(RESULT)
+    assert drawn is not None
+    front = next(trace for trace in drawn.to_dict()["data"] if trace["name"] == "Pareto front")
     assert list(front["x"]) == pytest.approx([-22.12, 10.52], abs=0.01)
     assert list(front["y"]) == pytest.approx([-18.13, 3.05], abs=0.01)
 

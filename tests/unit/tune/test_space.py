@@ -148,7 +148,10 @@ def test_random_proposals_are_candidates() -> None:
 
 
 def test_a_choice_that_never_worked_is_to_blame_and_one_that_worked_is_not() -> None:
-    tried = {(1, 1, 0, 0): trial((1, 1, 0, 0), failed="boot"), (1, 0, 0, 0): trial((1, 0, 0, 0))}
+    tried: dict[Point, TrialOutcome] = {
+        (1, 1, 0, 0): trial((1, 1, 0, 0), failed="boot"),
+        (1, 0, 0, 0): trial((1, 0, 0, 0)),
+    }
     blamed = blamed_parts(tried)
     assert works_probability((0, 1, 0, 0), blamed) == 0.5
     assert works_probability((1, 0, 0, 1), blamed) == 1.0
@@ -156,7 +159,7 @@ def test_a_choice_that_never_worked_is_to_blame_and_one_that_worked_is_not() -> 
 
 
 def test_a_pair_that_failed_is_to_blame_where_each_alone_works() -> None:
-    tried = {
+    tried: dict[Point, TrialOutcome] = {
         (1, 1, 0, 0): trial((1, 1, 0, 0), failed="build"),
         (1, 0, 0, 0): trial((1, 0, 0, 0)),
         (0, 1, 0, 0): trial((0, 1, 0, 0)),
@@ -231,7 +234,12 @@ def test_costs_are_those_of_what_is_not_built() -> None:
 
 
 def test_the_pareto_front_has_what_nothing_beats() -> None:
-    values = {(0,): (0.0, 0.0), (1,): (1.0, -1.0), (2,): (0.5, -2.0), (3,): (-1.0, 3.0)}
+    values: dict[Point, tuple[float, float]] = {
+        (0,): (0.0, 0.0),
+        (1,): (1.0, -1.0),
+        (2,): (0.5, -2.0),
+        (3,): (-1.0, 3.0),
+    }
     assert set(pareto_front(values)) == {(0,), (1,), (3,)}
 
 
