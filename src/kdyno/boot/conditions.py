@@ -7,7 +7,7 @@ at intervals. Conditions that a host hides are omitted: a missing condition mean
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,8 +67,24 @@ def watched(root: Path = Path("/"), every: float = EVERY_SECONDS) -> Iterator[di
             poller.wait()
     after = read_counters(root)
     if after.at - before.at >= SHORTEST_SECONDS:
-        known = {"loadavg": loadavg, **_counted(before, after), **sensors.readings()}
-        conditions.update({name: round(value, 3) for name in UNITS if (value := known.get(name)) is not None})
+        conditions.update(_rounded({"loadavg": loadavg, **_counted(before, after), **sensors.readings()}))
+
+
+def conditions_between(before: Path, after: Path, seconds: float) -> dict[str, float]:
+    """Return the conditions of another host by copies of its files, made before and so many seconds after. The load of
+    other processes is unknown.
+    """
+    if seconds < SHORTEST_SECONDS:
+        return {}
+    sensors = Sensors.of(after)
+    sensors.look()
+    counted = _counted(read_counters(before), read_counters(after))
+    return _rounded({"loadavg": _loadavg(before), **counted, **sensors.readings()})
+
+
+def _rounded(known: Mapping[str, float | None]) -> dict[str, float]:
+    """Return the known conditions, in the order of UNITS."""
+    return {name: round(value, 3) for name in UNITS if (value := known.get(name)) is not None}
 
 
 @dataclass

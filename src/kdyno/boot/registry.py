@@ -16,6 +16,8 @@ from kdyno.base.mistakes import problems
 from kdyno.boot.base import MachineBackend, MachineSettings
 from kdyno.boot.fake import FakeConfig, FakeMachine
 from kdyno.boot.local import LocalConfig, LocalMachine
+from kdyno.boot.metal.machine import MetalMachine
+from kdyno.boot.metal.settings import MetalConfig
 from kdyno.boot.qemu import QemuMachine
 from kdyno.boot.qemu_config import QemuConfig
 from kdyno.boot.uml import UmlConfig, UmlMachine
@@ -36,6 +38,7 @@ MACHINES = {
     "qemu": MachineKind(QemuConfig, QemuMachine),
     "uml": MachineKind(UmlConfig, UmlMachine),
     "local": MachineKind(LocalConfig, LocalMachine),
+    "metal": MachineKind(MetalConfig, MetalMachine),
     "fake": MachineKind(FakeConfig, FakeMachine),
 }
 """By `type` in [machine]; the first is meant where none is named."""

@@ -17,6 +17,8 @@ pub enum Verb {
     List { json: bool },
     Run(Run),
     Do { job: String },
+    Kexec { kernel: String, initrd: Option<String>, words: String },
+    KexecStart,
     Tsc,
 }
 
@@ -26,6 +28,7 @@ pub struct Run {
     pub json: bool,
 }
 
+const VERBS: &[&str] = &["list", "run", "do", "kexec", "kexec-start", "tsc", "--help", "--version"];
 const OPTIONS: &[&str] = &["--param", "--iterations", "--shift", "--json", "--help"];
 
 /// The largest shift of QEMU's -icount.
@@ -48,14 +51,35 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, String> {
             (Some(Argument::Word(job)), None) => Ok(Verb::Do { job }),
             _ => Err("do takes the file of a job".into()),
         },
+        "kexec" => parse_kexec(arguments),
+        "kexec-start" => match arguments.next_argument()? {
+            None => Ok(Verb::KexecStart),
+            Some(other) => Err(format!("kexec-start takes nothing, not '{}'", other.text())),
+        },
         "tsc" => match arguments.next_argument()? {
             None => Ok(Verb::Tsc),
             Some(other) => Err(format!("tsc takes nothing, not '{}'", other.text())),
         },
         other => {
-            let near = nearest(other, ["list", "run", "do", "tsc", "--help", "--version"]).unwrap_or_default();
+            let near = nearest(other, VERBS.iter().copied()).unwrap_or_default();
             Err(format!("there is no '{other}': did you mean '{near}'? See 'kdyno-agent --help'"))
         }
+    }
+}
+
+fn parse_kexec(mut arguments: Arguments) -> Result<Verb, String> {
+    let (mut kernel, mut initrd, mut words) = (None, None, None);
+    while let Some(argument) = arguments.next_argument()? {
+        match argument {
+            Argument::Option(option) if option == "--initrd" => initrd = Some(arguments.value()?),
+            Argument::Option(option) if option == "--cmdline" => words = Some(arguments.value()?),
+            Argument::Word(word) if kernel.is_none() => kernel = Some(word),
+            other => return Err(format!("kexec does not take '{}'", other.text())),
+        }
+    }
+    match (kernel, words) {
+        (Some(kernel), Some(words)) => Ok(Verb::Kexec { kernel, initrd, words }),
+        _ => Err("kexec takes KERNEL and --cmdline WORDS".into()),
     }
 }
 
@@ -173,6 +197,11 @@ mod tests {
             ("run lat_pipe --shift 11", "from 0 to 10"),
             ("run lat_pipe --iterations", "--iterations needs a value"),
             ("run lat_pipe --json=yes", "--json takes no value"),
+            ("kexec", "kexec takes KERNEL"),
+            ("kexec vmlinuz", "kexec takes KERNEL"),
+            ("kexec vmlinuz more --cmdline ro", "kexec does not take 'more'"),
+            ("kexec vmlinuz --cmdlin ro", "kexec does not take '--cmdlin'"),
+            ("kexec-start now", "kexec-start takes nothing"),
             ("tsc now", "tsc takes nothing"),
             ("do -j", "do takes the file"),
             ("run lat_ctx --param processes", "needs KEY=VALUE"),

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod carry_out;
+mod kexec;
 mod list;
 mod run;
 mod table;
@@ -17,12 +18,16 @@ kdyno-agent: the LMBench kernel tests, and loads to train with
 usage: kdyno-agent list [--json]
        kdyno-agent run TEST... [--param KEY=VALUE]... [--iterations N] [--shift S] [--json]
        kdyno-agent do JOB.json
+       kdyno-agent kexec KERNEL [--initrd FILE] --cmdline WORDS
+       kdyno-agent kexec-start
        kdyno-agent tsc
        kdyno-agent --version | --help
 
 TEST is a name from 'list', 'lmbench' or 'general' for the tests of that suite, or 'all'. --param goes to every test
 that has KEY. 'general' is a load to train with, not to judge by.
 'do' does a job that kdyno wrote, on this host; its records go where the job says.
+'kexec' loads a kernel, and 'kexec-start' starts the loaded kernel at once, with nothing stopped before: it is the last
+step of a shutdown. Both need root.
 'tsc' prints how fast the time stamp counter runs, in kHz.
 --shift is for a guest of QEMU's -icount shift=S: instructions are counted instead of nanoseconds.
 Without --json the result is a table; with it, one record a line.
@@ -46,6 +51,8 @@ fn act(verb: Verb) -> Result<ExitCode, String> {
         Verb::List { json } => print(&if json { list::json() } else { list::text() }),
         Verb::Run(run) => return run::run(&run),
         Verb::Do { job } => carry_out::job(&job)?,
+        Verb::Kexec { kernel, initrd, words } => kexec::load(&kernel, initrd.as_deref(), &words)?,
+        Verb::KexecStart => kexec::start()?,
         Verb::Tsc => print(&format!("{}\n", clock::tsc_khz())),
     }
     Ok(ExitCode::SUCCESS)

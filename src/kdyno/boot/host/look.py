@@ -48,7 +48,7 @@ class HostReport(Frozen):
 def examine_host(root: Path = ROOT, seconds: float = 1.0) -> Iterator[HostFact]:
     """Yield all facts. Stolen time and the load of other processes are measured for so many seconds."""
     for knob in KNOBS:
-        yield _knob(root, knob)
+        yield knob_fact(root, knob)
     yield _isolation(root)
     yield _irqbalance(root)
     yield _swap(root)
@@ -58,7 +58,8 @@ def examine_host(root: Path = ROOT, seconds: float = 1.0) -> Iterator[HostFact]:
     yield from _measure_load(root, seconds)
 
 
-def _knob(root: Path, knob: HostKnob) -> HostFact:
+def knob_fact(root: Path, knob: HostKnob) -> HostFact:
+    """Return the state of one knob."""
     present = knob_files(root, knob)
     if not present:
         return HostFact(name=knob.name, status="absent", now="", wanted="", settable="no", why=knob.why)

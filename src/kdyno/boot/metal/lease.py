@@ -1,0 +1,181 @@
+"""The lease of a box: one kdyno has it, and says so in a file there. No clock of the box decides anything.
+
+While the box is up, its holder's ssh session keeps a lock (flock), which ends with the session; a session without a
+sign of life for SILENCE_SECONDS ends itself. A restart ends it, too: during the first seconds after one, only the
+holder named in the file gets the lease. So an obsolete file of a killed kdyno is in force for RETURN_SECONDS at most.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import time
+from contextlib import ExitStack
+from threading import Event, Thread
+
+from kdyno.base.errors import InfrastructureError
+from kdyno.base.process import spawn
+from kdyno.boot.metal.ssh import FAILED, BoxFull, BoxUnreachable, BoxUntrusted, Ssh
+
+BEAT_SECONDS = 30
+SILENCE_SECONDS = 120
+RETURN_SECONDS = 300
+"""The time in seconds after a restart in which the box waits for the holder of its lease."""
+ANSWER_SECONDS = 60.0
+AGAIN_SECONDS = 2.0
+LONGEST_ANSWER = 600
+
+HOLD = """
+umask 077
+mkdir -p "$1" && cd "$1" || exit 1
+exec 9>>lock
+if ! flock -n 9; then echo busy; head -c 400 lease; exit; fi
+if [ ! -e "$1/lock" ]; then echo again; exit; fi
+up=$(cut -d. -f1 /proc/uptime)
+if [ -s lease ] && ! grep -qF "$2" lease && [ "$up" -lt "$4" ]; then
+    echo "restarted $(($4 - up))"; head -c 400 lease; exit
+fi
+if ! printf '%s\\n' "$3" >lease; then rm -f lease; echo full; exit; fi
+echo held
+while word=$(timeout "$5" dd bs=64 count=1 2>/dev/null) && [ -n "$word" ]; do
+    case $word in *end*) cd / && rm -rf "$1"; exit;; esac
+done
+"""
+
+
+class BoxHeld(InfrastructureError):
+    message = "{host} is in use by another kdyno ({holder}){until}"
+    hint = "wait until it has ended; a lease without a living holder ends by itself"
+
+
+class Lease:
+    """The lease of one box by this process."""
+
+    def __init__(self, ssh: Ssh, directory: str) -> None:
+        self.ssh, self.directory = ssh, directory
+        self.token = secrets.token_hex(8)
+        self._session: ExitStack | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def take(self) -> None:
+        """Take the lease, unless this process has it. Raises BoxHeld and what ssh raises."""
+        if self._child is not None and self._child.poll() is None:
+            return
+        end = time.monotonic() + SILENCE_SECONDS + BEAT_SECONDS
+        while _is_passing(answer := self._ask(), self.token) and time.monotonic() < end:
+            time.sleep(AGAIN_SECONDS)
+        word, holder = answer
+        if word == "held":
+            return
+        self.drop()
+        if word == "full":
+            raise BoxFull(host=self.ssh.host, place=self.directory)
+        if word == "busy" or word.startswith("restarted "):
+            until = f"; it restarted just now, and waits {word.split()[1]} s for that one" if " " in word else ""
+            raise BoxHeld(host=self.ssh.host, holder=_describe_holder(holder), until=until)
+        raise BoxUntrusted(host=self.ssh.host, what="the request for a lease", why=repr(word[:80]))
+
+    def _ask(self) -> tuple[str, str]:
+        """Start a session; return the first line of the answer, and the rest. Raises what ssh raises."""
+        self.drop()
+        about = {"holder": f"{os.environ.get('USER', 'root')}@{socket.gethostname()}", "pid": os.getpid()}
+        line = json.dumps({"token": self.token, **about})
+        numbers = (str(RETURN_SECONDS), str(SILENCE_SECONDS))
+        words = self.ssh.words(self.ssh.script(HOLD, self.directory, self.token, line, *numbers))
+        session = ExitStack()
+        child = session.enter_context(
+            spawn(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        )
+        self._session, self._child = session, child
+        assert child.stdout
+        answer = _Answer(child)
+        word = answer.first_line(ANSWER_SECONDS)
+        if word is None:
+            self.drop()
+            raise BoxUnreachable(host=self.ssh.host, why="no answer to the request for a lease")
+        if word == "held":
+            Thread(target=_beat, args=(child,), name="lease", daemon=True).start()
+            return word, ""
+        rest = answer.rest(ANSWER_SECONDS)
+        status = child.wait(ANSWER_SECONDS)
+        if status == FAILED:
+            raise self.ssh.failure(f"{word}\n{rest}")
+        return word, rest
+
+    def release(self) -> None:
+        """End the lease, and remove all that kdyno has on the box."""
+        child = self._child
+        if child is not None and child.poll() is None and child.stdin:
+            try:
+                child.stdin.write(b"end\n")
+                child.stdin.flush()
+                child.wait(ANSWER_SECONDS)
+            except (OSError, subprocess.TimeoutExpired):
+                pass  # the box has gone: its lease ends by itself
+        self.drop()
+
+    def drop(self) -> None:
+        """End the session only: the file of the lease stays for this process."""
+        session, self._session, self._child = self._session, None, None
+        if session:
+            session.close()
+
+
+class _Answer:
+    """The bounded answer of a session, read by a thread: the box may hang, or print without end."""
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        self._child, self._content = child, b""
+        self._line, self._end = Event(), Event()
+        Thread(target=self._read, name="lease answer", daemon=True).start()
+
+    def _read(self) -> None:
+        assert self._child.stdout
+        while len(self._content) < LONGEST_ANSWER and (piece := os.read(self._child.stdout.fileno(), LONGEST_ANSWER)):
+            self._content += piece
+            if b"\n" in self._content:
+                self._line.set()
+        self._line.set()
+        self._end.set()
+
+    def first_line(self, seconds: float) -> str | None:
+        """Return the first line; None if there was none in time."""
+        self._line.wait(seconds)
+        line, newline, _ = self._content.partition(b"\n")
+        return line.decode(errors="replace").strip() if newline or self._end.is_set() else None
+
+    def rest(self, seconds: float) -> str:
+        self._end.wait(seconds)
+        return self._content.partition(b"\n")[2][:LONGEST_ANSWER].decode(errors="replace")
+
+
+def _is_passing(answer: tuple[str, str], token: str) -> bool:
+    """Return whether the same request may have another answer soon: the session of a lost connection of this process
+    ends, or another holder has just removed the files.
+    """
+    word, holder = answer
+    return word == "again" or (word == "busy" and token in holder)
+
+
+def _beat(child: subprocess.Popen[bytes]) -> None:
+    """Send a sign of life now and then, until the session ends."""
+    assert child.stdin
+    while child.poll() is None:
+        try:
+            child.stdin.write(b"on\n")
+            child.stdin.flush()
+        except (OSError, ValueError):
+            return
+        time.sleep(BEAT_SECONDS)
+
+
+def _describe_holder(text: str) -> str:
+    """Return the holder that a file of a lease names, for people; the file is untrusted."""
+    try:
+        about = json.loads(text)
+        return f"{str(about['holder'])[:80]}, process {int(about['pid'])}"
+    except (ValueError, TypeError, KeyError):
+        return "unknown"

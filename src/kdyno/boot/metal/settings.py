@@ -1,0 +1,39 @@
+"""The settings of the machine `metal`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
+
+from kdyno.base.lanes import TIMED_LANE, RealTimeLaneName
+from kdyno.base.names import absolute
+from kdyno.boot.base import BootLimits, MachineSettings
+
+Command = Annotated[tuple[Annotated[str, Field(pattern=r"^[^\x00]+$", max_length=4096)], ...], Field(max_length=100)]
+"""A program of this host and its arguments; no shell reads it."""
+
+
+class MetalConfig(MachineSettings):
+    """The settings of a box that is reached by ssh."""
+
+    type: Literal["metal"] = "metal"
+    lane: RealTimeLaneName = TIMED_LANE.name
+    host: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,252}$")]
+    """The box as `ssh` takes it: a name of the user's ssh configuration, or USER@HOST."""
+    ssh_config: Path | None = None
+    """The configuration file for ssh; None: the user's own."""
+    boot: Literal["kexec"] = "kexec"
+    """How kernels are started."""
+    reset: Command = ()
+    """The command of this host that resets a box that hangs; empty: there is none."""
+    console: Command = ()
+    """The command of this host that prints the box's console; empty: the kernel's messages are read by ssh."""
+    limits: BootLimits = BootLimits(boot=300.0, total=7200.0)
+    """`boot` is also the most seconds of a restart."""
+
+    def located(self, base: Path) -> Self:
+        if self.ssh_config is None:
+            return self
+        return self.model_copy(update={"ssh_config": Path(absolute(self.ssh_config, base))})
