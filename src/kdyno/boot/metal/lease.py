@@ -13,10 +13,10 @@ import secrets
 import socket
 import subprocess
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from threading import Event, Thread
 
-from kdyno.base.errors import InfrastructureError
+from kdyno.base.errors import InfrastructureError, KdynoError
 from kdyno.base.process import spawn
 from kdyno.boot.metal.ssh import FAILED, BoxFull, BoxUnreachable, BoxUntrusted, Ssh
 
@@ -40,10 +40,15 @@ if [ -s lease ] && ! grep -qF "$2" lease && [ "$up" -lt "$4" ]; then
 fi
 if ! printf '%s\\n' "$3" >lease; then rm -f lease; echo full; exit; fi
 echo held
-while word=$(timeout "$5" dd bs=64 count=1 2>/dev/null) && [ -n "$word" ]; do
+while word=$(timeout "$5" dd bs=64 count=1 2>/dev/null 9>&-) && [ -n "$word" ]; do
     case $word in *end*) cd / && rm -rf "$1"; exit;; esac
 done
 """
+
+REMOVE = """
+if grep -qsF "$2" "$1/lease"; then rm -rf "$1"; fi
+"""
+REMOVE_SECONDS = 20.0
 
 
 class BoxHeld(InfrastructureError):
@@ -106,20 +111,26 @@ class Lease:
         return word, rest
 
     def release(self) -> None:
-        """End the lease, and remove all that kdyno has on the box."""
+        """End the lease, and remove all that kdyno has on the box, if the box can be reached."""
         child = self._child
-        if child is not None and child.poll() is None and child.stdin:
-            try:
+        try:
+            if child is not None and child.poll() is None and child.stdin:
                 child.stdin.write(b"end\n")
                 child.stdin.flush()
                 child.wait(ANSWER_SECONDS)
-            except (OSError, subprocess.TimeoutExpired):
-                pass  # the box has gone: its lease ends by itself
+            else:
+                self.ssh.run(self.ssh.script(REMOVE, self.directory, self.token), seconds=REMOVE_SECONDS)
+        except (OSError, subprocess.TimeoutExpired, KdynoError):
+            pass  # the box has gone: its lease ends by itself
         self.drop()
 
     def drop(self) -> None:
         """End the session only: the file of the lease stays for this process."""
-        session, self._session, self._child = self._session, None, None
+        session, child = self._session, self._child
+        self._session = self._child = None
+        if child and child.stdin:
+            with suppress(OSError):
+                child.stdin.close()
         if session:
             session.close()
 

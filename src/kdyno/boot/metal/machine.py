@@ -30,7 +30,7 @@ from kdyno.boot.metal.box import DIRECTORY, MARK, Box, BoxState
 from kdyno.boot.metal.facts import AT_EACH_BOOT, ONCE, box_facts, copy_files, host_facts_of
 from kdyno.boot.metal.lease import Lease
 from kdyno.boot.metal.settings import MetalConfig
-from kdyno.boot.metal.ssh import FAILED, BoxFailed, BoxUnreachable, BoxUntrusted, Ssh
+from kdyno.boot.metal.ssh import FAILED, BoxUnreachable, BoxUntrusted, Ssh
 from kdyno.boot.platforms import Output
 from kdyno.boot.watch import POLL_SECONDS, Watch, bound_files
 from kdyno.kernel.built_kernels.header import read_header
@@ -93,6 +93,8 @@ class MetalMachine:
         self.box = Box(self.ssh)
         self.lease = Lease(self.ssh, DIRECTORY)
         self.talk = Talk(quiet=True)
+        self._leaving = ""
+        """The boot ID of the box when it was last told to start another kernel."""
 
     @cached_property
     def _own(self) -> BoxState:
@@ -221,12 +223,13 @@ class MetalMachine:
         before = self.box.look()
         self.lease.drop()  # the restart ends its session; its file stays for this process
         self.box.start(installed.agent, installed.kernel, installed.initrd, installed.words)
+        self._leaving = before.boot_id
         limit = self.config.limits.boot
         state = self.box.wait(lambda state: state.boot_id != before.boot_id, limit, order.cancelled.is_set)
         if order.cancelled.is_set():
             return Exit(lost="interrupted"), None, {}
         if state is None:
-            return Exit(stopped=f"hung at boot: no answer by ssh within {limit:g} s"), None, {}
+            return self._why_silent(before), None, {}
         if state.mark != installed.mark:
             return Exit(stopped="it did not come up: the box restarted into its own kernel"), None, {}
         if state.release != installed.release or not installed.version_end.startswith(state.version):
@@ -239,6 +242,13 @@ class MetalMachine:
             self.box.save_kernel_messages(console)
         return left, ready, conditions
 
+    def _why_silent(self, before: BoxState) -> Exit:
+        """Return why no new kernel answered in time."""
+        with suppress(*CONNECTIONS_LOST):
+            if self.box.look(seconds=20.0).boot_id == before.boot_id:
+                return Exit(lost="the box did not leave its own kernel: `systemctl list-jobs` there may say why")
+        return Exit(stopped=f"hung at boot: no answer by ssh within {self.config.limits.boot:g} s")
+
     def _measure(self, order: BootOrder, installed: _Installed, console: Path, stream: Path, state: BoxState) -> Exit:
         """Run the agent on the box, and return how it ended."""
         job = order.directory / "job.json"
@@ -246,6 +256,7 @@ class MetalMachine:
         command = self.ssh.words(self.ssh.script(RUN_AGENT, DIRECTORY, installed.agent))
         messages = order.directory / "agent.log"
         watch = Watch(console, stream, self.config.limits)
+        stopped = None
         with (
             job.open("rb") as orders,
             stream.open("wb") as records,
@@ -257,10 +268,10 @@ class MetalMachine:
                 if order.cancelled.is_set():
                     return Exit(lost="interrupted")
                 if stopped := watch.broken_limit():
-                    return Exit(stopped=stopped)
+                    break
                 time.sleep(POLL_SECONDS)
-            status = child.returncode
-        if stopped := watch.cut():
+            status = child.poll()
+        if stopped := watch.cut() or stopped:
             return Exit(stopped=stopped)
         _append(console, messages)
         return Exit() if status != FAILED else self._why_cut(order, state)
@@ -282,7 +293,7 @@ class MetalMachine:
         if not self.config.console:
             yield
             return
-        with console.open("wb") as log, spawn(self.config.console, stdout=log) as child:
+        with console.open("ab") as log, spawn(self.config.console, stdout=log) as child:
             bound_files(child.pid, int(self.config.limits.console_mb * 1e6))
             yield
 
@@ -319,16 +330,13 @@ class MetalMachine:
         """
         limit = self.config.limits.boot
         self.lease.drop()
-        state = None
-        with suppress(*CONNECTIONS_LOST, BoxFailed):
-            if self.box.look().mark is not None:
+        with suppress(*CONNECTIONS_LOST):
+            if not self._is_back(self.box.look()):
                 self.box.restart()
-            state = self.box.wait(_is_own, limit)
-        if state is None and not self.config.reset:
-            state = self.box.wait(_is_own, limit)  # a panic restarts it
+        state = self.box.wait(self._is_back, limit)
         if state is None and self.config.reset:
             self._reset()
-            state = self.box.wait(_is_own, limit)
+            state = self.box.wait(self._is_back, limit)
         if state is None:
             way = "switch it off and on: a restart brings its own kernel back"
             if not self.config.reset:
@@ -336,6 +344,10 @@ class MetalMachine:
             raise BoxGone(host=self.config.host, seconds=limit, what=what, way=way)
         self._hold()
         return state
+
+    def _is_back(self, state: BoxState) -> bool:
+        """Return whether the box runs its own kernel, and wasn't told to leave it."""
+        return state.mark is None and state.boot_id != self._leaving
 
     def _reset(self) -> None:
         """Run the user's command. Raises ResetFailed."""
@@ -351,10 +363,6 @@ for package; do
     [ "$(dpkg-query --show --showformat '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
 done
 """
-
-
-def _is_own(state: BoxState) -> bool:
-    return state.mark is None
 
 
 def _append(console: Path, messages: Path) -> None:
