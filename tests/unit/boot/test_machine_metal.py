@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ from kdyno.boot.metal.ssh import (
     Ssh,
     UnknownHostKey,
 )
+from kdyno.boot.platforms import KernelNotStartable
 from kdyno.boot.registry import BadMachine, read_machine
 from kdyno.measure.guest.job import Job, Program
 from kdyno.measure.workload.needs import Needs
@@ -347,6 +349,21 @@ def test_after_a_restart_the_box_waits_for_the_holder_of_its_lease(machine: Meta
     machine.lease.take()
 
 
+def test_after_a_restart_the_lease_of_a_process_that_has_ended_here_is_taken_over(
+    machine: MetalMachine, box: FakeBox
+) -> None:
+    machine.lease.take()
+    machine.lease.drop()
+    box.put("proc/uptime", "17.33 2.00\n")
+    place = Path(f"{box.root}{box_module.DIRECTORY}/lease")
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    place.write_text(place.read_text().replace(f'"pid": {os.getpid()}', f'"pid": {ended.pid}'))
+    other = MetalMachine(MetalConfig(host="box"))
+    other.lease.take()
+    other.lease.release()
+
+
 def test_no_clock_of_the_box_decides_a_lease(machine: MetalMachine, box: FakeBox) -> None:
     box.put("bin/date", "#!/bin/sh\nexit 1\n").chmod(0o755)
     machine.lease.take()
@@ -418,3 +435,14 @@ def test_a_box_that_does_not_leave_its_kernel_loses_the_boot_and_is_restarted(
     assert end.status == "lost"
     assert end.reason.startswith("the box did not leave its own kernel")
     assert "reboot" in box.text("systemctl")
+
+
+def test_a_kernel_that_cannot_start_a_box_is_refused_before_the_box_restarts(
+    machine: MetalMachine, box: FakeBox, tmp_path: Path
+) -> None:
+    boot = order(tmp_path)
+    (tmp_path / "config").write_text("# Linux\nCONFIG_X86=y\nCONFIG_EPOLL=y\n# CONFIG_CGROUPS is not set\n")
+    with pytest.raises(KernelNotStartable, match=r"CONFIG_CGROUPS=y \(here: not set\): systemd needs it") as caught:
+        machine.boot(boot)
+    assert "CONFIG_EPOLL" not in str(caught.value)
+    assert box.text("restarts") == "0"

@@ -72,6 +72,8 @@ class Lease:
         end = time.monotonic() + SILENCE_SECONDS + BEAT_SECONDS
         while _is_passing(answer := self._ask(), self.token) and time.monotonic() < end:
             time.sleep(AGAIN_SECONDS)
+        if answer[0].startswith("restarted ") and _has_ended(answer[1]):
+            answer = self._ask(return_seconds=0)
         word, holder = answer
         if word == "held":
             return
@@ -83,12 +85,12 @@ class Lease:
             raise BoxHeld(host=self.ssh.host, holder=_describe_holder(holder), until=until)
         raise BoxUntrusted(host=self.ssh.host, what="the request for a lease", why=repr(word[:80]))
 
-    def _ask(self) -> tuple[str, str]:
+    def _ask(self, return_seconds: int = RETURN_SECONDS) -> tuple[str, str]:
         """Start a session; return the first line of the answer, and the rest. Raises what ssh raises."""
         self.drop()
-        about = {"holder": f"{os.environ.get('USER', 'root')}@{socket.gethostname()}", "pid": os.getpid()}
+        about = {"holder": _this_user(), "pid": os.getpid()}
         line = json.dumps({"token": self.token, **about})
-        numbers = (str(RETURN_SECONDS), str(SILENCE_SECONDS))
+        numbers = (str(return_seconds), str(SILENCE_SECONDS))
         words = self.ssh.words(self.ssh.script(HOLD, self.directory, self.token, line, *numbers))
         session = ExitStack()
         child = session.enter_context(
@@ -181,6 +183,23 @@ def _beat(child: subprocess.Popen[bytes]) -> None:
         except (OSError, ValueError):
             return
         time.sleep(BEAT_SECONDS)
+
+
+def _this_user() -> str:
+    return f"{os.environ.get('USER') or os.getuid()}@{socket.gethostname()}"
+
+
+def _has_ended(text: str) -> bool:
+    """Return whether the holder that a file of a lease names was a process of this user and host, and has ended."""
+    try:
+        about = json.loads(text)
+        if about["holder"] == _this_user():
+            os.kill(int(about["pid"]), 0)
+    except ProcessLookupError:
+        return True
+    except (ValueError, TypeError, KeyError, OverflowError, OSError):
+        pass
+    return False
 
 
 def _describe_holder(text: str) -> str:

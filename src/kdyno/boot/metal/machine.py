@@ -29,6 +29,7 @@ from kdyno.boot.ending import Exit, verdict_on_boot
 from kdyno.boot.metal.box import DIRECTORY, MARK, Box, BoxState
 from kdyno.boot.metal.facts import AT_EACH_BOOT, ONCE, box_facts, copy_files, host_facts_of
 from kdyno.boot.metal.lease import Lease
+from kdyno.boot.metal.needs import require_needs
 from kdyno.boot.metal.settings import MetalConfig
 from kdyno.boot.metal.ssh import FAILED, BoxUnreachable, BoxUntrusted, Ssh
 from kdyno.boot.platforms import Output
@@ -199,8 +200,12 @@ class MetalMachine:
         atexit.register(self.lease.release)
 
     def _install(self, order: BootOrder, own: BoxState) -> _Installed:
-        """Copy the files of a boot to the box. Raises NotABootableKernel, BoxFull, BoxFailed and what ssh raises."""
+        """Copy the files of a boot to the box.
+
+        Raises KernelNotStartable, NotABootableKernel, BoxFull, BoxFailed and what ssh raises.
+        """
         assert order.kernel is not None
+        require_needs(order.kernel)
         content = order.kernel.read_bytes()
         banner = read_header(content, order.kernel).banner
         release = banner.partition(" ")[0]

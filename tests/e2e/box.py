@@ -1,0 +1,153 @@
+"""A box for the machine `metal`: a whole Debian in QEMU, which is reached by ssh and started by its own kernel."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+OWN, TESTED = "linux-image-cloud-amd64", "linux-image-6.12-cloud-amd64"
+"""The box's own kernel, and the one that the tests start there."""
+PACKAGES = (
+    *("systemd", "systemd-sysv", "udev", "dbus", "openssh-server", "initramfs-tools", "kmod", "iproute2", "procps"),
+    *("util-linux", OWN),
+)
+NETWORK = "[Match]\nName=en* eth*\n[Network]\nDHCP=ipv4\n"
+BACKPORTS = "deb http://deb.debian.org/debian-security bookworm-security main"
+MADE_WITH = 1
+"""Raised when the disk must be made again."""
+BOOT_SECONDS = 900.0
+RESET = """
+import json, socket, sys
+with socket.socket(socket.AF_UNIX) as monitor:
+    monitor.connect(sys.argv[1])
+    with monitor.makefile("rw") as file:
+        file.readline()
+        for command in ("qmp_capabilities", "system_reset"):
+            print(json.dumps({"execute": command}), file=file, flush=True)
+            file.readline()
+"""
+
+
+def make_disk(place: Path) -> None:
+    """Make the disk, the kernels and the keys of the box in a directory, once. Needs root, as mmdebstrap's files do."""
+    stamp = place / "made"
+    if stamp.exists() and stamp.read_text() == str(MADE_WITH):
+        return
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    root, key = place / "root", place / "key"
+    run = subprocess.check_call
+    run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)])
+    run(
+        [
+            *("mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join((*PACKAGES, TESTED))}"),
+            *("bookworm", str(root), "deb http://deb.debian.org/debian bookworm main", BACKPORTS),
+        ],
+        stdin=subprocess.DEVNULL,
+    )
+    files = {
+        "etc/systemd/network/10-all.network": NETWORK,
+        "etc/hostname": "box\n",
+        "etc/fstab": "/dev/vda / ext4 defaults 0 1\n",
+        "root/.ssh/authorized_keys": key.with_suffix(".pub").read_text(),
+    }
+    for name, text in files.items():
+        (root / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    wanted = root / "etc/systemd/system/multi-user.target.wants/systemd-networkd.service"
+    wanted.symlink_to("/lib/systemd/system/systemd-networkd.service")
+    for file in (root / "boot").iterdir():
+        shutil.copy(file, place)
+    shutil.copy(root / "etc/ssh/ssh_host_ed25519_key.pub", place / "host.pub")
+    disk = place / "disk.img"
+    with disk.open("wb") as empty:
+        empty.truncate(3 << 30)
+    run(["mkfs.ext4", "-q", "-F", "-d", str(root), str(disk)])
+    shutil.rmtree(root)
+    stamp.write_text(str(MADE_WITH))
+
+
+@dataclass(frozen=True)
+class Box:
+    """A running box."""
+
+    place: Path
+    """The directory of its disk and kernels."""
+    work: Path
+    """The directory of its console, its monitor and its ssh configuration."""
+
+    @property
+    def tested_kernel(self) -> Path:
+        return next(path for path in self.place.glob("vmlinuz-*") if "6.12" in path.name)
+
+    @property
+    def own_release(self) -> str:
+        return next(path.name for path in self.place.glob("vmlinuz-*") if "6.12" not in path.name)[len("vmlinuz-") :]
+
+    @property
+    def machine(self) -> str:
+        """Return the lines of [machine]."""
+        reset = json.dumps(["python3", str(self.work / "reset.py"), str(self.work / "monitor")])
+        console = json.dumps(["tail", "-c", "0", "-f", str(self.work / "console")])
+        return (
+            f'[machine]\ntype = "metal"\nhost = "box"\nssh_config = "{self.work}/ssh_config"\n'
+            f"reset = {reset}\nconsole = {console}\n"
+        )
+
+    def run(self, command: str) -> str:
+        """Run a command on the box, as soon as it can be reached."""
+        words = ["ssh", "-F", str(self.work / "ssh_config"), "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "box"]
+        end = time.monotonic() + BOOT_SECONDS
+        while (
+            done := subprocess.run([*words, command], capture_output=True, text=True, check=False)
+        ).returncode == 255:
+            assert time.monotonic() < end, f"{done.stderr}\n{(self.work / 'console').read_text()[-2000:]}"
+            time.sleep(2)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@contextmanager
+def started_box(place: Path, work: Path) -> Iterator[Box]:
+    """Start the box on a copy of its disk that is thrown away."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    key_type, host_key = (place / "host.pub").read_text().split()[:2]
+    (work / "known_hosts").write_text(f"[127.0.0.1]:{port} {key_type} {host_key}\n")
+    (work / "ssh_config").write_text(
+        f"Host box\n HostName 127.0.0.1\n Port {port}\n User root\n IdentityFile {place}/key\n IdentitiesOnly yes\n"
+        f" UserKnownHostsFile {work}/known_hosts\n GlobalKnownHostsFile /dev/null\n"
+    )
+    (work / "reset.py").write_text(RESET)
+    box = Box(place, work)
+    own = box.own_release
+    command = [
+        *("qemu-system-x86_64", "-M", "q35", "-m", "1024", "-cpu", "max", "-accel", "tcg", "-nodefaults", "-snapshot"),
+        *("-display", "none", "-kernel", f"{place}/vmlinuz-{own}", "-initrd", f"{place}/initrd.img-{own}"),
+        # A busy host emulates a timer too slowly for the kernel's check of it.
+        *("-append", "root=/dev/vda rw console=ttyS0 no_timer_check"),
+        *("-drive", f"file={place}/disk.img,format=raw,if=virtio,cache=unsafe"),
+        *("-nic", f"user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:{port}-:22"),
+        *("-serial", f"file:{work}/console", "-qmp", f"unix:{work}/monitor,server=on,wait=off"),
+    ]
+    with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(work)}) as qemu:
+        try:
+            yield box
+        finally:
+            qemu.kill()
+
+
+def own_kernel_runs(box: Box) -> bool:
+    """Return whether the box runs its own kernel, without files of kdyno."""
+    text = box.run("uname -r; cat /proc/cmdline; ls /var/lib")
+    return box.own_release in text and not re.search(r"kdyno", text)

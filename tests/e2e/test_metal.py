@@ -1,0 +1,91 @@
+"""The machine `metal` on a box in QEMU: kernels are started by kexec, panic, hang, lose the network, and are reset."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.box import Box, make_disk, own_kernel_runs, started_box
+from tests.e2e.conftest import Kdyno
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can make the disk of the box"),
+    pytest.mark.skipif(shutil.which("mmdebstrap") is None, reason="mmdebstrap is not installed"),
+]
+
+TESTS = """
+[workload]
+type = "lmbench"
+tests = ["lat_syscall"]
+iterations = 3
+"""
+COMMAND = """
+[workload]
+type = "command"
+command = ["sh", "-c", '''{command}''']
+metrics = {{ seconds = {{ pattern = 'took ([0-9]+)', unit = "s", direction = "lower" }} }}
+"""
+
+
+@pytest.fixture
+def box(state: Path, tmp_path: Path) -> Iterator[Box]:
+    make_disk(state / "box")
+    work = tmp_path / "box"
+    work.mkdir()
+    with started_box(state / "box", work) as started:
+        started.run("true")
+        yield started
+
+
+def run(
+    kdyno: Kdyno, box: Box, variants: str, workload: str, *, boot_seconds: int = 900, status: int = 0
+) -> dict[str, Any]:
+    """Carry out an experiment on the box, and return what is on record."""
+    path = kdyno.directory / "metal.toml"
+    limits = f"limits = {{ boot = {boot_seconds}, total = 3600 }}\n"
+    head = 'name = "metal"\nblocks = 1\nbaseline = "plain"\n'
+    path.write_text(head + variants.format(kernel=box.tested_kernel) + workload + box.machine + limits)
+    kdyno("run", str(path), status=status)
+    runs = json.loads(kdyno("runs", "--json").stdout)
+    return dict(json.loads(kdyno("report", runs[0]["id"], "--json").stdout))
+
+
+PLAIN = '[variants.plain]\nimage = "{kernel}"\n'
+
+
+def test_two_kernels_are_started_and_measured_and_the_box_has_its_own_again(kdyno: Kdyno, box: Box) -> None:
+    variants = PLAIN + '[variants.off]\nimage = "{kernel}"\ncmdline = ["mitigations=off"]\n'
+    report = run(kdyno, box, variants, TESTS)
+    assert report["lane"] == "wall"
+    assert {comparison["benchmark"] for comparison in report["comparisons"]} >= {"lat_syscall.null"}
+    assert own_kernel_runs(box)
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("init=/bin/false", "panic: Kernel panic - not syncing: Attempted to kill init"),
+        ("init=/bin/cat", "hung at boot"),
+    ],
+)
+def test_a_kernel_that_does_not_come_up_fails_and_the_box_comes_back(
+    kdyno: Kdyno, box: Box, word: str, reason: str
+) -> None:
+    variants = PLAIN + '[variants.bad]\nimage = "{kernel}"\ncmdline = ["' + word + '"]\n'
+    report = run(kdyno, box, variants, TESTS, boot_seconds=300, status=3)
+    assert reason in json.dumps(report)
+    assert own_kernel_runs(box)
+
+
+def test_a_box_that_loses_its_network_is_reset(kdyno: Kdyno, box: Box) -> None:
+    command = "for card in /sys/class/net/e*; do ip link set ${card##*/} down; done; sleep 3000"
+    report = run(kdyno, box, PLAIN, COMMAND.format(command=command), status=3)
+    assert "hung, or without network" in json.dumps(report)
+    assert own_kernel_runs(box)
