@@ -397,11 +397,15 @@ def test_an_interrupt_restarts_the_box_without_waiting(machine: MetalMachine, bo
     assert box.stored == []
 
 
-def _set_when(is_true: Callable[[], bool], event: Event) -> None:
-    for _ in range(400):
+def _set_when(is_true: Callable[[], bool], event: Event, then: Callable[[], None] | None = None) -> None:
+    """Set an event when something is true; or do something else, some seconds later."""
+    for _ in range(1000):
         if is_true():
             break
         time.sleep(0.05)
+    if then:
+        time.sleep(4)
+        then()
     event.set()
 
 
@@ -446,3 +450,14 @@ def test_a_kernel_that_cannot_start_a_box_is_refused_before_the_box_restarts(
         machine.boot(boot)
     assert "CONFIG_EPOLL" not in str(caught.value)
     assert box.text("restarts") == "0"
+
+
+def test_a_box_that_answers_late_is_restarted_then(box: FakeBox, tmp_path: Path) -> None:
+    down = box.root / "down"
+    machine = MetalMachine(MetalConfig(host="box", limits=BootLimits(boot=30, silence=1)))
+    program = Program(name="command", command=("sh", "-c", f'touch "{down}"; sleep 100'))
+    threading.Thread(target=_set_when, args=(down.exists, Event()), kwargs={"then": down.unlink}, daemon=True).start()
+    end = machine.boot(order(tmp_path, program=program))
+    assert (end.status, end.reason) == ("failed", "hung: silent for 1 s")
+    assert box.text("proc/cmdline") == OWN_WORDS
+    machine.lease.release()

@@ -113,7 +113,7 @@ class BoxState(Frozen):
         return tuple(word for word in self.cmdline.split() if not OTHER_KERNELS.match(word))
 
 
-class Box:
+class RemoteBox:
     """One box."""
 
     def __init__(self, ssh: Ssh) -> None:

@@ -11,7 +11,7 @@ import hashlib
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,7 +26,7 @@ from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootOrder, CpuLacks, Description, NoShell
 from kdyno.boot.conditions import conditions_between
 from kdyno.boot.ending import Exit, verdict_on_boot
-from kdyno.boot.metal.box import DIRECTORY, MARK, Box, BoxState
+from kdyno.boot.metal.box import DIRECTORY, MARK, BoxState, RemoteBox
 from kdyno.boot.metal.facts import AT_EACH_BOOT, ONCE, box_facts, copy_files, host_facts_of
 from kdyno.boot.metal.lease import Lease
 from kdyno.boot.metal.needs import require_needs
@@ -44,6 +44,7 @@ RESTARTS = "panic=10"
 """The parameter that lets a kernel restart the box 10 s after a panic, which brings its own kernel back."""
 STREAM = "/dev/stdout"
 RESET_SECONDS = 120.0
+LAST_LOOK_SECONDS = 20.0
 CONNECTIONS_LOST = (BoxUnreachable, BoxUntrusted)
 REACHED_AGAIN_SECONDS = 60.0
 """How long the box is looked for after a connection broke, in seconds."""
@@ -91,7 +92,7 @@ class MetalMachine:
     def __init__(self, config: MetalConfig) -> None:
         self.config = config
         self.ssh = Ssh(config.host, config.ssh_config)
-        self.box = Box(self.ssh)
+        self.box = RemoteBox(self.ssh)
         self.lease = Lease(self.ssh, DIRECTORY)
         self.talk = Talk(quiet=True)
         self._leaving = ""
@@ -106,7 +107,7 @@ class MetalMachine:
         if state.mark is not None:
             self._hold()
             self.talk.say(f"{self.config.host} runs a kernel of a kdyno that was killed: it restarts")
-            state = self._bring_back("a kernel of another run ran")
+            state = self._bring_back("a kernel of another run ran") or state
         self.box.require_usable(state, self.config.arch)
         return state
 
@@ -319,36 +320,50 @@ class MetalMachine:
 
     def _end_boot(self, order: BootOrder) -> None:
         """Bring the box's own kernel back; after an interrupt only begin to. Raises BoxGone and ResetFailed."""
-        if not order.cancelled.is_set():
-            self._bring_back("a boot had ended")
+        if not order.cancelled.is_set() and self._bring_back("a boot had ended", order.cancelled.is_set):
             return
+        self.talk.say(f"{self.config.host} restarts into its own kernel")
         with suppress(KdynoError):
-            state = self.box.look(seconds=20.0)
+            is_back = self._is_back(self.box.look(seconds=LAST_LOOK_SECONDS))
             self.lease.release()
-            if state.mark is not None:
+            if not is_back:
                 self.box.restart()
-                self.talk.say(f"{self.config.host} restarts into its own kernel")
 
-    def _bring_back(self, what: str) -> BoxState:
-        """Restart the box into its own kernel, unless it has restarted already; reset it if it hangs. Raises BoxGone,
-        ResetFailed and BoxHeld.
+    def _bring_back(self, what: str, is_over: Callable[[], bool] = lambda: False) -> BoxState | None:
+        """Restart the box into its own kernel, unless it has restarted already; reset it if it hangs. Return None if
+        the wait is over before. Raises BoxGone, ResetFailed and BoxHeld.
         """
-        limit = self.config.limits.boot
         self.lease.drop()
-        with suppress(*CONNECTIONS_LOST):
-            if not self._is_back(self.box.look()):
-                self.box.restart()
-        state = self.box.wait(self._is_back, limit)
-        if state is None and self.config.reset:
+        state = self._wait_for_own_kernel(is_over)
+        if state is None and self.config.reset and not is_over():
             self._reset()
-            state = self.box.wait(self._is_back, limit)
-        if state is None:
-            way = "switch it off and on: a restart brings its own kernel back"
-            if not self.config.reset:
-                way += "; `reset` in [machine] names a command that does it"
-            raise BoxGone(host=self.config.host, seconds=limit, what=what, way=way)
-        self._hold()
-        return state
+            state = self._wait_for_own_kernel(is_over)
+        if state is not None:
+            self._hold()
+            return state
+        if is_over():
+            return None
+        way = "switch it off and on: a restart brings its own kernel back"
+        if not self.config.reset:
+            way += "; `reset` in [machine] names a command that does it"
+        raise BoxGone(host=self.config.host, seconds=self.config.limits.boot, what=what, way=way)
+
+    def _wait_for_own_kernel(self, is_over: Callable[[], bool]) -> BoxState | None:
+        """Return the state of the box when its own kernel runs again; None if it doesn't in time. A box that can be
+        reached is told once to restart.
+        """
+        was_told = False
+
+        def is_back(state: BoxState) -> bool:
+            nonlocal was_told
+            if self._is_back(state):
+                return True
+            if not was_told:
+                self.box.restart()
+                was_told = True
+            return False
+
+        return self.box.wait(is_back, self.config.limits.boot, is_over)
 
     def _is_back(self, state: BoxState) -> bool:
         """Return whether the box runs its own kernel, and wasn't told to leave it."""

@@ -80,7 +80,7 @@ class BoxUntrusted(InfrastructureError):
 
 
 @dataclass(frozen=True)
-class Result:
+class RemoteResult:
     """The end of a command on the box."""
 
     status: int
@@ -119,25 +119,25 @@ class Ssh:
         """Return the words that let the box's shell run a text."""
         return ("sh", "-c", text, "kdyno", *arguments)
 
-    def run(self, remote: Sequence[str], *, seconds: float = SECONDS, most: int = MOST_OUTPUT) -> Result:
+    def run(self, remote: Sequence[str], *, seconds: float = SECONDS, most: int = MOST_OUTPUT) -> RemoteResult:
         """Run a short command. Raises UnknownHostKey, NotLetIn, NotRoot, BoxUnreachable and BoxUntrusted."""
         return self._run((*self._root, *remote), seconds=seconds, most=most)
 
-    def _run(self, remote: Sequence[str], *, seconds: float = SECONDS, most: int = MOST_OUTPUT) -> Result:
+    def _run(self, remote: Sequence[str], *, seconds: float = SECONDS, most: int = MOST_OUTPUT) -> RemoteResult:
         try:
             done = attempt((*self._local, shlex.join(remote)), timeout=seconds, most=most)
         except ToolHangs:
             raise BoxUnreachable(host=self.host, why=f"no answer within {seconds:g} s") from None
         except TooMuchOutput:
             raise BoxUntrusted(host=self.host, what="a short command", why=f"more than {most:,} bytes") from None
-        result = Result(done.returncode, done.stdout, done.stderr)
+        result = RemoteResult(done.returncode, done.stdout, done.stderr)
         if result.status == FAILED:
             raise self.failure(result.message)
         return result
 
     def failure(self, message: str) -> UserError | InfrastructureError:
         """Return the error for a message of ssh itself."""
-        last = Result(FAILED, "", message).last_message
+        last = RemoteResult(FAILED, "", message).last_message
         if any(text in message for text in KEY_REFUSED):
             return UnknownHostKey(host=self.host)
         if "Permission denied" in message:
@@ -159,7 +159,7 @@ class Ssh:
                 except subprocess.TimeoutExpired:
                     raise BoxUnreachable(host=self.host, why=f"a copy took more than {seconds:.0f} s") from None
             message.seek(0)
-            result = Result(status, "", message.read(MOST_MESSAGE).decode(errors="replace"))
+            result = RemoteResult(status, "", message.read(MOST_MESSAGE).decode(errors="replace"))
         if status == FAILED:
             raise self.failure(result.message)
         if "No space left" in result.message:
