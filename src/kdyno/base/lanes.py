@@ -112,3 +112,5 @@ CORE_CLOCK = Clock("cycles of this host's core", "cycles", "B/cycle")
 """The clock of samples where a kernel is a process that reads the clock of the core itself."""
 HOST_CLOCK = Clock("nanoseconds of this host's clock", "ns", "MB/s")
 """The clock of samples where there is no guest."""
+BOX_CLOCK = Clock("nanoseconds of the box's clock", "ns", "MB/s")
+"""The clock of samples on a box that is reached by ssh."""

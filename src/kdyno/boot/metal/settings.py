@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from kdyno.base.lanes import TIMED_LANE, RealTimeLaneName
+from kdyno.base.lanes import BOX_CLOCK, TIMED_LANE, Clock, RealTimeLaneName
 from kdyno.base.names import absolute
 from kdyno.boot.base import BootLimits, MachineSettings
 
@@ -17,6 +17,8 @@ Command = Annotated[tuple[Annotated[str, Field(pattern=r"^[^\x00]+$", max_length
 
 class MetalConfig(MachineSettings):
     """The settings of a box that is reached by ssh."""
+
+    own_clock: ClassVar[Clock | None] = BOX_CLOCK
 
     type: Literal["metal"] = "metal"
     lane: RealTimeLaneName = TIMED_LANE.name
