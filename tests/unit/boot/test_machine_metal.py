@@ -461,3 +461,21 @@ def test_a_box_that_answers_late_is_restarted_then(box: FakeBox, tmp_path: Path)
     assert (end.status, end.reason) == ("failed", "hung: silent for 1 s")
     assert box.text("proc/cmdline") == OWN_WORDS
     machine.lease.release()
+
+
+def test_a_box_that_another_kdyno_took_is_not_restarted(
+    machine: MetalMachine, box: FakeBox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take, calls = machine.lease.take, []
+
+    def take_once() -> None:
+        calls.append(1)
+        if len(calls) > 1:
+            raise BoxHeld(host="box", holder="jane@host, process 7", until="")
+        take()
+
+    monkeypatch.setattr(machine.lease, "take", take_once)
+    with pytest.raises(BoxHeld, match="jane@host"):
+        machine.boot(order(tmp_path))
+    assert "reboot" not in box.text("systemctl")
+    monkeypatch.undo()

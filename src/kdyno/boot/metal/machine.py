@@ -28,7 +28,7 @@ from kdyno.boot.conditions import conditions_between
 from kdyno.boot.ending import Exit, verdict_on_boot
 from kdyno.boot.metal.box import DIRECTORY, MARK, BoxState, RemoteBox
 from kdyno.boot.metal.facts import AT_EACH_BOOT, ONCE, box_facts, copy_files, host_facts_of
-from kdyno.boot.metal.lease import Lease
+from kdyno.boot.metal.lease import BoxHeld, Lease
 from kdyno.boot.metal.needs import require_needs
 from kdyno.boot.metal.settings import MetalConfig
 from kdyno.boot.metal.ssh import FAILED, BoxUnreachable, BoxUntrusted, Ssh
@@ -186,8 +186,12 @@ class MetalMachine:
                 left, ready, conditions = self._start_and_measure(order, installed, console, stream, start)
             except CONNECTIONS_LOST as error:
                 left, ready, conditions = Exit(lost=str(error)), None, {}
-            finally:
+            except BoxHeld:
+                raise  # the box is another's: it is not restarted
+            except BaseException:
                 self._end_boot(order)
+                raise
+            self._end_boot(order)
         report = read_stream(stream, expected_records(order.job))
         status, reason = verdict_on_boot(left, report, console)
         seconds = time.monotonic() - start

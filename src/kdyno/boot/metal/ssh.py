@@ -56,7 +56,7 @@ class NotLetIn(UserError):
 
 class BoxUnreachable(InfrastructureError):
     message = "{host} cannot be reached: {why}"
-    hint = "check that `ssh {host} true` works; nothing was changed there"
+    hint = "check that `ssh {host} true` works"
 
 
 class NotRoot(UserError):
