@@ -50,6 +50,7 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeBox:
     monkeypatch.setenv("PATH", fake.path)
     monkeypatch.setattr(machine_module, "find_agent", lambda: fake.agent)
     monkeypatch.setattr(machine_module, "REACHED_AGAIN_SECONDS", 1.0)
+    monkeypatch.setattr(machine_module, "LAST_LOOK_SECONDS", 2.0)
     monkeypatch.setattr(box_module, "POLL_SECONDS", 0.05)
     monkeypatch.setattr(lease_module, "AGAIN_SECONDS", 0.05)
     return fake

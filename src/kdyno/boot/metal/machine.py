@@ -97,6 +97,8 @@ class MetalMachine:
         self.talk = Talk(quiet=True)
         self._leaving = ""
         """The boot ID of the box when it was last told to start another kernel."""
+        self._is_silent = False
+        """Whether the box did not answer when it was last waited for."""
 
     @cached_property
     def _own(self) -> BoxState:
@@ -257,6 +259,7 @@ class MetalMachine:
         with suppress(*CONNECTIONS_LOST):
             if self.box.look(seconds=20.0).boot_id == before.boot_id:
                 return Exit(lost="the box did not leave its own kernel: `systemctl list-jobs` there may say why")
+        self._is_silent = True
         return Exit(stopped=f"hung at boot: no answer by ssh within {self.config.limits.boot:g} s")
 
     def _measure(self, order: BootOrder, installed: _Installed, console: Path, stream: Path, state: BoxState) -> Exit:
@@ -292,6 +295,7 @@ class MetalMachine:
         if order.cancelled.is_set():
             return Exit(lost="interrupted")
         if state is None:
+            self._is_silent = True
             return Exit(stopped=f"hung, or without network: no answer by ssh for {REACHED_AGAIN_SECONDS:g} s")
         if state.boot_id != before.boot_id:
             return Exit(stopped="the kernel ended in the middle of the measurement: the box has restarted")
@@ -338,10 +342,16 @@ class MetalMachine:
         the wait is over before. Raises BoxGone, ResetFailed and BoxHeld.
         """
         self.lease.drop()
-        state = self._wait_for_own_kernel(is_over)
+        seconds = self.config.limits.boot
+        is_silent, self._is_silent = self._is_silent, False
+        if is_silent and not self.config.reset:
+            self.talk.warn(
+                f"{self.config.host} does not answer, and may restart by itself: waiting {seconds:g} s for it"
+            )
+        state = self._wait_for_own_kernel(LAST_LOOK_SECONDS if is_silent and self.config.reset else seconds, is_over)
         if state is None and self.config.reset and not is_over():
             self._reset()
-            state = self._wait_for_own_kernel(is_over)
+            state = self._wait_for_own_kernel(seconds, is_over)
         if state is not None:
             self._hold()
             return state
@@ -352,7 +362,7 @@ class MetalMachine:
             way += "; `reset` in [machine] names a command that does it"
         raise BoxGone(host=self.config.host, seconds=self.config.limits.boot, what=what, way=way)
 
-    def _wait_for_own_kernel(self, is_over: Callable[[], bool]) -> BoxState | None:
+    def _wait_for_own_kernel(self, seconds: float, is_over: Callable[[], bool]) -> BoxState | None:
         """Return the state of the box when its own kernel runs again; None if it doesn't in time. A box that can be
         reached is told once to restart.
         """
@@ -367,7 +377,7 @@ class MetalMachine:
                 was_told = True
             return False
 
-        return self.box.wait(is_back, self.config.limits.boot, is_over)
+        return self.box.wait(is_back, seconds, is_over)
 
     def _is_back(self, state: BoxState) -> bool:
         """Return whether the box runs its own kernel, and wasn't told to leave it."""
