@@ -1,5 +1,5 @@
-"""Finishes a package of the kernel's own packaging: adds the card and the checks before an installation, and removes
-the hour of the build.
+"""Finishes a package of the kernel's own packaging: adds the card, kdyno-try and the checks before an installation, and
+removes the hour of the build.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,17 +36,42 @@ case "$1" in install|upgrade)
             exit 1
         fi
     done
-    room=$(df -Pk /boot 2>/dev/null | awk 'NR == 2 {{ print $4 }}')
     initrd=$(du -k /boot/initrd.img-* 2>/dev/null | sort -n | awk 'END {{ print $1 }}')
-    needed=$(({kilobytes} + ${{initrd:-{initrd}}}))
-    if [ -n "$room" ] && [ "$room" -lt "$needed" ]; then
-        echo "{package}: /boot has $room KiB free, and about $needed are needed: remove an old kernel" >&2
-        exit 1
-    fi
+    for place in /boot /efi /boot/efi; do
+        # systemd-boot has copies of kernel and initrd beside its entries
+        [ "$place" = /boot ] || [ -d "$place/loader/entries" ] || continue
+        room=$(df -Pk "$place" 2>/dev/null | awk 'NR == 2 {{ print $4 }}')
+        needed=$(({kilobytes} + ${{initrd:-{initrd}}}))
+        if [ -n "$room" ] && [ "$room" -lt "$needed" ]; then
+            echo "{package}: $place has $room KiB free, and about $needed are needed: remove an old kernel" >&2
+            exit 1
+        fi
+    done
 esac
 
 """
 """What comes before the kernel's own preinst script."""
+POSTINST = """\
+# The command that tries the newest of kdyno's kernels; it is called by nobody but you.
+if [ "$1" = configure ]; then
+    update-alternatives --quiet --install /usr/sbin/{name} {name} /{program} {priority}
+fi
+
+"""
+"""What comes before the kernel's own postinst script."""
+PRERM = """\
+# What kdyno-try changed of the boot loader for this kernel ends with it.
+if [ "$1" = remove ]; then
+    if grep -qx 'release={release}' /etc/kdyno-try/state 2>/dev/null; then
+        /{program} --forget || true
+    fi
+    update-alternatives --quiet --remove {name} /{program}
+fi
+
+"""
+"""What comes before the kernel's own prerm script."""
+TRY = Path(__file__).parent.parent / "data" / "try" / "kdyno-try"
+"""The program that tries the kernel once."""
 
 
 class PackageOdd(InfrastructureError):
@@ -67,14 +93,9 @@ def pack(tree: Path, package: Path, epoch: int) -> None:
 
 
 def finish_image(tree: Path, card: bytes, card_path: str, release: str, cpu_flags: Sequence[str]) -> None:
-    """Put the card and the checks before an installation into the tree of the image's package."""
+    """Put the card, kdyno-try and the checks before an installation into the tree of the image's package."""
     _add(tree / card_path, card)
     boot = sum(path.stat().st_size for path in (tree / "boot").iterdir())
-    preinst = tree / "DEBIAN" / "preinst"
-    text = preinst.read_text(encoding="utf-8")
-    head, line_end, rest = text.partition("\n")
-    if not head.startswith("#!/bin/sh"):
-        raise PackageOdd(package=tree.name, why="its preinst is not a shell script")
     checks = PREINST.format(
         release=release,
         package=f"linux-image-{release}",
@@ -82,7 +103,34 @@ def finish_image(tree: Path, card: bytes, card_path: str, release: str, cpu_flag
         kilobytes=boot // 1024 + 1,
         initrd=INITRD_MB * 1024,
     )
-    preinst.write_text(f"{head}{line_end}{checks}{rest}", encoding="utf-8")
+    _extend_script(tree, "preinst", checks)
+    program = try_path(release)
+    _add(tree / program, TRY.read_bytes(), mode=0o755)
+    names = {"name": TRY.name, "program": program, "release": release, "priority": priority_of(release)}
+    _extend_script(tree, "postinst", POSTINST.format_map(names))
+    _extend_script(tree, "prerm", PRERM.format_map(names))
+
+
+def try_path(release: str) -> str:
+    """Return where the package of a kernel has kdyno-try, below the root."""
+    return f"usr/lib/kdyno/{release}/{TRY.name}"
+
+
+def priority_of(release: str) -> int:
+    """Return a number by which the kdyno-try of the newest kernel becomes the command."""
+    major, minor, patch = [int(number) for number in re.findall(r"\d+", f"{release}.0.0")[:3]]
+    return major * 1_000_000 + minor * 1_000 + min(patch, 999)
+
+
+def _extend_script(tree: Path, name: str, lines: str) -> None:
+    """Put lines at the beginning of a maintainer script, and make the script if the package has none."""
+    script = tree / "DEBIAN" / name
+    text = script.read_text(encoding="utf-8") if script.exists() else "#!/bin/sh\n"
+    head, line_end, rest = text.partition("\n")
+    if not head.startswith("#!/bin/sh"):
+        raise PackageOdd(package=tree.name, why=f"its {name} is not a shell script")
+    script.write_text(f"{head}{line_end}{lines}{rest}", encoding="utf-8")
+    script.chmod(0o755)
 
 
 def finish_headers(tree: Path, config: Path, compiler: ToolchainIdentity, release: str) -> None:
@@ -98,13 +146,13 @@ def finish_headers(tree: Path, config: Path, compiler: ToolchainIdentity, releas
     )
 
 
-def _add(path: Path, content: bytes) -> None:
+def _add(path: Path, content: bytes, mode: int = 0o644) -> None:
     """Write a file, and the directories above it, with modes that don't depend on the umask."""
     for directory in reversed([one for one in path.parents if not one.exists()]):
         directory.mkdir()
         directory.chmod(0o755)
     path.write_bytes(content)
-    path.chmod(0o644)
+    path.chmod(mode)
 
 
 def compiler_packages(compiler: ToolchainIdentity) -> tuple[str, ...]:

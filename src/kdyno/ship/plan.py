@@ -28,7 +28,7 @@ from kdyno.runs.train import make_inputs
 from kdyno.store.named_run import require_variant
 from kdyno.store.records import RunRecord, VariantRecord
 
-FORMAT = 1
+FORMAT = 2
 """Part of the key of every package build; raised when the same image would give other packages."""
 KEY_DIGITS = 12
 """Digits of the image's key in the release."""

@@ -1,0 +1,257 @@
+"""Whole machines of Debian 12: a disk with a boot loader, kernels and systemd, which firmware starts in QEMU. Made
+without root; each is prepared once and kept beside the kernels of the other tests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+Loader = Literal["systemd-boot", "grub"]
+
+FIRMWARE = (Path("/usr/share/OVMF/OVMF_CODE_4M.fd"), Path("/usr/share/OVMF/OVMF_VARS_4M.fd"))
+PACKAGES = ("systemd", "systemd-sysv", "udev", "dbus", "kmod", "initramfs-tools", "zstd", "linux-image-cloud-amd64")
+LOADERS: dict[Loader, str] = {"systemd-boot": "systemd-boot", "grub": "grub-efi-amd64"}
+LEFT_OUT = ("usr/share/man", "usr/share/doc", "usr/share/locale")
+MIB = 1 << 20
+ESP_MIB, ROOT_MIB = 192, 1600
+SHELL = "\nkdyno-shell\n"
+WORDS = "root=LABEL=root rw console=ttyS0 quiet systemd.show_status=0"
+BOOT_SECONDS, COMMAND_SECONDS = 300.0, 300.0
+
+FILES = {
+    "etc/fstab": "LABEL=root / ext4 defaults 0 1\nLABEL=ESP /boot/efi vfat umask=0077 0 2\n",
+    "etc/kernel/cmdline": f"{WORDS}\n",
+    "etc/default/grub": f'GRUB_DEFAULT=0\nGRUB_TIMEOUT=1\nGRUB_CMDLINE_LINUX="{WORDS}"\nGRUB_TERMINAL=console\n'
+    "GRUB_DISABLE_OS_PROBER=true\n",
+    "etc/initramfs-tools/initramfs.conf": "MODULES=most\nBUSYBOX=auto\nKEYMAP=n\nCOMPRESS=gzip\nRUNSIZE=10%\nFSTYPE=auto\n",
+    "etc/systemd/network/any.network": "[Match]\nName=e*\n[Network]\nDHCP=ipv4\n",
+    # a shell for the test on the second serial port
+    "etc/systemd/system/test-shell.service": "[Unit]\nAfter=multi-user.target\n[Service]\nType=idle\n"
+    "ExecStart=/bin/sh -c 'stty -F /dev/ttyS1 raw -echo; exec </dev/ttyS1 >/dev/ttyS1 2>&1; echo; echo kdyno-shell; "
+    "exec sh'\nKillSignal=SIGKILL\nIgnoreSIGPIPE=no\n[Install]\nWantedBy=multi-user.target\n",
+}
+GRUB_MODULES = (
+    *("part_gpt", "ext2", "fat", "normal", "linux", "search", "search_label", "search_fs_uuid", "loadenv", "echo"),
+    *("test", "configfile", "gzio", "all_video", "terminal", "sleep", "true", "reboot", "minicmd"),
+)
+
+
+def missing_programs() -> list[str]:
+    """The programs and files that this host lacks for such a machine."""
+    programs = ("mmdebstrap", "fakeroot", "mkfs.ext4", "mkfs.vfat", "sgdisk", "mcopy", "mmd", "qemu-system-x86_64")
+    path = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+    missing = [name for name in programs if shutil.which(name, path=path) is None]
+    return missing + [str(file) for file in FIRMWARE if not file.exists()]
+
+
+def run(*words: str | Path, **options: object) -> str:
+    """Run a program to its end, and return its output. It must succeed."""
+    done = subprocess.run(
+        [str(word) for word in words],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        **options,  # type: ignore[call-overload]
+    )
+    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+    return str(done.stdout)
+
+
+def make_disk(loader: Loader, directory: Path) -> Path:
+    """Return the disk of a machine with this boot loader; the first call makes it, in two minutes."""
+    recipe = (Path(__file__).read_text(), loader)
+    disk = directory / f"debian-{loader}-{hashlib.sha256(repr(recipe).encode()).hexdigest()[:12]}.raw"
+    if not disk.exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        for old in directory.glob(f"debian-{loader}-*"):
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+        scratch = directory / f"debian-{loader}-scratch"
+        scratch.mkdir()
+        try:
+            made = _make_disk(loader, scratch)
+            if loader == "grub":
+                _make_menu(made, scratch)
+            made.replace(disk)
+        finally:
+            shutil.rmtree(scratch)
+    return disk
+
+
+def _make_disk(loader: Loader, scratch: Path) -> Path:
+    archive, tree = scratch / "root.tar", scratch / "tree"
+    hooks = [
+        'systemctl --root="$1" enable systemd-networkd test-shell',
+        'rm -f "$1"/etc/resolv.conf; echo guest > "$1"/etc/hostname; echo uninitialized > "$1"/etc/machine-id',
+        'echo 0123456789abcdef0123456789abcdef > "$1"/etc/machine-id; mkdir -p "$1"/boot/efi',
+    ]
+    if loader == "grub":
+        modules = " ".join(GRUB_MODULES)
+        hooks.append(
+            'mkdir -p "$1"/boot/grub/x86_64-efi; cp "$1"/usr/lib/grub/x86_64-efi/*.mod "$1"/usr/lib/grub/x86_64-efi/*.lst '
+            '"$1"/boot/grub/x86_64-efi/; chroot "$1" grub-editenv /boot/grub/grubenv create; '
+            'chroot "$1" sh -c \'printf "search --label --set=root root\\nset prefix=(\\$root)/boot/grub\\n'
+            'configfile \\$prefix/grub.cfg\\n" > /tmp/early.cfg; grub-mkimage -O x86_64-efi -p /boot/grub -c /tmp/early.cfg '
+            f"-o /boot/BOOTX64.EFI {modules}'"
+        )
+    files = scratch / "files"
+    for name, text in FILES.items():
+        (files / name).parent.mkdir(parents=True, exist_ok=True)
+        (files / name).write_text(text)
+    run(
+        *("mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join([*PACKAGES, LOADERS[loader]])}"),
+        *(f"--dpkgopt=path-exclude=/{path}/*" for path in LEFT_OUT),
+        f"--customize-hook=copy-in {files}/etc /",
+        *(f"--customize-hook={hook}" for hook in hooks),
+        *("bookworm", archive),
+    )
+    disk, root, esp = scratch / "disk.raw", scratch / "root.img", scratch / "esp.img"
+    tree.mkdir()
+    unpack = f"tar -xf {archive} -C {tree} --exclude=./dev/* && mkfs.ext4 -q -L root -d {tree} {root} {ROOT_MIB}M"
+    run("fakeroot", "sh", "-c", unpack)
+    _make_esp(loader, tree, esp)
+    with disk.open("wb") as file:
+        file.truncate((ESP_MIB + ROOT_MIB + 3) * MIB)
+    parts = ("-n", f"1:1M:+{ESP_MIB}M", "-t", "1:ef00", "-n", f"2:{ESP_MIB + 1}M:+{ROOT_MIB}M", "-t", "2:8304")
+    run("sgdisk", "-o", *parts, disk)
+    run("dd", f"if={esp}", f"of={disk}", "bs=1M", "seek=1", "conv=notrunc,sparse")
+    run("dd", f"if={root}", f"of={disk}", "bs=1M", f"seek={ESP_MIB + 1}", "conv=notrunc,sparse")
+    return disk
+
+
+def _make_esp(loader: Loader, tree: Path, esp: Path) -> None:
+    """Make the EFI system partition: the boot loader and what it starts first."""
+    [kernel] = (tree / "boot").glob("vmlinuz-*")
+    release = kernel.name.removeprefix("vmlinuz-")
+    with esp.open("wb") as file:
+        file.truncate(ESP_MIB * MIB)
+    run("mkfs.vfat", "-F32", "-n", "ESP", esp)
+    run("mmd", "-i", esp, "::/EFI", "::/EFI/BOOT")
+    if loader == "grub":
+        run("mcopy", "-i", esp, tree / "boot/BOOTX64.EFI", "::/EFI/BOOT/BOOTX64.EFI")
+        return
+    machine = "0123456789abcdef0123456789abcdef"
+    run(
+        "mmd", "-i", esp, "::/EFI/systemd", "::/loader", "::/loader/entries", f"::/{machine}", f"::/{machine}/{release}"
+    )
+    program = tree / "usr/lib/systemd/boot/efi/systemd-bootx64.efi"
+    for name in ("EFI/BOOT/BOOTX64.EFI", "EFI/systemd/systemd-bootx64.efi"):
+        run("mcopy", "-i", esp, program, f"::/{name}")
+    run("mcopy", "-i", esp, kernel, f"::/{machine}/{release}/linux")
+    run("mcopy", "-i", esp, tree / f"boot/initrd.img-{release}", f"::/{machine}/{release}/initrd.img-{release}")
+    entry, settings = esp.with_name("entry.conf"), esp.with_name("loader.conf")
+    entry.write_text(
+        f"title Debian\nversion {release}\nmachine-id {machine}\nsort-key debian\noptions {WORDS}\n"
+        f"linux /{machine}/{release}/linux\ninitrd /{machine}/{release}/initrd.img-{release}\n"
+    )
+    settings.write_text("timeout 0\n")
+    run("mcopy", "-i", esp, entry, f"::/loader/entries/{machine}-{release}.conf")
+    run("mcopy", "-i", esp, settings, "::/loader/loader.conf")
+
+
+def _make_menu(disk: Path, scratch: Path) -> None:
+    """Let the machine make GRUB's menu itself: its first start has one of two lines."""
+    root = scratch / "root.img"
+    release = next((scratch / "tree/boot").glob("vmlinuz-*")).name.removeprefix("vmlinuz-")
+    menu = scratch / "grub.cfg"
+    menu.write_text(f"linux /boot/vmlinuz-{release} {WORDS}\ninitrd /boot/initrd.img-{release}\nboot\n")
+    run("debugfs", "-w", "-R", f"write {menu} boot/grub/grub.cfg", root)
+    run("dd", f"if={root}", f"of={disk}", "bs=1M", f"seek={ESP_MIB + 1}", "conv=notrunc,sparse")
+    with Guest(disk, scratch) as guest:
+        guest.wait_for_shell()
+        assert guest("update-grub").endswith("done")
+        guest.power_off()
+
+
+class Guest:
+    """A running machine: its console goes to a file, and its shell is on the second serial port."""
+
+    def __init__(self, disk: Path, directory: Path, devices: Sequence[str] = ()) -> None:
+        self.disk, self.directory, self.devices = disk, directory, devices
+        self.console = directory / "console"
+        self._variables = directory / "variables.fd"
+        self._read = ""
+
+    def __enter__(self) -> Self:
+        if not self._variables.exists():
+            shutil.copyfile(FIRMWARE[1], self._variables)
+        place = self.directory / "shell"
+        with suppress(FileNotFoundError):
+            place.unlink()
+        flash = "if=pflash,format=raw"
+        words = [
+            *("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg", "-cpu", "max", "-m", "768", "-nodefaults"),
+            *("-display", "none", "-drive", f"{flash},readonly=on,file={FIRMWARE[0]}"),
+            *("-drive", f"{flash},file={self._variables}"),
+            *("-drive", f"if=virtio,format=raw,cache=writethrough,file={self.disk}"),
+            *("-chardev", f"file,id=console,append=on,path={self.console}", "-serial", "chardev:console"),
+            *("-chardev", f"socket,id=shell,server=on,wait=off,path={place}", "-serial", "chardev:shell"),
+            *("-nic", "user,model=virtio-net-pci,restrict=on"),
+            *(word for device in self.devices for word in ("-device", device)),
+        ]
+        self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
+        self._socket = socket.socket(socket.AF_UNIX)
+        end = time.monotonic() + 30
+        while True:
+            try:
+                self._socket.connect(str(place))
+                break
+            except OSError:
+                assert self._process.poll() is None and time.monotonic() < end, "QEMU did not start"
+                time.sleep(0.1)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._socket.close()
+        self.cut_power()
+
+    def cut_power(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def _read_until(self, end: str, seconds: float) -> str:
+        """Return what the shell wrote before `end`."""
+        limit = time.monotonic() + seconds
+        while end not in self._read:
+            left = limit - time.monotonic()
+            assert left > 0, f"no {end!r} within {seconds:.0f} s: {self._read!r}\n{self.log()[-3000:]}"
+            self._socket.settimeout(left)
+            with suppress(TimeoutError):
+                received = self._socket.recv(65536)
+                assert received, f"QEMU ended: {self.log()[-3000:]}"
+                self._read += received.decode(errors="replace")
+        before, _, self._read = self._read.partition(end)
+        return before
+
+    def wait_for_shell(self, seconds: float = BOOT_SECONDS) -> str:
+        """Wait until the machine has started, and return the release of its kernel."""
+        self._read_until(SHELL, seconds)
+        return self("uname -r")
+
+    def send(self, line: str) -> None:
+        self._socket.sendall(f"{line}\n".encode())
+
+    def __call__(self, command: str, status: int = 0, seconds: float = COMMAND_SECONDS) -> str:
+        """Run a command of the shell, and return its output; its exit status must be the one expected."""
+        self.send(f'{{ {command}\n}} </dev/null 2>&1; echo "kdyno-end $?"')
+        output = self._read_until("kdyno-end ", seconds)
+        code = self._read_until("\n", seconds)
+        assert int(code) == status, f"{command}: exit {code}\n{output}"
+        return output.strip()
+
+    def power_off(self) -> None:
+        self.send("systemctl poweroff")
+        self._process.wait(timeout=BOOT_SECONDS)
+
+    def log(self) -> str:
+        """What the console showed."""
+        return self.console.read_text(errors="replace") if self.console.exists() else ""
