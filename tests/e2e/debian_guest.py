@@ -24,24 +24,28 @@ LEFT_OUT = ("usr/share/man", "usr/share/doc", "usr/share/locale")
 MIB = 1 << 20
 ESP_MIB, ROOT_MIB = 192, 1600
 SHELL = "\nkdyno-shell\n"
-WORDS = "root=LABEL=root rw console=ttyS0 quiet systemd.show_status=0"
-BOOT_SECONDS, COMMAND_SECONDS = 300.0, 300.0
+WORDS = "root=LABEL=root rw console=ttyS0 no_timer_check quiet systemd.show_status=0"
+BOOT_SECONDS, COMMAND_SECONDS = 900.0, 900.0
 
 FILES = {
     "etc/fstab": "LABEL=root / ext4 defaults 0 1\nLABEL=ESP /boot/efi vfat umask=0077 0 2\n",
     "etc/kernel/cmdline": f"{WORDS}\n",
+    "etc/kernel/entry-token": "debian\n",
     "etc/default/grub": f'GRUB_DEFAULT=0\nGRUB_TIMEOUT=1\nGRUB_CMDLINE_LINUX="{WORDS}"\nGRUB_TERMINAL=console\n'
     "GRUB_DISABLE_OS_PROBER=true\n",
-    "etc/initramfs-tools/initramfs.conf": "MODULES=most\nBUSYBOX=auto\nKEYMAP=n\nCOMPRESS=gzip\nRUNSIZE=10%\nFSTYPE=auto\n",
-    "etc/systemd/network/any.network": "[Match]\nName=e*\n[Network]\nDHCP=ipv4\n",
+    "etc/initramfs-tools/initramfs.conf": "MODULES=most\nBUSYBOX=n\nKEYMAP=n\nCOMPRESS=gzip\n"
+    "RUNSIZE=10%\nFSTYPE=auto\n",
+    # what GRUB's program reads first
+    "etc/early.cfg": "search --label --set=root root\nset prefix=($root)/boot/grub\nconfigfile $prefix/grub.cfg\n",
+    "etc/systemd/network/any.network": "[Match]\nName=e*\n[Network]\nAddress=10.0.2.15/24\nGateway=10.0.2.2\n",
     # a shell for the test on the second serial port
     "etc/systemd/system/test-shell.service": "[Unit]\nAfter=multi-user.target\n[Service]\nType=idle\n"
-    "ExecStart=/bin/sh -c 'stty -F /dev/ttyS1 raw -echo; exec </dev/ttyS1 >/dev/ttyS1 2>&1; echo; echo kdyno-shell; "
-    "exec sh'\nKillSignal=SIGKILL\nIgnoreSIGPIPE=no\n[Install]\nWantedBy=multi-user.target\n",
+    "ExecStart=/bin/sh -c 'stty -F /dev/ttyS1 raw -echo; exec >/dev/ttyS1 2>&1; echo; echo kdyno-shell; "
+    "cat </dev/ttyS1 | sh'\nKillSignal=SIGKILL\n[Install]\nWantedBy=multi-user.target\n",
 }
 GRUB_MODULES = (
-    *("part_gpt", "ext2", "fat", "normal", "linux", "search", "search_label", "search_fs_uuid", "loadenv", "echo"),
-    *("test", "configfile", "gzio", "all_video", "terminal", "sleep", "true", "reboot", "minicmd"),
+    "part_gpt ext2 fat normal linux search search_label search_fs_uuid loadenv echo test configfile gzio all_video "
+    "terminal sleep true reboot minicmd"
 )
 
 
@@ -69,7 +73,7 @@ def run(*words: str | Path, **options: object) -> str:
 
 def make_disk(loader: Loader, directory: Path) -> Path:
     """Return the disk of a machine with this boot loader; the first call makes it, in two minutes."""
-    recipe = (Path(__file__).read_text(), loader)
+    recipe = (FILES, PACKAGES, GRUB_MODULES, LOADERS[loader], ESP_MIB, ROOT_MIB)
     disk = directory / f"debian-{loader}-{hashlib.sha256(repr(recipe).encode()).hexdigest()[:12]}.raw"
     if not disk.exists():
         directory.mkdir(parents=True, exist_ok=True)
@@ -91,18 +95,15 @@ def _make_disk(loader: Loader, scratch: Path) -> Path:
     archive, tree = scratch / "root.tar", scratch / "tree"
     hooks = [
         'systemctl --root="$1" enable systemd-networkd test-shell',
-        'rm -f "$1"/etc/resolv.conf; echo guest > "$1"/etc/hostname; echo uninitialized > "$1"/etc/machine-id',
-        'echo 0123456789abcdef0123456789abcdef > "$1"/etc/machine-id; mkdir -p "$1"/boot/efi',
+        'rm -f "$1"/etc/resolv.conf; echo guest > "$1"/etc/hostname; mkdir -p "$1"/boot/efi',
     ]
     if loader == "grub":
-        modules = " ".join(GRUB_MODULES)
-        hooks.append(
-            'mkdir -p "$1"/boot/grub/x86_64-efi; cp "$1"/usr/lib/grub/x86_64-efi/*.mod "$1"/usr/lib/grub/x86_64-efi/*.lst '
-            '"$1"/boot/grub/x86_64-efi/; chroot "$1" grub-editenv /boot/grub/grubenv create; '
-            'chroot "$1" sh -c \'printf "search --label --set=root root\\nset prefix=(\\$root)/boot/grub\\n'
-            'configfile \\$prefix/grub.cfg\\n" > /tmp/early.cfg; grub-mkimage -O x86_64-efi -p /boot/grub -c /tmp/early.cfg '
-            f"-o /boot/BOOTX64.EFI {modules}'"
-        )
+        hooks += [
+            'mkdir -p "$1"/boot/grub/x86_64-efi; cp "$1"/usr/lib/grub/x86_64-efi/*.??? "$1"/boot/grub/x86_64-efi/',
+            'chroot "$1" grub-editenv /boot/grub/grubenv create',
+            'chroot "$1" grub-mkimage -O x86_64-efi -p /boot/grub -c /etc/early.cfg -o /boot/BOOTX64.EFI '
+            f"{GRUB_MODULES}",
+        ]
     files = scratch / "files"
     for name, text in FILES.items():
         (files / name).parent.mkdir(parents=True, exist_ok=True)
@@ -139,22 +140,19 @@ def _make_esp(loader: Loader, tree: Path, esp: Path) -> None:
     if loader == "grub":
         run("mcopy", "-i", esp, tree / "boot/BOOTX64.EFI", "::/EFI/BOOT/BOOTX64.EFI")
         return
-    machine = "0123456789abcdef0123456789abcdef"
-    run(
-        "mmd", "-i", esp, "::/EFI/systemd", "::/loader", "::/loader/entries", f"::/{machine}", f"::/{machine}/{release}"
-    )
+    run("mmd", "-i", esp, "::/EFI/systemd", "::/loader", "::/loader/entries", "::/debian", f"::/debian/{release}")
     program = tree / "usr/lib/systemd/boot/efi/systemd-bootx64.efi"
     for name in ("EFI/BOOT/BOOTX64.EFI", "EFI/systemd/systemd-bootx64.efi"):
         run("mcopy", "-i", esp, program, f"::/{name}")
-    run("mcopy", "-i", esp, kernel, f"::/{machine}/{release}/linux")
-    run("mcopy", "-i", esp, tree / f"boot/initrd.img-{release}", f"::/{machine}/{release}/initrd.img-{release}")
+    run("mcopy", "-i", esp, kernel, f"::/debian/{release}/linux")
+    run("mcopy", "-i", esp, tree / f"boot/initrd.img-{release}", f"::/debian/{release}/initrd.img-{release}")
     entry, settings = esp.with_name("entry.conf"), esp.with_name("loader.conf")
     entry.write_text(
-        f"title Debian\nversion {release}\nmachine-id {machine}\nsort-key debian\noptions {WORDS}\n"
-        f"linux /{machine}/{release}/linux\ninitrd /{machine}/{release}/initrd.img-{release}\n"
+        f"title Debian\nversion {release}\nsort-key debian\noptions {WORDS}\n"
+        f"linux /debian/{release}/linux\ninitrd /debian/{release}/initrd.img-{release}\n"
     )
     settings.write_text("timeout 0\n")
-    run("mcopy", "-i", esp, entry, f"::/loader/entries/{machine}-{release}.conf")
+    run("mcopy", "-i", esp, entry, f"::/loader/entries/debian-{release}.conf")
     run("mcopy", "-i", esp, settings, "::/loader/loader.conf")
 
 
@@ -175,13 +173,16 @@ def _make_menu(disk: Path, scratch: Path) -> None:
 class Guest:
     """A running machine: its console goes to a file, and its shell is on the second serial port."""
 
-    def __init__(self, disk: Path, directory: Path, devices: Sequence[str] = ()) -> None:
-        self.disk, self.directory, self.devices = disk, directory, devices
+    def __init__(self, disk: Path, directory: Path, package: Path | None = None, devices: Sequence[str] = ()) -> None:
+        self.disk, self.directory, self.package, self.devices = disk, directory, package, devices
         self.console = directory / "console"
+        self.transcript = directory / "transcript"
+        """Every command of the shell with its output."""
         self._variables = directory / "variables.fd"
         self._read = ""
 
     def __enter__(self) -> Self:
+        self._read = ""
         if not self._variables.exists():
             shutil.copyfile(FIRMWARE[1], self._variables)
         place = self.directory / "shell"
@@ -197,8 +198,9 @@ class Guest:
             *("-chardev", f"socket,id=shell,server=on,wait=off,path={place}", "-serial", "chardev:shell"),
             *("-nic", "user,model=virtio-net-pci,restrict=on"),
             *(word for device in self.devices for word in ("-device", device)),
+            *(["-drive", f"if=virtio,format=raw,readonly=on,file={self.package}"] if self.package else []),
         ]
-        self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
+        self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
         self._socket = socket.socket(socket.AF_UNIX)
         end = time.monotonic() + 30
         while True:
@@ -218,7 +220,7 @@ class Guest:
         self._process.kill()
         self._process.wait()
 
-    def _read_until(self, end: str, seconds: float) -> str:
+    def wait_for(self, end: str, seconds: float = COMMAND_SECONDS) -> str:
         """Return what the shell wrote before `end`."""
         limit = time.monotonic() + seconds
         while end not in self._read:
@@ -234,18 +236,20 @@ class Guest:
 
     def wait_for_shell(self, seconds: float = BOOT_SECONDS) -> str:
         """Wait until the machine has started, and return the release of its kernel."""
-        self._read_until(SHELL, seconds)
+        self.wait_for(SHELL, seconds)
         return self("uname -r")
 
     def send(self, line: str) -> None:
         self._socket.sendall(f"{line}\n".encode())
 
-    def __call__(self, command: str, status: int = 0, seconds: float = COMMAND_SECONDS) -> str:
-        """Run a command of the shell, and return its output; its exit status must be the one expected."""
+    def __call__(self, command: str, status: int | None = 0, seconds: float = COMMAND_SECONDS) -> str:
+        """Run a command of the shell, and return its output; its exit status must be the one expected, if one is."""
         self.send(f'{{ {command}\n}} </dev/null 2>&1; echo "kdyno-end $?"')
-        output = self._read_until("kdyno-end ", seconds)
-        code = self._read_until("\n", seconds)
-        assert int(code) == status, f"{command}: exit {code}\n{output}"
+        output = self.wait_for("kdyno-end ", seconds)
+        code = self.wait_for("\n", seconds)
+        with self.transcript.open("a") as file:
+            file.write(f"$ {command}\n{output}")
+        assert status is None or int(code) == status, f"{command}: exit {code}\n{output}"
         return output.strip()
 
     def power_off(self) -> None:
