@@ -58,6 +58,8 @@ def _next_lines(shipped: Shipped) -> Iterator[str]:
     yield "to prove that these bytes follow from the run, and to install them"
     yield f"{INDENT}kdyno verify {files}"
     yield f"{INDENT}sudo apt-get install {files}"
+    yield "to start it once, with the kernel that runs now as the default"
+    yield f"{INDENT}sudo kdyno-try"
 
 
 def _notes(notes: Sequence[str]) -> Iterator[str]:

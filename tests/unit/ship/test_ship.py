@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -98,6 +99,7 @@ def test_a_variant_becomes_packages_with_its_card(run: RunRecord, session: Sessi
     assert names_in(image.parent) == sorted(names)
     content = read_package(image)
     expected = {f"boot/vmlinuz-{release}", f"boot/config-{release}", f"usr/share/kdyno/cards/{release}.json"}
+    expected.add(f"usr/lib/kdyno/{release}/kdyno-try")
     assert expected <= set(content.files)
     card = find_card(str(image), None).card
     assert card == shipped.card
@@ -162,6 +164,18 @@ def test_a_package_checks_the_machine_before_it_is_unpacked(
     )
     assert (done.returncode == 0) == (why == "")
     assert why in done.stderr
+
+
+def test_an_installation_arms_nothing_and_a_removal_undoes_what_was_armed(shipped: Shipped, tmp_path: Path) -> None:
+    subprocess.run(["dpkg-deb", "--control", shipped.packages[0].path, tmp_path / "control"], check=True)
+    scripts = {name: (tmp_path / "control" / name).read_text() for name in ("preinst", "postinst", "prerm")}
+    program = f"/usr/lib/kdyno/{shipped.release}/kdyno-try"
+    assert (
+        f"update-alternatives --quiet --install /usr/sbin/kdyno-try kdyno-try {program} 6012001" in scripts["postinst"]
+    )
+    assert f"{program} --forget" in scripts["prerm"]
+    assert [name for name, text in scripts.items() if re.search(rf"^\s*{program}", text, re.MULTILINE)] == ["prerm"]
+    assert all((tmp_path / "control" / name).stat().st_mode & 0o111 for name in scripts)
 
 
 def test_packages_are_equal_to_the_byte_on_another_day_under_another_umask(shipped: Shipped, session: Session) -> None:

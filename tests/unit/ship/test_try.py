@@ -479,6 +479,8 @@ def test_a_mistake_on_the_command_line_is_named(machine: Machine) -> None:
     assert "expected a number of seconds, got 'soon'" in machine("--deadline", "soon", status=1)
     assert "there was no trial" in machine("--keep", status=1)
     assert "there was no trial" in machine("--rollback", status=1)
+    machine.stub("id", "echo 1000")
+    assert "only root" in machine("--status", status=1)
 
 
 def test_the_program_is_sound_to_shellcheck() -> None:
