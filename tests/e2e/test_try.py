@@ -66,23 +66,20 @@ def test_a_kernel_is_kept_and_rolled_back_and_comes_back_from_a_panic_and_a_hang
         guest("dpkg -i /root/kernel.deb")
         assert "nothing is armed" in guest("kdyno-try --status")
 
+        for check in (PANIC, HANG):
+            try_once(guest, f"--check '{check}'")
+            while guest.wait_for_shell() != old:  # that of the trial may start before its check ends
+                pass
+            assert "it was started and never became healthy" in wait_for_status(guest, "failed:")
+            assert guest("ls /etc/systemd/system/kdyno-try.service", status=2)
+
         try_once(guest, "")
         assert guest.wait_for_shell() == release
         wait_for_status(guest, "was healthy, or kept by hand: it is the default")
         assert guest("systemctl is-system-running") == "running"
-        assert "state=active" in guest("echo state=$(cat /sys/class/watchdog/watchdog0/state)")
-
-        guest.send("kdyno-try --rollback --reboot")
-        assert guest.wait_for_shell() == old
+        assert guest("cat /sys/class/watchdog/watchdog0/state") == "active"
+        assert guest("kdyno-try --rollback").endswith(f"reboot into {old}")
         assert "was rolled back" in guest("kdyno-try --status")
-
-        for check in (PANIC, HANG):
-            try_once(guest, f"--check '{check}'")
-            assert guest.wait_for_shell() in (old, release)
-            if guest("uname -r") == release:
-                assert guest.wait_for_shell() == old
-            assert "it was started and never became healthy" in wait_for_status(guest, "failed:")
-            assert guest("ls /etc/systemd/system/kdyno-try.service", status=2)
 
         guest("kdyno-try --forget; dpkg --purge linux-image-" + release)
         assert guest("ls /etc/kdyno-try /usr/sbin/kdyno-try /etc/grub.d/42_kdyno_try", status=2)
