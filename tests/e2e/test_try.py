@@ -34,7 +34,7 @@ def guest(state: Path, tmp_path: Path, package: Path, loader: Loader) -> Iterato
     disk = tmp_path / "disk.raw"
     run("cp", "--sparse=always", make_disk(loader, state / "machines"), disk)
     yield Guest(disk, tmp_path, package, ("i6300esb",))
-    disk.unlink()
+    disk.unlink(missing_ok=True)
 
 
 def fetch(guest: Guest, package: Path) -> None:
