@@ -174,17 +174,19 @@ class Machine:
         unit = self.root / "etc/systemd/system/kdyno-try.service"
         return self("--watch", status=None) if unit.exists() else ""
 
-    def boot_trial(self) -> str:
-        """Start the machine as its boot loader does after it was armed."""
+    def choose_trial(self) -> None:
+        """Do what the boot loader does before it starts the trial."""
         assert self.next.startswith("kdyno-try")
         if self.loader == "systemd-boot":
-            [file] = self.root.glob("boot/efi/loader/entries/kdyno-try*")
-            file.rename(file.with_name("kdyno-try+0-1.conf"))
             (self.root / f"sys/firmware/efi/efivars/LoaderEntryOneShot-{GUID}").unlink()
         else:
             environment = self.root / "boot/grub/grubenv"
             subprocess.run(["grub-editenv", environment, "unset", "next_entry"], check=True)
             subprocess.run(["grub-editenv", environment, "set", f"kdyno_tried={NEW}"], check=True)
+
+    def boot_trial(self) -> str:
+        """Start the machine as its boot loader does after it was armed; return what the unit prints."""
+        self.choose_trial()
         return self.boot(NEW, f"{WORDS} kdyno.try={NEW}")
 
 
@@ -311,11 +313,7 @@ def test_a_unit_that_failed_before_does_not_count(machine: Machine) -> None:
 @both_loaders
 def test_a_panic_is_noticed_by_the_kernel_that_comes_back(machine: Machine) -> None:
     machine()
-    if machine.loader == "systemd-boot":
-        [file] = machine.root.glob("boot/efi/loader/entries/kdyno-try*")
-        file.rename(file.with_name("kdyno-try+0-1.conf"))
-    else:
-        subprocess.run(["grub-editenv", machine.root / "boot/grub/grubenv", "set", f"kdyno_tried={NEW}"], check=True)
+    machine.choose_trial()
     machine.write("proc/sys/kernel/random/boot_id", "another\n")
     text = machine("--watch")
     assert "it was started and never became healthy" in text
