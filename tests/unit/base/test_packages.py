@@ -48,9 +48,9 @@ ESSENTIAL = {
 """What Debian has installed always: packages marked Essential."""
 BINUTILS = {"as", "objcopy", "objdump", "readelf", "strip"}
 """They come with `ld` and `nm`, which the table has."""
-OPTIONAL = {"sudo", "lintian"}
+OPTIONAL = {"sudo", "lintian", "npm", "ssh-keygen"}
 """`kdyno doctor --install` looks for the first and says what to do without it; `kdyno ship` calls the second if it is
-there, and says that it isn't."""
+there, and says that it isn't; `tools/update-scripts` says what it lacks. The last comes with ssh."""
 NOT_IN_DEBIAN = {"zig"}
 """Only a delegation plan that names it needs it, and says where it is to be had."""
 

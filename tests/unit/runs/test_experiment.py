@@ -81,7 +81,7 @@ def test_a_debian_source_is_not_a_path(tmp_path: Path) -> None:
         ('[workload]\ntype = "command"\ncommand = []\n', 8, "`workload.command`: it must have at least 1"),
         ('[workload]\ntype = "command"\ncommand = [5]\n', 8, "`workload.command.0`: a text in quotation"),
         ('[workload]\ntype = "comand"\n', 7, "`workload`: there is no such type; there are lmbench, command, programs"),
-        ('[machine]\ntype = "metal"\n', 7, "`machine`: there is no such type; there are qemu, uml, local, fake"),
+        ('[machine]\ntype = "metel"\n', 7, "`machine`: there is no such type; there are qemu, uml, local, metal, fake"),
         ("[workload]\ntype = 3\n", 7, "there is no such type"),
         ('[variants.command]\nmarhc = "x"\n', 7, "unknown key `variants.command.marhc`; did you mean `march`?"),
         ("[judges]\n", 6, "did you mean `judge`?"),

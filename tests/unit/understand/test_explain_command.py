@@ -37,7 +37,7 @@ from kdyno.understand.explain.command import (
     explain_benchmark,
 )
 from kdyno.understand.explain.records import (
-    NothingMeasured,
+    RunWithoutValues,
     NotMeasured,
     Recorded,
     UnknownBenchmark,
@@ -116,7 +116,7 @@ def test_records_of_the_run_are_used(lab: Lab) -> None:
 
 
 def test_a_run_without_values_has_no_benchmark_to_suggest() -> None:
-    with pytest.raises(NothingMeasured, match="run 0123 has no values of any benchmark"):
+    with pytest.raises(RunWithoutValues, match="run 0123 has no values of any benchmark"):
         find_benchmark("0123", [], "lat_pipe")
 
 

@@ -27,7 +27,7 @@ class UnknownBenchmark(UserError):
     hint = "did you mean {near}?"
 
 
-class NothingMeasured(UserError):
+class RunWithoutValues(UserError):
     message = "run {run} has no values of any benchmark"
     hint = "`kdyno show {run}` shows how its boots ended"
 
@@ -90,9 +90,9 @@ def unit_of(benchmark: Benchmark) -> Unit:
 
 
 def find_benchmark(run: str, benchmarks: Sequence[Benchmark], name: str) -> Benchmark:
-    """Find the benchmark of this name. Raises UnknownBenchmark, which names the nearest, or NothingMeasured."""
+    """Find the benchmark of this name. Raises UnknownBenchmark, which names the nearest, or RunWithoutValues."""
     if not benchmarks:
-        raise NothingMeasured(run=run)
+        raise RunWithoutValues(run=run)
     benchmark_by_name = {benchmark.name: benchmark for benchmark in benchmarks}
     if name in benchmark_by_name:
         return benchmark_by_name[name]
