@@ -86,7 +86,11 @@ def findings() -> str:
         f"{what} {cell(feedback, row, column)}"
         for what, row, column in (
             ("a profile of a guest's general load", "general-thin: the same with ThinLTO", "all"),
-            ("of half of the paths, judged by the other half", "half-thin: AutoFDO with ThinLTO, trained on half fit", "half held-out"),
+            (
+                "of half of the paths, judged by the other half",
+                "half-thin: AutoFDO with ThinLTO, trained on half fit",
+                "half held-out",
+            ),
             ("of all paths", "autofdo-thin: the same with ThinLTO", "all"),
             ("the same with interrupts as on x86", "autofdo-thin", "with interrupts as on x86"),
             ("without a profile", "thin: ThinLTO", "all"),

@@ -70,7 +70,7 @@ PATTERNS: Mapping[str, str] = {
     r"^[a-z0-9][a-z0-9.+-]{1,80}$": "a Debian package is expected: small letters, digits and . + -",
     r"^[a-z0-9_-]+\.[a-z0-9_]+$": "a benchmark is expected, TEST.WHAT: small letters, digits and _ (in TEST - too)",
     r"^[a-z0-9_]+(\+[a-z0-9_]+)*$": "an event is expected, or several with + between: small letters, digits and _",
-    r"^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,252}$": "a host is expected as ssh takes it: [USER@]NAME, or a name of ~/.ssh/config",
+    r"^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,252}$": "a host is expected: [USER@]NAME, or a name of ~/.ssh/config",
     r"^\S+$": "one word is expected, without spaces",
     r"^[^\x00]*$": "a text without NUL characters is expected",
     r"^[^\x00]+$": "a text is expected that is not empty and has no NUL characters",

@@ -37,9 +37,9 @@ from kdyno.understand.explain.command import (
     explain_benchmark,
 )
 from kdyno.understand.explain.records import (
-    RunWithoutValues,
     NotMeasured,
     Recorded,
+    RunWithoutValues,
     UnknownBenchmark,
     WorkUnknown,
     common_boots,
