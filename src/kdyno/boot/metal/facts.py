@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from kdyno.base.host import described_host, proc_field
 from kdyno.boot.host import cpus, files
 from kdyno.boot.host.knobs import CPU, KNOBS
 from kdyno.boot.host.look import knob_fact
@@ -80,7 +81,7 @@ def box_facts(root: Path) -> dict[str, Any]:
         "machine": hashlib.sha256(f"kdyno {files.text(root / 'etc/machine-id')}".encode()).hexdigest()[:16],
         "vendor": files.text(root / "sys/class/dmi/id/sys_vendor"),
         "product": files.text(root / "sys/class/dmi/id/product_name"),
-        "microcode": _field(root / "proc/cpuinfo", "microcode"),
+        "microcode": proc_field(root / "proc/cpuinfo", "microcode"),
         "knobs": {name: now for name, now in knobs.items() if now},
         **{name: value for name, value in host_facts_of(root).items() if name != "distribution"},
     }
@@ -88,29 +89,6 @@ def box_facts(root: Path) -> dict[str, Any]:
 
 
 def host_facts_of(root: Path) -> dict[str, Any]:
-    """Return CPU model, number of CPUs, memory in MB and distribution, like `kdyno.base.host`."""
-    memory = _field(root / "proc/meminfo", "MemTotal") or ""
-    size = memory.partition(" ")[0]
-    name = next(
-        (
-            line.partition("=")[2].strip("\"'")
-            for line in (files.text(root / "etc/os-release") or "").splitlines()
-            if line.startswith("PRETTY_NAME=")
-        ),
-        None,
-    )
-    facts = {
-        "cpus": len(cpus.parse_list(files.text(root / CPU / "online") or "")) or None,
-        "cpu": _field(root / "proc/cpuinfo", "model name"),
-        "memory_mb": int(size) // 1024 if files.NUMBER.fullmatch(size) else None,
-        "distribution": name,
-    }
-    return {name: value for name, value in facts.items() if value is not None}
-
-
-def _field(path: Path, name: str) -> str | None:
-    for line in (files.text(path) or "").splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() == name:
-            return value.strip()[:200]
-    return None
+    """Return CPU model, number of CPUs, memory in MB and distribution of the box, by the copied files."""
+    count = len(cpus.parse_list(files.text(root / CPU / "online") or ""))
+    return {**({"cpus": count} if count else {}), **described_host(root)}

@@ -14,10 +14,11 @@ import socket
 import subprocess
 import time
 from contextlib import ExitStack, suppress
-from threading import Event, Thread
+from threading import Event
 
 from kdyno.base.errors import InfrastructureError, KdynoError
 from kdyno.base.process import spawn
+from kdyno.base.threads import ThreadCall
 from kdyno.boot.metal.ssh import FAILED, BoxFull, BoxUnreachable, BoxUntrusted, Ssh
 
 BEAT_SECONDS = 30
@@ -104,7 +105,7 @@ class Lease:
             self.drop()
             raise BoxUnreachable(host=self.ssh.host, why="no answer to the request for a lease")
         if word == "held":
-            Thread(target=_beat, args=(child,), name="lease", daemon=True).start()
+            ThreadCall(_beat, child)
             return word, ""
         rest = answer.rest(ANSWER_SECONDS)
         status = child.wait(ANSWER_SECONDS)
@@ -143,7 +144,7 @@ class _Answer:
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         self._child, self._content = child, b""
         self._line, self._end = Event(), Event()
-        Thread(target=self._read, name="lease answer", daemon=True).start()
+        ThreadCall(self._read)
 
     def _read(self) -> None:
         assert self._child.stdout

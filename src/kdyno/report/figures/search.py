@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 
 from kdyno.base.text import format_signed, percent
-from kdyno.report.figures.style import COLOURS, INK, Figure, Part, figure, legend_above, text
+from kdyno.report.figures.style import (
+    COLOURS,
+    INK,
+    VARIANT_COLOURS,
+    Figure,
+    Part,
+    figure,
+    legend_above,
+    text,
+)
 from kdyno.tune.space.model import KnobImportance, SearchResult, TriedRecipe
 
-OTHER = "#8a8f98"
-FRONT = "#1a7f4b"
-BAR = "#3b6ea8"
+REST, BAR, FRONT = (VARIANT_COLOURS[place] for place in (0, 1, 3))
 ROW_PIXELS = 26
 
 
@@ -23,7 +30,7 @@ def pareto(result: SearchResult) -> Figure | None:
     others = [recipe for recipe in sized if not recipe.is_on_front]
     return figure(
         [
-            _points("other recipes", others, OTHER, line=False),
+            _points("other recipes", others, REST, line=False),
             _points("Pareto front", front, FRONT, line=True),
             {
                 "type": "scatter",
@@ -70,29 +77,15 @@ def _points(name: str, recipes: list[TriedRecipe], colour: str, *, line: bool) -
 def importance(knobs: tuple[KnobImportance, ...]) -> Figure:
     """Return the part of the variance of gains that each knob has, the largest on top, with 95 % intervals."""
     shown = list(reversed(knobs))
-    return figure(
-        [
-            {
-                "type": "bar",
-                "orientation": "h",
-                "x": [100 * knob.share for knob in shown],
-                "y": [text(knob.key) for knob in shown],
-                "marker": {"color": BAR},
-                "error_x": {
-                    "array": [100 * (knob.high - knob.share) for knob in shown],
-                    "arrayminus": [100 * (knob.share - knob.low) for knob in shown],
-                    "color": INK,
-                    "thickness": 1.2,
-                },
-                "hovertext": [f"{text(knob.key)}: {percent(knob.share)} % of the variance" for knob in shown],
-                "hoverinfo": "text",
-            }
-        ],
-        110 + ROW_PIXELS * len(shown),
-        margin={"l": 10, "r": 20, "t": 10, "b": 46},
-        xaxis={"title": {"text": "part of the variance of gains, %"}, "rangemode": "tozero"},
-        yaxis={"automargin": True},
-    )
+    bars = {
+        "x": [100 * knob.share for knob in shown],
+        "y": [text(knob.key) for knob in shown],
+        "marker": {"color": BAR},
+        "hovertext": [f"{text(knob.key)}: {percent(knob.share)} % of the variance" for knob in shown],
+    }
+    more = [100 * (knob.high - knob.share) for knob in shown]
+    less = [100 * (knob.share - knob.low) for knob in shown]
+    return _bars(bars, more, less, {"title": {"text": "part of the variance of gains, %"}, "rangemode": "tozero"})
 
 
 def losses(knobs: tuple[KnobImportance, ...]) -> Figure | None:
@@ -100,28 +93,25 @@ def losses(knobs: tuple[KnobImportance, ...]) -> Figure | None:
     shown = [knob for knob in reversed(knobs) if knob.loss is not None]
     if not shown:
         return None
-    colours = [COLOURS["slower" if (knob.loss or 0.0) > 0 else "faster"] for knob in shown]
+    bars = {
+        "x": [_percent(knob.loss) for knob in shown],
+        "y": [text(knob.choice) for knob in shown],
+        "marker": {"color": [COLOURS["slower" if (knob.loss or 0.0) > 0 else "faster"] for knob in shown]},
+        "hovertext": [f"without {text(knob.choice)}: {_percent(knob.loss):+.2g} % speed" for knob in shown],
+    }
+    more = [_percent(knob.loss_low) - _percent(knob.loss) for knob in shown]
+    less = [_percent(knob.loss) - _percent(knob.loss_high) for knob in shown]
+    return _bars(bars, more, less, {"title": {"text": "change of the best recipe's speed without the choice, %"}})
+
+
+def _bars(bars: Part, more: list[float], less: list[float], axis: Part) -> Figure:
+    """Return horizontal bars, a row each, with intervals from `less` below the value to `more` above it."""
+    intervals = {"array": more, "arrayminus": less, "color": INK, "thickness": 1.2}
     return figure(
-        [
-            {
-                "type": "bar",
-                "orientation": "h",
-                "x": [_percent(knob.loss) for knob in shown],
-                "y": [text(knob.choice) for knob in shown],
-                "marker": {"color": colours},
-                "error_x": {
-                    "array": [_percent(knob.loss_low) - _percent(knob.loss) for knob in shown],
-                    "arrayminus": [_percent(knob.loss) - _percent(knob.loss_high) for knob in shown],
-                    "color": INK,
-                    "thickness": 1.2,
-                },
-                "hovertext": [f"without {text(knob.choice)}: {_percent(knob.loss):+.2g} % speed" for knob in shown],
-                "hoverinfo": "text",
-            }
-        ],
-        110 + ROW_PIXELS * len(shown),
+        [{"type": "bar", "orientation": "h", "error_x": intervals, "hoverinfo": "text", **bars}],
+        110 + ROW_PIXELS * len(bars["y"]),
         margin={"l": 10, "r": 20, "t": 10, "b": 46},
-        xaxis={"title": {"text": "change of the best recipe's speed without the choice, %"}},
+        xaxis=axis,
         yaxis={"automargin": True},
     )
 
