@@ -26,12 +26,12 @@ def pareto(result: SearchResult) -> Figure | None:
     sized = [recipe for recipe in result.recipes if "text" in recipe.measured]
     if not sized:
         return None
-    front = sorted((recipe for recipe in sized if recipe.is_on_front), key=_size)
+    front = [recipe for recipe in sized if recipe.is_on_front]
     others = [recipe for recipe in sized if not recipe.is_on_front]
     return figure(
         [
-            _points("other recipes", others, REST, line=False),
-            _points("Pareto front", front, FRONT, line=True),
+            _points("other recipes", others, REST),
+            _points("Pareto front", front, FRONT),
             {
                 "type": "scatter",
                 "mode": "markers",
@@ -54,17 +54,16 @@ def _size(recipe: TriedRecipe) -> float:
     return 100 * math.expm1(-recipe.measured["text"].value)
 
 
-def _points(name: str, recipes: list[TriedRecipe], colour: str, *, line: bool) -> Part:
+def _points(name: str, recipes: list[TriedRecipe], colour: str) -> Part:
     speeds = [recipe.measured["speed"] for recipe in recipes]
     return {
         "type": "scatter",
-        "mode": "lines+markers" if line else "markers",
+        "mode": "markers",
         "name": name,
         "x": [_size(recipe) for recipe in recipes],
         "y": [100 * speed.gain for speed in speeds],
         "error_y": {"array": [100 * speed.error for speed in speeds], "color": colour, "thickness": 1},
         "marker": {"color": colour, "size": 7},
-        "line": {"color": colour, "width": 1, "dash": "dot"},
         "hovertext": [
             f"{text(recipe.name)}: {format_signed(recipe.measured['speed'].gain)} % speed, "
             f"{format_signed(_size(recipe) / 100)} % text"
@@ -101,7 +100,7 @@ def losses(knobs: tuple[KnobImportance, ...]) -> Figure | None:
     }
     more = [_percent(knob.loss_low) - _percent(knob.loss) for knob in shown]
     less = [_percent(knob.loss) - _percent(knob.loss_high) for knob in shown]
-    return _bars(bars, more, less, {"title": {"text": "change of the best recipe's speed without the choice, %"}})
+    return _bars(bars, more, less, {"title": {"text": "change of speed without the choice, %"}})
 
 
 def _bars(bars: Part, more: list[float], less: list[float], axis: Part) -> Figure:
