@@ -137,11 +137,11 @@ def plan_build(
     )
     own = (knobs.Contribution(asks=OWN_ASKS), paths.contribution(arch, context))
     contribution = knobs.combined([*own, knobs.contributions(recipe, context)])
-    contribution, delegation = delegated(contribution, context)
+    patched = patches.patched(source, contribution.patches, state, say)
+    contribution, delegation = delegated(contribution, context, patched.tree)
     asks = knobs.decided(contribution)
     start = _resolve_base(base, arch)
     asked = {**read_config(start.text), **{symbol: request.value for symbol, request in asks.items()}}
-    patched = patches.patched(source, contribution.patches, state, say)
     digests = tuple(patch.digest for patch in contribution.patches)
     decides = {
         "format": BUILD_FORMAT,

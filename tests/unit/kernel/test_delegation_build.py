@@ -18,6 +18,7 @@ from kdyno.kernel.delegation import ccd
 from kdyno.kernel.delegation.ccd import ObjectStale, ProfileUnused, RecordsIncomplete
 from kdyno.kernel.delegation.held import LtoByAssembler, MixRefused, held_symbols, refuse_unshared
 from kdyno.kernel.delegation.records import ObjectRecord, RecordsUnreadable, read_records
+from kdyno.kernel.delegation.resolve import RuleWithoutFiles
 from kdyno.kernel.delegation.resolved import Compiler, ProfileUse, Resolved, ResolvedChoice, ResolvedRule
 from kdyno.kernel.delegation.show import image_lines, image_view
 from kdyno.kernel.image import Image
@@ -80,6 +81,17 @@ def test_a_rule_gives_a_file_to_another_compiler_and_says_so(source: KernelSourc
     view = image_view(image)
     assert view is not None and view.summary == f"gcc 2 objects; {CLANG} 1 object"
     assert any(line.startswith(f"  fs/open.c: {CLANG} -O1") for line in image_lines(view))
+
+
+def test_a_rule_may_name_a_file_that_a_patch_adds(tmp_path: Path, source: KernelSource, state: State) -> None:
+    patch = tmp_path / "close.patch"
+    patch.write_text("--- /dev/null\n+++ b/fs/close.c\n@@ -0,0 +1 @@\n+int closed;\n")
+    rule = {"files": ["fs/close.c"], "compiler": "gcc", "add": ["-O1"]}
+    with pytest.raises(RuleWithoutFiles):
+        plan(delegated(rule), source, state)
+    recipe = delegated(rule).model_copy(update={"patches": (str(patch),)})
+    resolved = plan(recipe, source, state).delegation
+    assert resolved and resolved.plan.rule_of("fs/close.c") == resolved.plan.rules[0]
 
 
 def test_symbols_that_compilers_do_not_share_are_held_and_listed(source: KernelSource, state: State) -> None:

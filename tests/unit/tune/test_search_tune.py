@@ -107,7 +107,7 @@ class Kernels:
 
     files = ("fs/pipe.c", "fs/read_write.c")
     unpatched = Path("linux")
-    """The tree whose files may be given to a choice: rules can't name those that patches add."""
+    """The tree whose files are searched."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.panics = False

@@ -32,18 +32,17 @@ def written(value: str | DelegationPlan) -> DelegationPlan:
     return load(Path(value)) if isinstance(value, str) else whole(value)
 
 
-def delegated(contribution: Contribution, context: KnobContext) -> tuple[Contribution, Delegation | None]:
+def delegated(contribution: Contribution, context: KnobContext, tree: Path) -> tuple[Contribution, Delegation | None]:
     """Return the whole contribution with ccd's needs for its plan and its profiles, and ccd's input; None if there are
-    neither. Rules may differ between images of one object directory; compilers and profiles may not.
+    neither. `tree` is the source with the recipe's patches, whose files rules may name. Rules may differ between images
+    of one object directory; compilers and profiles may not.
     """
     if contribution.delegation is None and not contribution.profiles:
         return contribution, None
     find_program(BINARY, "a delegation")
     plan = contribution.delegation or DelegationPlan()
-    source = context.source
-    resolution = resolve(
-        plan, source.tree, source.identity.spec, context.toolchain, context.state, contribution.profiles
-    )
+    spec = context.source.identity.spec
+    resolution = resolve(plan, tree, spec, context.toolchain, context.state, contribution.profiles)
     ours = Contribution(make=(COMPILER_WORD,), inputs=(resolution.input,), facts=resolution.compilers)
     return combined([contribution, ours]), Delegation(plan=resolution.plan, strict=plan.strict)
 
