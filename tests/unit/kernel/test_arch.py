@@ -21,6 +21,35 @@ from tests.unit.kernel.test_own_patches import of_version
 from tests.unit.kernel_toy import TINY
 
 SIGNALS = (Path(__file__).parents[2] / "data" / "um-signal.c").read_text()
+IRQFLAGS = """
+void block_signals(void);
+static inline void arch_local_irq_restore(unsigned long flags)
+{
+	um_set_signals(flags);
+}
+static inline void arch_local_irq_disable(void)
+{
+	block_signals();
+}
+"""
+OS_HEADER = "extern void block_signals(void);\nextern void unblock_signals(void);\n"
+BARRIER = '#define barrier() asm volatile("" : : : "memory")\nint signals_enabled = 1;\n'
+CALLER = """
+void unblock_signals(void)
+{
+	signals_enabled = 1;
+}
+int main(void)
+{
+	int masked;
+
+	arch_local_irq_restore(0);
+	masked = !signals_enabled;
+	arch_local_irq_restore(1);
+	arch_local_irq_disable();
+	return masked + 2 * signals_enabled;
+}
+"""
 
 
 @pytest.fixture
@@ -30,9 +59,11 @@ def um_source(source: KernelSource, monkeypatch: pytest.MonkeyPatch) -> KernelSo
         file = source.tree / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("# first\n# last")
-    signals = source.tree / paths.SIGNALS
-    signals.parent.mkdir(parents=True, exist_ok=True)
-    signals.write_text(SIGNALS)
+    texts = (*zip(paths.INTERRUPTS, (IRQFLAGS, OS_HEADER), strict=True), (paths.SIGNALS, SIGNALS))
+    for name, text in texts:
+        file = source.tree / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
     with (source.tree / "Kconfig").open("a") as kconfig:
         kconfig.write('source "init/Kconfig"\n')
     monkeypatch.setattr(paths, "_nouser", lambda _release: "")
@@ -60,6 +91,28 @@ def test_the_patch_adds_the_benchmarks_and_a_line_at_the_end_of_each_hook(um_sou
     own = Path(str(files("kdyno") / "data" / "paths"))
     for name in ("main.c", "pipe.c", "kdyno_paths.h", "Kconfig", "Makefile"):
         assert (um_source.tree / paths.DIRECTORY / name).read_bytes() == (own / name).read_bytes()
+
+
+def test_interrupts_are_masked_inline_and_what_enables_them_is_a_call_of_every_compiler(
+    um_source: KernelSource,
+) -> None:
+    text = patch_of(of_version(um_source, "6.12.117"))
+    subprocess.run(["git", "apply", "-p1", "-"], cwd=um_source.tree, input=text, text=True, check=True)
+    irqflags, header = ((um_source.tree / name).read_text() for name in paths.INTERRUPTS)
+    assert "\tblock_signals();" not in irqflags and irqflags.count("signals_enabled = 0;") == 2
+    assert "extern void unblock_signals(void) __attribute__((__noinline__));" in header
+    program = f"{header}{BARRIER}{irqflags}{CALLER}"
+    file = um_source.tree / "caller"
+    subprocess.run(["gcc", "-O3", "-x", "c", "-", "-o", file], input=program, text=True, check=True)
+    assert subprocess.run([file], check=False).returncode == 1
+    calls = subprocess.run(["objdump", "-d", "--disassemble=main", file], capture_output=True, text=True, check=True)
+    assert calls.stdout.count("<unblock_signals>") == 1
+
+
+def test_a_source_that_masks_interrupts_otherwise_keeps_its_code(um_source: KernelSource) -> None:
+    for name in paths.INTERRUPTS:
+        (um_source.tree / name).write_text("/* another way */\n")
+    assert not any(name in patch_of(of_version(um_source, "6.12.117")) for name in paths.INTERRUPTS)
 
 
 def test_the_rare_part_of_unblock_signals_becomes_a_function_that_does_the_same(um_source: KernelSource) -> None:
