@@ -12,6 +12,9 @@ from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Outco
 from kdyno.tune.bisect.search import Search
 from kdyno.tune.bisect.settings import SearchSettings
 
+STEPS = 64
+"""The steps of a planted range."""
+
 
 @dataclass
 class SyntheticRange:
@@ -70,6 +73,12 @@ class SyntheticRange:
             for block in range(trial.blocks)
         ]
         return Differences(tuple(values), layouts)
+
+
+def planted(seed: int, size: float, noise: float, luck: float) -> SyntheticRange:
+    """Return a range with one change of this size, at any step."""
+    step = int(np.random.default_rng([seed, 7]).integers(1, STEPS + 1))
+    return SyntheticRange(STEPS, {step: size}, noise=noise, luck=luck, seed=seed)
 
 
 COSTS = TrialCosts(build=900, block=20)

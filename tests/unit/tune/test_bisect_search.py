@@ -9,17 +9,11 @@ from kdyno.tune.bisect.choice import TrialCosts
 from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Revert
 from kdyno.tune.bisect.search import Search
 from kdyno.tune.bisect.settings import SearchSettings
-from tests.unit.tune.bisect_range import COSTS, SyntheticRange, bisected, found_steps
+from tests.unit.tune.bisect_range import COSTS, STEPS, SyntheticRange, bisected, found_steps, planted
 
 NOISY = {"noise": 0.008, "luck": 0.002}
 """The noise of a boot and the luck of an image in the simulation that this search is compared with: 0.8 % and 0.2 %."""
 RANGES = 60
-STEPS = 64
-
-
-def planted(seed: int, size: float, noise: float, luck: float) -> SyntheticRange:
-    step = int(np.random.default_rng([seed, 7]).integers(1, STEPS + 1))
-    return SyntheticRange(STEPS, {step: size}, noise=noise, luck=luck, seed=seed)
 
 
 def test_in_a_noisy_lane_nine_of_ten_culprits_of_1_percent_are_found_with_at_most_12_builds() -> None:
