@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="RANGE",
         help="commits GOOD..BAD of the repository here, or DIRECTORY#GOOD..BAD; or a stack of patches: files in their "
-        "order, directories; or two recipes, plain opt=O3,cmdline=quiet",
+        "order, directories; or two recipes, plain opt=O3,cmdline=quiet; or packages, debian:linux-image-A..B",
     )
     parser.add_argument(
         "-t", "--tests", type=words, action="extend", default=[], metavar="TEST,...", help="tests, suites, workloads"
@@ -98,13 +98,15 @@ def act(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable, write_whole
     from kdyno.runs.experiment.ab import Options
     from kdyno.tune.bisect.bisection import BisectOrder, bisect
+    from kdyno.tune.bisect.packages import PackageRange
     from kdyno.tune.bisect.ranges import read_range
     from kdyno.tune.bisect.show import lines, mail, script
 
     for path in filter(None, (args.mail, args.script)):
         require_writable(path)
+    kernels = read_range(args.range, Path.cwd(), state_of(args))
     order = BisectOrder(
-        kernels=read_range(args.range, Path.cwd(), state_of(args)),
+        kernels=kernels,
         options=Options(
             tests=tuple(args.tests), lane=args.lane, machine=args.machine, source=args.source, config=args.config
         ),
@@ -116,7 +118,7 @@ def act(args: argparse.Namespace) -> int:
             blocks=min(args.blocks, args.most_blocks),
             most_blocks=args.most_blocks,
             most_builds=args.most_builds,
-            layouts=args.layouts,
+            layouts=0 if isinstance(kernels, PackageRange) else args.layouts,
             revert=not args.no_revert,
         ),
         better=args.better,

@@ -88,18 +88,25 @@ def package_tree(package: str, state: State, say: Say) -> tuple[Path, str]:
 
 def _with_kernel(package: str) -> list[Package]:
     """Return the package that has the kernel which this one stands for, and those with its modules."""
-    if not PACKAGE.fullmatch(package):
-        raise UnknownKernelPackage(package=package, why="that is not a valid name of a package")
-    kernel_package = _known(package)
+    kernel_package = known_package(package)
     for _ in range(MOST_STEPS):
         further = [name for name in kernel_package.depends if name.startswith(IMAGE)]
         if not further:
             break
-        kernel_package = _known(further[0])
-    return [kernel_package, *(_known(name) for name in kernel_package.depends if name.startswith(MODULES))]
+        kernel_package = known_package(further[0])
+    return [kernel_package, *(known_package(name) for name in kernel_package.depends if name.startswith(MODULES))]
 
 
-def _known(package: str) -> Package:
+def kernel_packages() -> list[str]:
+    """Return the names of all packages with kernels that apt knows."""
+    listed = process.attempt(["apt-cache", "pkgnames", IMAGE], env=ENVIRONMENT)
+    return [name for name in listed.stdout.split() if PACKAGE.fullmatch(name)]
+
+
+def known_package(package: str) -> Package:
+    """Return a package as apt knows it. Raise UnknownKernelPackage."""
+    if not PACKAGE.fullmatch(package):
+        raise UnknownKernelPackage(package=package, why="that is not a valid name of a package")
     asked = process.attempt(["apt-cache", "show", "--no-all-versions", package], env=ENVIRONMENT)
     if asked.returncode:
         raise UnknownKernelPackage(package=package, why=clean(asked.stderr)[:200] or "it is not in its lists")

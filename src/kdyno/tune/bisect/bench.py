@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,8 +15,13 @@ from kdyno.base.frozen import digest
 from kdyno.base.lanes import LANES
 from kdyno.base.talk import Talk
 from kdyno.base.text import clean, format_list
+from kdyno.boot.platforms import KernelNotStartable
 from kdyno.judge.verdicts.regression import means, require_known
 from kdyno.judge.verdicts.values import table
+from kdyno.kernel.built_kernels.adopt import ConfigMissing
+from kdyno.kernel.built_kernels.header import NotABootableKernel
+from kdyno.kernel.built_kernels.modules import ModuleMissing, ModuleUnfit
+from kdyno.kernel.built_kernels.packed import NotUnpackable
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import records
 from kdyno.kernel.kconfig_check import read_config
@@ -30,6 +36,7 @@ from kdyno.kernel.version import NotAKernelTree
 from kdyno.runs.experiment.models import MOST_SHORT_NAME, Experiment
 from kdyno.runs.experiment.plan import derived_seed
 from kdyno.runs.forecast import LINK_SECONDS, boot_time, forecast_builds
+from kdyno.runs.given import KernelUnfitForWorkload
 from kdyno.runs.images import build_images
 from kdyno.runs.prepare import prepare
 from kdyno.runs.run import run_experiment
@@ -39,17 +46,22 @@ from kdyno.store.progress import GIVEN_UP_AFTER
 from kdyno.tune.bisect.choice import TrialCosts
 from kdyno.tune.bisect.code import code_digest
 from kdyno.tune.bisect.evidence import Check, Differences, Measure, Outcome, Revert, SameCode, Trial, Untestable
+from kdyno.tune.bisect.packages import PackageRange
 from kdyno.tune.bisect.ranges import KernelRange
 
 BUILD_SECONDS = 600.0
 """A guess where nothing else is known."""
+DOWNLOAD_SECONDS = 60.0
+"""A guess for a package with a kernel."""
 SHORTEST_BLOCK = 0.1
 """Seconds; a replayed boot takes none."""
 UNTESTABLE = (
     *(Unbuildable, NotAKernelTree, LinkLeadsOut, NotPlain, SourceTooLarge, TreeNotClean),
     *(ContradictoryAsks, LtoNeedsClang),
+    *(NotABootableKernel, ConfigMissing, ModuleMissing, ModuleUnfit, NotUnpackable),
+    *(KernelUnfitForWorkload, KernelNotStartable),
 )
-"""Errors of one kernel of a range: its source is unfit, or its mixture of two recipes."""
+"""Errors of one kernel of a range: its source is unfit, its mixture of two recipes, or its package."""
 FORECASTS = ("to do: ", "time: ")
 """How the lines of a run's forecast begin."""
 
@@ -171,6 +183,8 @@ class BisectBench:
     def _build_seconds(self) -> float:
         if self.build_seconds:
             return statistics.median(self.build_seconds)
+        if isinstance(self.kernels, PackageRange):
+            return DOWNLOAD_SECONDS
         [forecast] = forecast_builds({"": next(iter(self.prepared.plans.values()))[:1]}, self.session.state)
         if forecast.decision == "cached":
             [plan] = next(iter(self.prepared.plans.values()))[:1]
@@ -213,7 +227,11 @@ class BisectBench:
         """Build the image of a state, unless the machine starts none."""
         if state in self.images or not self.prepared.about.needs_images:
             return
+        is_downloaded = isinstance(self.kernels, PackageRange) and state not in self._built()
+        begun = time.monotonic()
         prepared = prepare(self._experiment((state,), 1), self.session.state, self.session.talk)
+        if is_downloaded:
+            self.build_seconds.append(time.monotonic() - begun)
         is_cached = all(plan.cached for plans in prepared.plans.values() for plan in plans)
         make_inputs(prepared.trainings, self.session)
         [[image]] = build_images(prepared.plans, self.session.state, self.session.talk).values()

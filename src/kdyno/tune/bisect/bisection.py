@@ -12,6 +12,7 @@ from pathlib import Path
 from kdyno.base.frozen import digest
 from kdyno.base.text import cut, format_count, format_signed
 from kdyno.judge.verdicts.regression import means
+from kdyno.kernel.recipe import Recipe
 from kdyno.runs.experiment.ab import PLAIN, Options, experiment_for
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.outlook import span
@@ -27,6 +28,7 @@ from kdyno.tune.bisect.model import (
     BisectVerdict,
     KernelAnswer,
 )
+from kdyno.tune.bisect.packages import PackageRange
 from kdyno.tune.bisect.ranges import CommitRange, KernelRange
 from kdyno.tune.bisect.record import RecordFile
 from kdyno.tune.bisect.search import Culprit, Interval, Search, interval_of
@@ -61,7 +63,7 @@ class BisectOrder:
             {
                 "kind": self.kernels.kind,
                 "named": self.kernels.named,
-                "place": str(self.kernels.repository) if isinstance(self.kernels, CommitRange) else str(Path.cwd()),
+                "place": self._place,
                 "options": [str(value) for value in vars(self.options).values()],
                 "recipe": self.recipe,
                 "benchmarks": self.benchmarks,
@@ -70,14 +72,26 @@ class BisectOrder:
             }
         )[:12]
 
+    @property
+    def _place(self) -> str:
+        """Where relative paths and revisions are looked up; empty if there are none."""
+        match self.kernels:
+            case CommitRange() as commits:
+                return str(commits.repository)
+            case PackageRange():
+                return ""
+        return str(Path.cwd())
+
     def experiment(self) -> Experiment:
         """Return the experiment of all trials, with the shared recipe as its only variant. Raises KdynoError."""
-        source = self.options
-        if isinstance(self.kernels, CommitRange):
-            source = Options(
-                **{**vars(self.options), "source": f"git:{self.kernels.repository}#{self.kernels.name(0)}"}
-            )
-        return experiment_for([self.recipe or PLAIN], source, Path.cwd())[1]
+        options, recipe = self.options, self.recipe or PLAIN
+        match self.kernels:
+            case CommitRange() as commits:
+                options = Options(**{**vars(options), "source": f"git:{commits.repository}#{commits.name(0)}"})
+            case PackageRange() as packages:
+                image = f"image={packages.recipe(Recipe(), 0).image}"
+                recipe = f"{image},{self.recipe}" if self.recipe else image
+        return experiment_for([recipe], options, Path.cwd())[1]
 
 
 def bisect(order: BisectOrder, session: Session, *, again: bool) -> Bisection:
@@ -213,7 +227,9 @@ class BisectionWork:
             better=order.better,
             lane=about.lane,
             machine=self.bench.prepared.settings.type,
-            kernel=f"{self.bench.base.toolchain}, configuration {self.bench.base.config or self.bench.template.config}",
+            kernel="packages of the distribution"
+            if isinstance(self.kernels, PackageRange)
+            else f"{self.bench.base.toolchain}, configuration {self.bench.base.config or self.bench.template.config}",
             probability=order.settings.probability,
             range=effect_of(interval_of(measured), len(measured.values)) if measured else None,
             culprits=tuple(culprits),

@@ -1,4 +1,4 @@
-"""The ranges of kernels that are bisected: commits of a git repository, or a stack of patches."""
+"""The ranges of kernels that are bisected: commits of a git repository, a stack of patches, recipes, or packages."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from kdyno.kernel.patches import MOST_BYTES, read_patch
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import commit_of, work_tree
 from kdyno.kernel.unpack import is_tracked
+from kdyno.tune.bisect.packages import PackageRange, is_package_range, read_packages
 from kdyno.tune.bisect.recipes import RecipeRange, is_recipe, read_recipes
 
-RangeKind = Literal["commits", "patches", "recipes"]
+RangeKind = Literal["commits", "patches", "recipes", "packages"]
 NUMBER_OF_ENDS = 2
 SHORT = 12
 """Digits of a commit's name in names of variants."""
@@ -39,7 +40,7 @@ class NotARange(UserError):
     message = "`{text}` is neither a range of commits nor a patch"
     hint = (
         "name a range, GOOD..BAD or DIRECTORY#GOOD..BAD; or patch files and directories of patches; or two recipes, "
-        "plain opt=O3"
+        "plain opt=O3; or packages, debian:linux-image-A..B"
     )
 
 
@@ -209,7 +210,7 @@ class PatchRange:
         return ""
 
 
-KernelRange = CommitRange | PatchRange | RecipeRange
+KernelRange = CommitRange | PatchRange | RecipeRange | PackageRange
 
 
 def _similar(records: Iterable[ImageRecord], base: Recipe, config: str, but: Collection[str]) -> Iterator[ImageRecord]:
@@ -222,12 +223,15 @@ def _similar(records: Iterable[ImageRecord], base: Recipe, config: str, but: Col
 
 
 def read_range(words: Sequence[str], base: Path, state: State) -> KernelRange:
-    """Read what is bisected: one range of commits, two recipes, or patches; relative paths start from `base`.
+    """Read what is bisected: one range of commits or packages, two recipes, or patches; relative paths start from
+    `base`.
 
     Raises KdynoError.
     """
     for word in words:
         require_text(word)
+    if len(words) == 1 and is_package_range(words[0]):
+        return read_packages(words[0])
     if len(words) == 1 and DOTS in words[0] and not (base / words[0]).exists():
         return _read_commits(words[0], base)
     if len(words) == NUMBER_OF_ENDS and all(is_recipe(word, base) for word in words):

@@ -120,11 +120,12 @@ def mail(result: Bisection) -> str:
         f"kdyno bisected a change for the {'better' if result.better else 'worse'} in {_what(result)} between "
         f"{result.good} and {result.bad} ({format_count(result.steps, 'step')}): {size}; {result.sentence}."
     )
+    orders = " and link orders" if any(culprit.layouts for culprit in culprits) else ""
     how = (
         f"Lane {result.lane}, machine {result.machine}, {result.kernel}. {format_count(result.builds, 'kernel')} were "
         f"tried, with {format_count(result.boots, 'boot')}. Effects are against {result.good}, with 95 % intervals. A "
         f"culprit is named at a probability of {100 * result.probability:g} %, and then measured against its parent in "
-        "boots and link orders that the search didn't use."
+        f"boots{orders} that the search didn't use."
     )
     regzbot = (
         ["", f"#regzbot introduced: {culprits[0].changes[0].name}"]
@@ -175,7 +176,7 @@ def script(order: BisectOrder) -> str:
             return head + _commit_script(order, kernels)
         case PatchRange() as kernels:
             return head + _patch_script(order, kernels)
-    raise NoScript(why="recipes are not commits")
+    raise NoScript(why=f"{order.kernels.kind} are not commits")
 
 
 def _ab(order: BisectOrder, good: str, other: str) -> str:
