@@ -121,7 +121,7 @@ def carry_out(
 ) -> SearchResult:
     """Search, and confirm the best recipe. The same call continues where it was interrupted. Raises KdynoError."""
     file, session = search.file, search.session
-    bench = SpaceBench(file, session, search.rungs, clock=clock)
+    bench = SpaceBench(file, session, search.rungs, clock=clock, images_by_age=_built_images(search))
     with session.state.hold_shared():
         config = bench.measure_baseline()
     # Kconfig's own values are known now: they are the baseline's choices of symbols that its recipe leaves alone.
@@ -141,6 +141,20 @@ def carry_out(
         state.add(outcome)
         session.talk.say(_trial_line(search, step, outcome))
     return _conclude(search, confirm=confirm)
+
+
+def _built_images(search: SpaceSearch) -> list[str]:
+    """Return the keys of the images that earlier commands built for this search, the oldest first."""
+    store = search.session.store
+    keys = [
+        image.key
+        for trial in search.record.record.trials
+        if trial.run is not None and trial.build_seconds
+        for variant in store.run(trial.run).variants
+        if variant.name != search.file.experiment.baseline
+        for image in variant.images
+    ]
+    return list(dict.fromkeys(keys))
 
 
 def _trial_line(search: SpaceSearch, step: Step, outcome: TrialOutcome) -> str:
