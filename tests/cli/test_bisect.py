@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kdyno.base.state import State
-from kdyno.boot.base import Description
+from kdyno.boot.base import BootEnd, BootOrder, Description
 from kdyno.boot.fake import FakeMachine
 from kdyno.kernel import build
 from kdyno.kernel.recipe import Recipe
@@ -393,6 +393,57 @@ def test_the_symbol_of_a_configuration_that_made_pipes_slower_is_found(toy: ToyR
     assert {"DEPENDENT", "PLANTED_6"} <= {change.split(":")[0] for change in culprit["config"]}
 
 
+def test_one_of_more_than_200_symbols_is_found_with_a_few_kernels(toy: ToyRange) -> None:
+    """Some depend on the one before them, one is selected by another, and two are a choice."""
+    total, culprit = 220, 143
+    symbols = [
+        f'config PLANTED_{number}\n\tbool "planted"\n'
+        + (f"\tdepends on PLANTED_{number - 1}\n" if number % 5 == 0 else "")
+        + ("\tselect PLANTED_90\n" if number == 30 else "")
+        for number in range(1, total + 1)
+    ]
+    choice = 'choice\n\tprompt "ticks"\nconfig TICK_A\n\tbool "a"\nconfig TICK_B\n\tbool "b"\nendchoice\n'
+    kconfig, code = toy.tree / "fs/Kconfig", toy.tree / "fs/open.c"
+    kconfig.write_text(kconfig.read_text() + "\n" + "\n".join(symbols) + "\n" + choice)
+    lines = (f"#ifdef CONFIG_PLANTED_{n}\nint planted_{n};\n#endif\n" for n in range(1, total + 1))
+    code.write_text(code.read_text() + "".join(lines))
+    common = "CONFIG_64BIT=y\nCONFIG_CC_OPTIMIZE_FOR_PERFORMANCE=y\nCONFIG_KERNEL_GZIP=y\n"
+    numbers = range(1, total + 1)
+    off = "".join(f"# CONFIG_PLANTED_{number} is not set\n" for number in numbers)
+    on = "".join(f"CONFIG_PLANTED_{number}=y\n" for number in numbers)
+    ticks = ("CONFIG_TICK_A=y\n# CONFIG_TICK_B is not set\n", "# CONFIG_TICK_A is not set\nCONFIG_TICK_B=y\n")
+    for name, text in (("a", off + ticks[0]), ("b", on + ticks[1])):
+        (toy.lab.directory / f"{name}.config").write_text(common + text)
+    toy.record("good")
+    recipes = [f"config=file:{toy.lab.directory}/{name}.config" for name in ("a", "b")]
+    kernels = read_recipes(recipes, toy.tree, State(toy.lab.state))
+    assert kernels.steps == total + 2
+    for state in range(1, kernels.steps + 1):
+        toy.record(kernels.name(state), *([slower("lat_pipe", 2)] if state >= culprit else []))
+    words = ("--layouts", "0", "--no-revert", "--source", ".")
+    machine = f"fake,recording={toy.lab.recording.directory}"
+    done = toy.lab("bisect", "--json", "--benchmark", "lat_pipe", "--machine", machine, *words, *recipes)
+    found = result_of(done)
+    assert culprits(done) == [[f"{culprit}-PLANTED_{culprit}"]], done.err
+    assert found["culprits"][0]["confirmed"]
+    assert found["builds"] <= 12
+
+
+def test_the_flag_that_made_pipes_slower_is_found(toy: ToyRange) -> None:
+    flags = [f"-DPLANTED_{number}" for number in range(1, 5)]
+    toy.record("good")
+    for number, flag in enumerate(flags, start=1):
+        toy.record(f"{number}-{flag}", *([slower("lat_pipe", 2)] if number >= 3 else []))
+    code = toy.tree / "fs/open.c"
+    lines = (f"#ifdef PLANTED_{number}\nint planted_{number};\n#endif\n" for number in range(1, 5))
+    code.write_text(code.read_text() + "".join(lines))
+    words = ("--source", ".", "--layouts", "0", "--no-revert")
+    bad = ",".join(f"cflags={flag}" for flag in flags)
+    done = toy.command("--json", *words, named=["plain", bad])
+    assert culprits(done) == [["3--DPLANTED_3"]], done.err
+    assert result_of(done)["culprits"][0]["changes"][0]["title"] == "cflags: with -DPLANTED_3"
+
+
 @pytest.mark.parametrize(
     ("recipes", "message"),
     [
@@ -523,6 +574,38 @@ def test_lost_boots_end_with_3_and_the_same_command_goes_on(replayed: ToyRange) 
     lost = replayed.bisect()
     assert (lost.status, "boots were lost" in lost.err) == (3, True)
     assert culprits(replayed.bisect()) == [[replayed.name(3)]]
+
+
+def test_a_disk_that_fills_up_amid_builds_ends_in_one_message_and_the_same_command_goes_on(toy: ToyRange) -> None:
+    """The compiler writes to a full disk as soon as a file is there, which a boot of the second kernel makes."""
+    full = toy.lab.directory / "full"
+    makefile = toy.tree / "Makefile"
+    makefile.write_text(makefile.read_text().replace("$(if $(CONFIG_FAKE_DISK_FULL)", f"$(if $(wildcard {full})"))
+    toy.add()
+    git(toy.tree, "tag", "-f", "good")
+    toy.plant(5, total=8)
+    orders = toy.lab.on_boot([])
+    replay = FakeMachine.boot
+
+    def boot(machine: FakeMachine, order: BootOrder) -> BootEnd:
+        if len({earlier.variant for earlier in orders}) == 2:
+            full.touch()
+        return replay(machine, order)
+
+    toy.lab.patch.setattr(FakeMachine, "boot", boot)
+    done = toy.bisect()
+    assert done.status == 3
+    errors = [line for line in done.err.splitlines() if line.startswith("kdyno: ")]
+    assert errors == [f"kdyno: the disk that holds {toy.lab.state}/builds is full"]
+    before = {(order.variant, order.block, order.seed) for order in orders}
+    full.unlink()
+    orders.clear()
+    toy.lab.patch.setattr(FakeMachine, "boot", replay)
+    done = toy.bisect()
+    assert culprits(done) == [[toy.name(6)]]
+    assert "on record" in done.err
+    assert not [kernel for kernel in result_of(done)["kernels"] if kernel["answer"] == "skipped"]
+    assert not before & {(order.variant, order.block, order.seed) for order in orders}
 
 
 def test_changes_of_the_work_tree_are_not_measured_and_that_is_said(replayed: ToyRange) -> None:
