@@ -28,7 +28,7 @@ pub fn run(planned: &Planned, first: u16, settings: &Settings, sink: &Sink) {
         sink.emit(&Record::Benchmark {
             name: benchmark.clone(),
             test: planned.test.name.into(),
-            unit: settings.lane.row().unit(metric.kind),
+            unit: settings.lane.row().unit(metric.kind.direction()).into(),
             direction: metric.kind.direction(),
             description: metric.description.into(),
         });

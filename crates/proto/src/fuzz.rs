@@ -1,6 +1,6 @@
 //! Properties: whatever a line or a job holds, it is read or refused. PROPTEST_CASES says how many cases are tried.
 
-use crate::{Direction, Job, LANES, Phase, Progress, Record, Stream, Unit, hex};
+use crate::{Direction, Job, Lane, Phase, Progress, Record, Stream, hex};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
@@ -74,8 +74,7 @@ const LINE: &str = r#"{"v":1,"type":"sample","benchmark":"lat_pipe","iteration":
 
 fn record() -> impl Strategy<Value = Record> {
     let text = any::<String>;
-    let lane = prop::sample::select(LANES.iter().map(|row| row.name).collect::<Vec<_>>());
-    let unit = prop::sample::select(vec![Unit::Instructions, Unit::BytesPerInstruction]);
+    let lane = prop::sample::select(Lane::all().collect::<Vec<_>>());
     let stream = prop::sample::select(vec![Stream::Stdout, Stream::Stderr]);
     let phase = prop::sample::select(vec![Phase::SetUp, Phase::Command, Phase::Report, Phase::TearDown]);
     prop_oneof![
@@ -90,7 +89,7 @@ fn record() -> impl Strategy<Value = Record> {
                 indirect_target_selection
             }
         ),
-        (text(), text(), unit, text()).prop_map(|(name, test, unit, description)| Record::Benchmark {
+        (text(), text(), text(), text()).prop_map(|(name, test, unit, description)| Record::Benchmark {
             name,
             test,
             unit,

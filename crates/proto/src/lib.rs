@@ -26,7 +26,7 @@ mod words;
 pub use catalogue::{Catalogue, CatalogueBenchmark, CatalogueParam, CatalogueTest};
 pub use counters::{COUNTERS_PORT, Counters, CountersEnd, CountersItem};
 pub use job::{Channel, Job, JobError, JobTest, Measured, Program, Soak};
-pub use lanes::{LANES, Lane, LaneRow, Unit};
+pub use lanes::{LANES, Lane, LaneRow};
 pub use line::LineError;
 pub use record::Record;
 pub use words::{Direction, Kind, Phase, Progress, Stream, Suite};

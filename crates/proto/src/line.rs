@@ -80,7 +80,7 @@ pub(crate) fn to_ascii(json: &str) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::{Direction, Lane, Phase, Progress, Stream, Unit};
+    use crate::{Direction, Lane, Phase, Progress, Stream};
 
     pub(crate) fn one_of_each() -> Vec<(Record, &'static str)> {
         let hello = |lane, icount_shift, init| Record::Hello {
@@ -94,18 +94,18 @@ pub(crate) mod tests {
         };
         vec![
             (
-                hello(Lane::Model, Some(5), true),
+                hello(Lane::usual(true), Some(5), true),
                 r#"{"v":1,"type":"hello","agent":"0.1.0","kernel":"6.12.117","lane":"model","icount_shift":5,"cpus":1,"init":true,"indirect_target_selection":"Not affected"}"#,
             ),
             (
-                hello(Lane::Wall, None, false),
+                hello(Lane::usual(false), None, false),
                 r#"{"v":1,"type":"hello","agent":"0.1.0","kernel":"6.12.117","lane":"wall","cpus":1,"init":false}"#,
             ),
             (
                 Record::Benchmark {
                     name: "lat_syscall.null".into(),
                     test: "lat_syscall".into(),
-                    unit: Unit::Instructions,
+                    unit: "instr".into(),
                     direction: Direction::Lower,
                     description: "getppid".into(),
                 },

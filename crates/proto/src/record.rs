@@ -1,6 +1,6 @@
 //! What the agent says, one record a line, in the order in which it happened.
 
-use crate::{Direction, Lane, Phase, Progress, Stream, Unit, hex};
+use crate::{Direction, Lane, Phase, Progress, Stream, hex};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub enum Record {
         /// `TEST` or `TEST.METRIC`.
         name: String,
         test: String,
-        unit: Unit,
+        unit: String,
         direction: Direction,
         description: String,
     },

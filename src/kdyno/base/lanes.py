@@ -1,13 +1,15 @@
-"""The lanes: what a sample's clock counts, and what follows from that. A new one is a value here, and in `LANES`.
+"""The lanes: what a sample's clock counts, and what follows from that. Their rows are data/lanes.json: a new lane is a
+row there, which crates/proto/src/lanes.rs reads for the agent, too.
 
-Code asks a lane what it can do, never what it is called. The agent has its half in crates/proto/src/lanes.rs; a test
-compares the two.
+Code asks a lane what it can do, never what it is called.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class Clock:
     cost_unit: str
     """The unit of the cost of an operation."""
     bandwidth_unit: str
+    bandwidth_scale: float = 1.0
+    """One byte per unit of the clock, in units of a bandwidth: bytes per nanosecond are GB/s."""
 
     @property
     def units(self) -> tuple[str, str]:
@@ -55,34 +59,20 @@ class Lane:
         return f"lane: {self.name} — {(clock or self.clock).title}"
 
 
-MODEL = Lane(
-    name="model",
-    clock=Clock("instructions executed by an emulated CPU (virtual time), not time", "instr", "B/instr"),
-    iterations=7,
-    is_icount=True,
-    is_repeatable=True,
-    is_disturbed_by_host=False,
-    is_parallel=True,
-    first_boot_seconds=6.0,
-)
-WALL = Lane(
-    name="wall",
-    clock=Clock("nanoseconds of the guest's clock", "ns", "MB/s"),
-    iterations=11,
-    is_icount=False,
-    is_repeatable=False,
-    is_disturbed_by_host=True,
-    is_parallel=False,
-    first_boot_seconds=20.0,
-)
+def _read_lane(title: str, cost_unit: str, bandwidth_unit: str, bandwidth_scale: float, **row: Any) -> Lane:
+    return Lane(clock=Clock(title, cost_unit, bandwidth_unit, bandwidth_scale), **row)
 
-LANES: dict[str, Lane] = {lane.name: lane for lane in (MODEL, WALL)}
-DEFAULT_LANE = MODEL
+
+LANES: dict[str, Lane] = {
+    row["name"]: _read_lane(**row)
+    for row in json.loads((files("kdyno") / "data" / "lanes.json").read_text(encoding="utf-8"))
+}
+DEFAULT_LANE = LANES["model"]
 """Meant where an experiment names none."""
-COUNTED_LANE = MODEL
+COUNTED_LANE = LANES["model"]
 """The lane in which the emulated PMU counts, and the same boot leaves the same files: of profiles, explanations and
 searches."""
-TIMED_LANE = WALL
+TIMED_LANE = LANES["wall"]
 """The lane in which real time passes: of this host itself, of a kernel under KVM, of a shell, of hours under load."""
 
 CLOCKS = [lane.clock for lane in LANES.values()]
@@ -110,7 +100,7 @@ PMU_CLOCKS: dict[str, Clock] = {
 """Clocks that samples may be read in instead where the emulated PMU counts; by `pmu_clock` among a machine's facts."""
 CORE_CLOCK = Clock("cycles of this host's core", "cycles", "B/cycle")
 """The clock of samples where a kernel is a process that reads the clock of the core itself."""
-HOST_CLOCK = Clock("nanoseconds of this host's clock", "ns", "MB/s")
+HOST_CLOCK = Clock("nanoseconds of this host's clock", "ns", "MB/s", 1000.0)
 """The clock of samples where there is no guest."""
-BOX_CLOCK = Clock("nanoseconds of the box's clock", "ns", "MB/s")
+BOX_CLOCK = Clock("nanoseconds of the box's clock", "ns", "MB/s", 1000.0)
 """The clock of samples on a box that is reached by ssh."""

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from kdyno.base.frozen import Frozen
+from kdyno.base.lanes import CLOCKS
 
 Direction = Literal["lower", "higher"]
 Quantity = Literal["speed", "count"]
@@ -83,8 +84,8 @@ class Sample(Frozen):
         return f"{self.work} per {self.elapsed}" if self.value is None else f"{self.value:g}"
 
 
-UNIT_SCALE = {"MB/s": 1000.0}
-"""Bytes per nanosecond are GB/s. Bytes per instruction need no factor."""
+UNIT_SCALE = {clock.bandwidth_unit: clock.bandwidth_scale for clock in CLOCKS}
+"""One byte per unit of a lane's clock, by the unit of its bandwidths; other units need no factor."""
 
 
 def value(sample: Sample, benchmark: Benchmark) -> float:

@@ -92,7 +92,7 @@ fn no_test<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kdyno_proto::{LANES, Suite};
+    use kdyno_proto::{Lane, Suite};
     use std::collections::BTreeSet;
 
     #[test]
@@ -126,8 +126,8 @@ mod tests {
             assert!(test.metrics.len() == 1 || !suffixes.contains(""), "{}", test.name);
             for param in test.params {
                 let in_range = |value: u64| (param.min..=param.max).contains(&value);
-                let defaults = LANES.iter().map(|row| param.default(row.name));
-                assert!(defaults.into_iter().all(in_range), "{}.{}", test.name, param.name);
+                let mut defaults = Lane::all().map(|lane| param.default(lane));
+                assert!(defaults.all(in_range), "{}.{}", test.name, param.name);
             }
         }
     }

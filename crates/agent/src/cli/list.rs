@@ -4,7 +4,7 @@ use crate::bench::TESTS;
 use crate::params::Param;
 use crate::session::VERSION;
 use crate::test::{Metric, Test};
-use kdyno_proto::{Catalogue, CatalogueBenchmark, CatalogueParam, CatalogueTest, LANES, Lane};
+use kdyno_proto::{Catalogue, CatalogueBenchmark, CatalogueParam, CatalogueTest, Lane};
 use std::fmt::Write;
 
 pub fn json() -> String {
@@ -29,7 +29,7 @@ fn of_param(param: &Param) -> CatalogueParam {
     CatalogueParam {
         name: param.name.into(),
         description: param.description.into(),
-        defaults: LANES.iter().map(|row| (row.name, param.default(row.name))).collect(),
+        defaults: Lane::all().map(|lane| (lane, param.default(lane))).collect(),
         min: param.min,
         max: param.max,
     }

@@ -40,7 +40,7 @@ fn print_table(run: &Run) -> Result<Sink, Box<dyn Error>> {
     super::print(&table::heading());
     for planned in &run.plan {
         session::run_all(std::slice::from_ref(planned), &run.settings, &sink, |_| ());
-        super::print(&table::rows(&tail.records()?));
+        super::print(&table::rows(&tail.records()?, run.settings.lane));
     }
     Ok(sink)
 }

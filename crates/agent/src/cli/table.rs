@@ -1,31 +1,31 @@
 //! Records as a table: benchmark, median, unit, range.
 
-use kdyno_proto::{Record, Unit};
+use kdyno_proto::{Direction, Lane, Record};
 use std::fmt::Write;
 
 pub fn heading() -> String {
     format!("{:<26} {:>12} {:<5} {:>12} .. {:<12}\n", "benchmark", "median", "unit", "min", "max")
 }
 
-/// Return one row for each benchmark in `records`.
-pub fn rows(records: &[Record]) -> String {
+/// Return one row for each benchmark in `records` of a lane.
+pub fn rows(records: &[Record], lane: Lane) -> String {
     let mut text = String::new();
     let starts = records.iter().enumerate().filter_map(|(i, record)| match record {
-        Record::Benchmark { name, unit, .. } => Some((i, name, *unit)),
+        Record::Benchmark { name, direction, .. } => Some((i, name, *direction)),
         _ => None,
     });
-    for (start, name, unit) in starts {
+    for (start, name, direction) in starts {
         let own = records[start + 1..].iter().take_while(|record| !matches!(record, Record::Benchmark { .. }));
-        let _ = writeln!(text, "{name:<26} {}", outcome(own, unit));
+        let _ = writeln!(text, "{name:<26} {}", outcome(own, lane, direction));
     }
     text
 }
 
-fn outcome<'a>(records: impl Iterator<Item = &'a Record>, unit: Unit) -> String {
+fn outcome<'a>(records: impl Iterator<Item = &'a Record>, lane: Lane, direction: Direction) -> String {
     let mut values = Vec::new();
     for record in records {
         match record {
-            Record::Sample { elapsed, work, .. } => values.push(unit.value(*elapsed, *work)),
+            Record::Sample { elapsed, work, .. } => values.push(lane.row().value(direction, *elapsed, *work)),
             Record::Unsupported { reason, .. } => return format!("unsupported: {reason}"),
             Record::Broken { reason, .. } => return format!("broken: {reason}"),
             _ => {}
@@ -36,7 +36,7 @@ fn outcome<'a>(records: impl Iterator<Item = &'a Record>, unit: Unit) -> String 
         [] => "no samples".into(),
         [min, ..] => {
             let (max, median) = (values[values.len() - 1], median(&values));
-            format!("{median:>12.1} {:<5} {min:>12.1} .. {max:<12.1}", unit.to_string()).trim_end().into()
+            format!("{median:>12.1} {:<5} {min:>12.1} .. {max:<12.1}", lane.row().unit(direction)).trim_end().into()
         }
     }
 }
@@ -50,13 +50,11 @@ fn median(sorted: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kdyno_proto::Direction;
-
     fn benchmark(name: &str) -> Record {
         Record::Benchmark {
             name: name.into(),
             test: name.into(),
-            unit: Unit::Nanoseconds,
+            unit: "ns".into(),
             direction: Direction::Lower,
             description: "d".into(),
         }
@@ -68,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_row_has_median_unit_and_range() {
-        let rows = rows(&[benchmark("a"), sample(30), sample(10), sample(40), sample(20)]);
+        let rows = rows(&[benchmark("a"), sample(30), sample(10), sample(40), sample(20)], Lane::usual(false));
         let words: Vec<_> = rows.split_whitespace().collect();
         assert_eq!(words, ["a", "2.5", "ns", "1.0", "..", "4.0"]);
     }
@@ -77,7 +75,7 @@ mod tests {
     fn a_benchmark_without_a_result_says_why() {
         let unsupported = Record::Unsupported { benchmark: "a".into(), reason: "no TCP".into() };
         let broken = Record::Broken { benchmark: "b".into(), reason: "died".into() };
-        let rows = rows(&[benchmark("a"), unsupported, benchmark("b"), sample(10), broken]);
+        let rows = rows(&[benchmark("a"), unsupported, benchmark("b"), sample(10), broken], Lane::usual(false));
         let lines: Vec<_> = rows.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(lines, ["a unsupported: no TCP", "b broken: died"]);
     }

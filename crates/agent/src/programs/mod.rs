@@ -17,7 +17,7 @@ use crate::measure::Clock;
 use crate::settings::Settings;
 use crate::sink::Sink;
 use kdyno_processors::Processors;
-use kdyno_proto::{Kind, Measured, Phase, Program, Record};
+use kdyno_proto::{Direction, Measured, Phase, Program, Record};
 use std::time::Instant;
 use step::{Listener, Outcome, Step};
 
@@ -109,8 +109,8 @@ impl Meter<'_> {
         sink.emit(&Record::Benchmark {
             name: self.measured.benchmark.clone(),
             test: program.name.clone(),
-            unit: settings.lane.row().unit(Kind::Latency),
-            direction: Kind::Latency.direction(),
+            unit: settings.lane.row().unit(Direction::Lower).into(),
+            direction: Direction::Lower,
             description: self.measured.description.clone(),
         });
     }
