@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from kdyno.ship import deb
+from kdyno.ship.packager import PackagedKernel
 from tests.e2e.debian_guest import run
 from tests.unit.ship_packages import card
 
@@ -76,8 +77,18 @@ def make_trial_package(directory: Path) -> Path:
         f"Package: {name}\nVersion: 1\nArchitecture: amd64\nMaintainer: nobody <nobody@localhost>\n"
         "Description: a kernel\n"
     )
+    kernel = PackagedKernel(
+        release=release,
+        suffix="",
+        source_version=release,
+        epoch=EPOCH,
+        cpu_flags=(),
+        compiler=card().compiler,
+        has_modules=True,
+        has_initrd=True,
+    )
     written = card(release=release, package=name).written()
-    deb.finish_image(tree, written, f"usr/share/kdyno/cards/{release}.json", release, ())
+    deb.finish_image(tree, written, f"usr/share/kdyno/cards/{release}.json", kernel)
     deb.settle(tree, name, "1", EPOCH)
     package = scratch / f"{name}_1_amd64.deb"
     deb.pack(tree, package, EPOCH)

@@ -12,7 +12,17 @@ from kdyno.cli.common import add_run, number_from, print_json, run_of, state_of,
 def configure(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("variant", metavar="VARIANT", help="the variant of the run to ship")
-    parser.add_argument("--deb", action="store_true", help="write Debian packages: the default, and the only kind yet")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--deb",
+        action="store_const",
+        dest="kind",
+        const="deb",
+        default="deb",
+        help="write Debian packages: the default",
+    )
+    kind.add_argument("--rpm", action="store_const", dest="kind", const="rpm", help="write RPM packages")
+    kind.add_argument("--pacman", action="store_const", dest="kind", const="pacman", help="write packages for pacman")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", default=Path(), help="directory of the packages (default: here)"
     )
@@ -36,6 +46,7 @@ def act(args: argparse.Namespace) -> int:
             run=run_of(args, store, args.run),
             variant=args.variant,
             layout=args.layout,
+            kind=args.kind,
             output=args.output,
             soak=args.soak,
             key=args.sign,

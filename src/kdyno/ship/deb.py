@@ -8,7 +8,7 @@ import gzip
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,38 +16,30 @@ from kdyno.base import process
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.files import read_whole
 from kdyno.kernel.knobs.kconfig import MOST_BYTES as MOST_CONFIG
+from kdyno.kernel.make import BuildWork
 from kdyno.kernel.toolchain import ToolchainIdentity
-from kdyno.ship.build import ADDRESS, BUILDER, SOURCE_NAME
+from kdyno.ship.install import with_variables
+from kdyno.ship.package_content import PackageKind
+from kdyno.ship.packager import (
+    ADDRESS,
+    BUILDER,
+    TRY,
+    KernelTrees,
+    PackagedKernel,
+    add_file,
+    add_try,
+    forget_try,
+    indented,
+    machine_checks,
+    try_path,
+)
 
+SOURCE_NAME = "linux-upstream"
 MOST_CONTROL = 1_000_000
 COMPRESSION = "xz"
-INITRD_MB = 64
-"""Megabytes that an initrd is expected to need in /boot, if none is there to compare with."""
 PREINST = """\
-# Before anything is unpacked: kdyno's checks of this machine.
 case "$1" in install|upgrade)
-    if [ "$1" = install ] && [ "$(uname -r)" = "{release}" ]; then
-        echo "{package}: this machine runs a kernel {release} that is not from this package; boot another one first" >&2
-        exit 1
-    fi
-    for flag in {flags}; do
-        if [ -n "$flag" ] && [ -r /proc/cpuinfo ] && ! grep -qw -- "$flag" /proc/cpuinfo; then
-            echo "{package}: this processor lacks $flag, and the kernel would meet an illegal instruction" >&2
-            exit 1
-        fi
-    done
-    initrd=$(du -k /boot/initrd.img-* 2>/dev/null | sort -n | awk 'END {{ print $1 }}')
-    for place in /boot /efi /boot/efi; do
-        # systemd-boot has copies of kernel and initrd beside its entries
-        [ "$place" = /boot ] || [ -d "$place/loader/entries" ] || continue
-        room=$(df -Pk "$place" 2>/dev/null | awk 'NR == 2 {{ print $4 }}')
-        needed=$(({kilobytes} + ${{initrd:-{initrd}}}))
-        if [ -n "$room" ] && [ "$room" -lt "$needed" ]; then
-            echo "{package}: $place has $room KiB free, and about $needed are needed: remove an old kernel" >&2
-            exit 1
-        fi
-    done
-esac
+{checks}esac
 
 """
 """What comes before the kernel's own preinst script."""
@@ -60,18 +52,19 @@ fi
 """
 """What comes before the kernel's own postinst script."""
 PRERM = """\
-# What kdyno-try changed of the boot loader for this kernel ends with it.
 if [ "$1" = remove ]; then
-    if grep -qx 'release={release}' /etc/kdyno-try/state 2>/dev/null; then
-        /{program} --forget || true
-    fi
-    update-alternatives --quiet --remove {name} /{program}
+{forget}    update-alternatives --quiet --remove {name} /{program}
 fi
 
 """
 """What comes before the kernel's own prerm script."""
-TRY = Path(__file__).parent.parent / "data" / "try" / "kdyno-try"
-"""The program that tries the kernel once."""
+LEFT_OUT = f"pkg.{SOURCE_NAME}.nokerneldbg"
+"""A build profile: the package with debug information is as large as all objects; vmlinux is in the image directory."""
+
+
+class NoPackage(InfrastructureError):
+    message = "the kernel's packaging made no package {name}: it made {made}"
+    hint = "run `make bindeb-pkg` in the source by hand to see more"
 
 
 class PackageOdd(InfrastructureError):
@@ -92,28 +85,95 @@ def pack(tree: Path, package: Path, epoch: int) -> None:
     process.output(words, env={"SOURCE_DATE_EPOCH": str(epoch)}, guarded=True)
 
 
-def finish_image(tree: Path, card: bytes, card_path: str, release: str, cpu_flags: Sequence[str]) -> None:
+class DebPackager:
+    """Makes packages by the kernel's own bindeb-pkg, and finishes them."""
+
+    kind: PackageKind = "deb"
+    programs: Mapping[str, str] = {
+        "dpkg-buildpackage": "dpkg-dev",
+        "dpkg-deb": "dpkg",
+        "dh_builddeb": "debhelper",
+        "rsync": "rsync",
+        "depmod": "kmod",
+        "cpio": "cpio",
+    }
+
+    def names(self, kernel: PackagedKernel) -> tuple[str, str]:
+        return f"linux-image-{kernel.release}", f"linux-headers-{kernel.release}"
+
+    def version(self, source_version: str) -> str:
+        return f"{source_version}-1"
+
+    def file_name(self, name: str, version: str) -> str:
+        return f"{name}_{version}_amd64.deb"
+
+    def kernel_path(self, release: str) -> str:
+        return f"boot/vmlinuz-{release}"
+
+    def config_path(self, release: str) -> str:
+        return f"boot/config-{release}"
+
+    def lay_out(self, work: BuildWork, kernel: PackagedKernel, scratch: Path, jobs: int) -> KernelTrees:
+        """Run the kernel's own packaging on the objects that are there, and unpack what it made. Raise NoPackage."""
+        _run_packaging(work, self.version(kernel.source_version), kernel.epoch, jobs)
+        packages = {path.name.partition("_")[0]: path for path in sorted(work.objects.parent.glob("*.deb"))}
+        image, headers = self.names(kernel)
+        if image not in packages:
+            raise NoPackage(name=image, made=", ".join(packages) or "none")
+        unpack(packages[image], scratch / "image")
+        if headers not in packages:
+            return KernelTrees(scratch / "image", None)
+        unpack(packages[headers], scratch / "headers")
+        source = scratch / "headers/usr/src" / f"linux-headers-{kernel.release}"
+        if not source.is_dir():
+            raise PackageOdd(package=headers, why=f"it has no usr/src/{source.name}")
+        add_file(source / ".config", read_whole(work.objects / ".config", MOST_CONFIG))
+        return KernelTrees(scratch / "image", scratch / "headers")
+
+    def pack_image(self, tree: Path, card: bytes, card_path: str, kernel: PackagedKernel, scratch: Path) -> Path:
+        name, _ = self.names(kernel)
+        finish_image(tree, card, card_path, kernel)
+        return self._pack(tree, name, kernel, scratch)
+
+    def pack_headers(self, tree: Path, kernel: PackagedKernel, scratch: Path) -> Path:
+        _, name = self.names(kernel)
+        finish_headers(tree, kernel.compiler)
+        return self._pack(tree, name, kernel, scratch)
+
+    def _pack(self, tree: Path, name: str, kernel: PackagedKernel, scratch: Path) -> Path:
+        version = self.version(kernel.source_version)
+        settle(tree, name, version, kernel.epoch)
+        file = scratch / self.file_name(name, version)
+        pack(tree, file, kernel.epoch)
+        return file
+
+
+def _run_packaging(work: BuildWork, version: str, epoch: int, jobs: int) -> None:
+    variables = {
+        "DEBEMAIL": ADDRESS,
+        "DEBFULLNAME": BUILDER,
+        "DEB_BUILD_OPTIONS": "terse",
+        "DEB_BUILD_PROFILES": LEFT_OUT,
+        "DPKG_FLAGS": "-d",
+        "KDEB_CHANGELOG_DIST": "unstable",
+        "KDEB_COMPRESS": "none",
+        "KDEB_PKGVERSION": version,
+        "KDEB_SOURCENAME": SOURCE_NAME,
+    }
+    packing = with_variables(work, variables, epoch)
+    packing.run([*packing.make, f"-j{jobs}", "bindeb-pkg"])
+
+
+def finish_image(tree: Path, card: bytes, card_path: str, kernel: PackagedKernel) -> None:
     """Put the card, kdyno-try and the checks before an installation into the tree of the image's package."""
-    _add(tree / card_path, card)
-    boot = sum(path.stat().st_size for path in (tree / "boot").iterdir())
-    checks = PREINST.format(
-        release=release,
-        package=f"linux-image-{release}",
-        flags=" ".join(cpu_flags) or '""',
-        kilobytes=boot // 1024 + 1,
-        initrd=INITRD_MB * 1024,
-    )
-    _extend_script(tree, "preinst", checks)
-    program = try_path(release)
-    _add(tree / program, TRY.read_bytes(), mode=0o755)
-    names = {"name": TRY.name, "program": program, "release": release, "priority": priority_of(release)}
-    _extend_script(tree, "postinst", POSTINST.format_map(names))
-    _extend_script(tree, "prerm", PRERM.format_map(names))
-
-
-def try_path(release: str) -> str:
-    """Return where the package of a kernel has kdyno-try, below the root."""
-    return f"usr/lib/kdyno/{release}/{TRY.name}"
+    add_file(tree / card_path, card)
+    kernel_files = list((tree / "boot").iterdir())
+    checks = machine_checks(f"linux-image-{kernel.release}", kernel, kernel_files, '[ "$1" = install ]')
+    _extend_script(tree, "preinst", PREINST.format(checks=indented(checks)))
+    add_try(tree, kernel.release)
+    command = {"name": TRY.name, "program": try_path(kernel.release), "priority": priority_of(kernel.release)}
+    _extend_script(tree, "postinst", POSTINST.format_map(command))
+    _extend_script(tree, "prerm", PRERM.format(forget=indented(forget_try(kernel.release)), **command))
 
 
 def priority_of(release: str) -> int:
@@ -133,26 +193,13 @@ def _extend_script(tree: Path, name: str, lines: str) -> None:
     script.chmod(0o755)
 
 
-def finish_headers(tree: Path, config: Path, compiler: ToolchainIdentity, release: str) -> None:
-    """Name the compiler in the tree of the headers' package, and add the configuration, which DKMS reads."""
-    source = tree / "usr/src" / f"linux-headers-{release}"
-    if not source.is_dir():
-        raise PackageOdd(package=tree.name, why=f"it has no usr/src/{source.name}")
-    _add(source / ".config", read_whole(config, MOST_CONFIG))
+def finish_headers(tree: Path, compiler: ToolchainIdentity) -> None:
+    """Name the compiler in the package of the headers."""
     change_control(
         tree,
         {"Recommends": ", ".join(compiler_packages(compiler))},
         f" The kernel was compiled by {compiler.banner}.\n Modules for it must be compiled by the same compiler.\n",
     )
-
-
-def _add(path: Path, content: bytes, mode: int = 0o644) -> None:
-    """Write a file, and the directories above it, with modes that don't depend on the umask."""
-    for directory in reversed([one for one in path.parents if not one.exists()]):
-        directory.mkdir()
-        directory.chmod(0o755)
-    path.write_bytes(content)
-    path.chmod(mode)
 
 
 def compiler_packages(compiler: ToolchainIdentity) -> tuple[str, ...]:
@@ -183,7 +230,7 @@ def settle(tree: Path, package: str, version: str, epoch: int) -> None:
     for changelog in (tree / "usr/share/doc" / package).glob("changelog*"):
         changelog.unlink()
     document = tree / "usr/share/doc" / package / "changelog.Debian.gz"
-    _add(document, gzip.compress(_changelog(version, epoch).encode(), mtime=0))
+    add_file(document, gzip.compress(_changelog(version, epoch).encode(), mtime=0))
     files = sorted(_files(tree))
     size = sum(max(1, -(-path.lstat().st_size // 1024)) for path in files)
     change_control(tree, {"Installed-Size": str(size)})

@@ -15,11 +15,14 @@ from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.kernel.built_kernels.header import MOST_KERNEL, read_header
 from kdyno.ship.card import DIRECTORY, Card, parse_card, read_card
-from kdyno.ship.read_package import AR, PackageContent, PackageUnreadable, read_package
+from kdyno.ship.package_content import PackageContent, PackageKind
+from kdyno.ship.read_package import PackageUnreadable, is_package, read_package
 
 RUNNING = "running"
 NOTES = Path("/sys/kernel/notes")
 MOST_NOTES = 1_000_000
+MOST_BEGINNING = 16
+"""Bytes that show whether a file is a package."""
 GNU, BUILD_ID = b"GNU\0", 3
 
 
@@ -46,10 +49,11 @@ class FoundCard:
     subject: str
     """What was named, and how card and kernel were compared."""
     package_sha256: str | None = None
+    package_kind: PackageKind | None = None
 
 
 def find_card(named: str, card_file: Path | None, root: Path = Path("/")) -> FoundCard:
-    """Return the card of a kernel: a vmlinuz, a Debian package, or `running`.
+    """Return the card of a kernel: a vmlinuz, a package, or `running`.
 
     Raise NoKernelThere, NoCard, CardUnreadable, CardOfAnother, PackageUnreadable and NotABootableKernel.
     """
@@ -58,10 +62,10 @@ def find_card(named: str, card_file: Path | None, root: Path = Path("/")) -> Fou
     path = Path(named)
     try:
         with path.open("rb") as file:
-            is_package = path.is_file() and file.read(len(AR)) == AR
+            names_package = path.is_file() and is_package(file.read(MOST_BEGINNING))
     except OSError as error:
         raise NoKernelThere(path=path, why=error.strerror) from None
-    if is_package:
+    if names_package:
         return of_package(read_package(path), path)
     return _of_kernel(path, card_file)
 
@@ -79,7 +83,7 @@ def of_package(content: PackageContent, path: Path) -> FoundCard:
     for what, (actual, claimed) in named.items():
         if actual != claimed:
             raise CardOfAnother(path=path, why=f"it names the {what} {claimed}, and the {what} is {actual}")
-    return FoundCard(card, f"{place} in {path.name}: SHA-256 and release agree", content.sha256)
+    return FoundCard(card, f"{place} in {path.name}: SHA-256 and release agree", content.sha256, content.kind)
 
 
 def _of_kernel(path: Path, card_file: Path | None) -> FoundCard:
@@ -88,10 +92,20 @@ def _of_kernel(path: Path, card_file: Path | None) -> FoundCard:
     except OSError as error:
         raise NoKernelThere(path=path, why=error.strerror) from None
     release = read_header(kernel, path).release
-    place = card_file or path.absolute().parent.parent / DIRECTORY / f"{release}.json"
+    place = card_file or _card_place(path, release)
     card = _read(place, release)
     _require_same(card, path.name, kernel, place)
     return FoundCard(card, f"{path}: SHA-256 and release agree")
+
+
+def _card_place(path: Path, release: str) -> Path:
+    """Return where the card of a kernel is: below the root that has its /boot, or the directory of its modules."""
+    directory = path.absolute().parent
+    is_beside_modules = directory.name == release and directory.parent.name == "modules"
+    root = directory.parents[2] if is_beside_modules else directory.parent
+    if is_beside_modules and root.name == "usr":
+        root = root.parent
+    return root / DIRECTORY / f"{release}.json"
 
 
 def _of_running(card_file: Path | None, root: Path) -> FoundCard:

@@ -22,7 +22,6 @@ from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.plan import BuildPlan
 from kdyno.kernel.recipe import Recipe
 from kdyno.runs.soak.record import SoakRecord
-from kdyno.ship.build import package_version
 from kdyno.ship.card import (
     BenchmarkVerdict,
     Card,
@@ -47,6 +46,8 @@ DIRECTORIES = re.compile(r"(?<![\w.])/(?:[^/\s:,]+/)+")
 class BuildFacts:
     """What the card says of the build."""
 
+    package: str
+    version: str
     image: CardImage
     config: Mapping[str, str]
     config_sha256: str
@@ -61,8 +62,8 @@ def make_card(
     judged, recipe = ship.judged, ship.variant.recipe
     return Card(
         release=ship.release,
-        package=f"linux-image-{ship.release}",
-        version=package_version(judged.source.version),
+        package=kernel.package,
+        version=kernel.version,
         epoch=ship.epoch,
         image=kernel.image,
         judged=JudgedImage(key=judged.key, sha256=judged.files.get("bzImage"), code=kernel.code),

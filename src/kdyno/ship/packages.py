@@ -13,11 +13,11 @@ from kdyno.judge.verdicts.model import RunReport
 from kdyno.kernel.image import Image
 from kdyno.runs.session import Session
 from kdyno.runs.soak.record import SoakRecord
-from kdyno.ship import deb
-from kdyno.ship.build import KernelPackages, kernel_packages, package_version
+from kdyno.ship.build import built_trees
 from kdyno.ship.card import DIRECTORY, Card, CardImage
 from kdyno.ship.make_card import BuildFacts, asked_of, make_card
-from kdyno.ship.plan import ShipPlan, config_of, packages_plan, signing_requests
+from kdyno.ship.packager import PackagedKernel, Packager
+from kdyno.ship.plan import ShipPlan, config_of, packages_plan, signing_requests, suffix_of
 from kdyno.understand.confirm import with_confirmation
 from kdyno.understand.explain.budgets import with_budgets
 
@@ -52,58 +52,61 @@ def finished_packages(
     image: Image,
     soak: SoakRecord | None,
     session: Session,
+    packager: Packager,
     *,
     purpose: str,
     uses_ccache: bool,
     card_of: CardOf = Card.written,
 ) -> Iterator[FinishedPackages]:
-    """Build and finish the packages, and yield them for as long as the body takes. Raise the errors of kernel_packages,
-    and SignatureForced.
+    """Build and finish the packages, and yield them for as long as the body takes. Raise the errors of built_trees, and
+    SignatureForced.
     """
     extra = signing_requests(config_of(image), ship.variant.name)
     plan = packages_plan(ship.judged_plan, extra, purpose)
     report = report_of(ship, session)
-    with kernel_packages(plan, image, ship.release, ship.epoch, session, uses_ccache=uses_ccache) as made:
+    kernel = packaged_kernel(ship)
+    with built_trees(plan, image, kernel, packager, session, uses_ccache=uses_ccache) as made:
         with session.talk.working("finishing the packages") as advance:
-            advance(0, None, made.image.name)
-            tree = made.scratch / "image"
-            deb.unpack(made.image, tree)
+            tree, headers = made.trees.image, made.trees.headers
+            name, headers_name = packager.names(kernel)
+            advance(0, None, name)
             built = BuildFacts(
-                image=_card_image(tree, ship.release, made.build_id),
+                package=name,
+                version=packager.version(kernel.source_version),
+                image=_card_image(tree, packager.kernel_path(kernel.release), made.build_id),
                 config=made.config,
-                config_sha256=_sha256(tree / "boot" / f"config-{ship.release}"),
+                config_sha256=_sha256(tree / packager.config_path(kernel.release)),
                 code=made.code,
                 asked=asked_of(plan),
             )
             card = make_card(ship, report, layout, built, soak, session.state)
-            place = f"{DIRECTORY}/{ship.release}.json"
-            deb.finish_image(tree, card_of(card), place, ship.release, ship.judged.needs)
-            finished = _finished(tree, f"linux-image-{ship.release}", ship, made.scratch)
-            headers = _headers(made, ship, advance)
-        yield FinishedPackages(finished, headers, card)
+            place = f"{DIRECTORY}/{kernel.release}.json"
+            image_package = packager.pack_image(tree, card_of(card), place, kernel, made.scratch)
+            headers_package = None
+            if headers:
+                advance(0, None, headers_name)
+                headers_package = packager.pack_headers(headers, kernel, made.scratch)
+        yield FinishedPackages(image_package, headers_package, card)
 
 
-def _headers(made: KernelPackages, ship: ShipPlan, advance: Callable[[int, int | None, str], None]) -> Path | None:
-    if made.headers is None:
-        return None
-    advance(0, None, made.headers.name)
-    tree = made.scratch / "headers"
-    deb.unpack(made.headers, tree)
-    deb.finish_headers(tree, made.config_file, ship.judged.toolchain, ship.release)
-    return _finished(tree, f"linux-headers-{ship.release}", ship, made.scratch)
+def packaged_kernel(ship: ShipPlan) -> PackagedKernel:
+    """Return what packages are told of the kernel of a shipment."""
+    asked = ship.judged_plan.asked
+    return PackagedKernel(
+        release=ship.release,
+        suffix=suffix_of(ship.judged.key),
+        source_version=ship.judged.source.version,
+        epoch=ship.epoch,
+        cpu_flags=ship.judged.needs,
+        compiler=ship.judged.toolchain,
+        has_modules=asked.get("MODULES") == "y",
+        has_initrd=asked.get("BLK_DEV_INITRD") == "y",
+    )
 
 
-def _finished(tree: Path, package: str, ship: ShipPlan, scratch: Path) -> Path:
-    version = package_version(ship.judged.source.version)
-    deb.settle(tree, package, version, ship.epoch)
-    file = scratch / f"{package}_{version}_amd64.deb"
-    deb.pack(tree, file, ship.epoch)
-    return file
-
-
-def _card_image(tree: Path, release: str, build_id: str) -> CardImage:
-    kernel = tree / "boot" / f"vmlinuz-{release}"
-    return CardImage(path=f"/boot/{kernel.name}", sha256=_sha256(kernel), size=kernel.stat().st_size, build_id=build_id)
+def _card_image(tree: Path, path: str, build_id: str) -> CardImage:
+    kernel = tree / path
+    return CardImage(path=f"/{path}", sha256=_sha256(kernel), size=kernel.stat().st_size, build_id=build_id)
 
 
 def _sha256(path: Path) -> str:

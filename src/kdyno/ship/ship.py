@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import re
 import shutil
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,19 +22,18 @@ from kdyno.base.state import require_space, translate_disk_full, unwritable_reas
 from kdyno.kernel import images
 from kdyno.runs.session import Session
 from kdyno.runs.soak.record import SoakRecord
-from kdyno.ship.build import package_version, require_packagers
+from kdyno.ship.build import require_packagers
 from kdyno.ship.card import Card
-from kdyno.ship.deb import INITRD_MB
-from kdyno.ship.packages import FinishedPackages, finished_packages
+from kdyno.ship.lint import LINTERS, PackagingFinding, lint
+from kdyno.ship.package_content import PackageKind
+from kdyno.ship.packager import INITRD_MB
+from kdyno.ship.packagers import PACKAGERS
+from kdyno.ship.packages import FinishedPackages, finished_packages, packaged_kernel
 from kdyno.ship.plan import ShipPlan, plan_ship, ready_image
 from kdyno.store.records import RunRecord
 
 MOST_SOAK = 50_000_000
 BOOT = Path("/boot")
-LINTIAN_SECONDS = 1800.0
-NOT_FOR_DEBIAN = ("bogus-mail-host", "bogus-mail-host-in-debian-changelog", "initial-upload-closes-no-bugs")
-"""Findings about what only a package in Debian's archive has: a maintainer, and the bug that asks for it."""
-LINT_LINE = re.compile(r"^(?P<level>[EWIP]): (?P<package>\S+): (?P<tag>\S+)(?P<about>.*)$")
 
 
 class NoOutputDirectory(UserError):
@@ -70,24 +66,18 @@ class ShippedPackage(Frozen):
     """The file with its signature by minisign; None unless a key was named."""
 
 
-class PackagingFinding(Frozen):
-    """A finding of lintian."""
-
-    level: Literal["E", "W", "I", "P"]
-    package: str
-    tag: str
-    about: str
-
-
 class Shipped(Frozen):
     """`kdyno ship --json`."""
 
     v: Literal[1] = 1
     release: str
+    kind: PackageKind
     packages: tuple[ShippedPackage, ...]
     card: Card
+    linter: str | None
+    """The program that checked the packages; None: there is none for this kind of package."""
     lint: tuple[PackagingFinding, ...] | None
-    """None: lintian isn't installed."""
+    """None: the linter isn't installed, or there is none."""
     notes: tuple[str, ...]
 
 
@@ -113,6 +103,7 @@ class ShipOrder:
     run: RunRecord
     variant: str
     layout: int
+    kind: PackageKind
     output: Path
     soak: Path | None
     """The record of a soak of the image."""
@@ -124,15 +115,16 @@ class ShipOrder:
 def look_ahead(order: ShipOrder, session: Session) -> ShipAhead:
     """Check everything that can be checked without a build, and return what would be done."""
     plan = _checked(order, session)
-    version = package_version(plan.judged.source.version)
-    asked = plan.judged_plan.asked
-    names = [f"linux-image-{plan.release}", *([f"linux-headers-{plan.release}"] if asked.get("MODULES") == "y" else [])]
+    packager, kernel = PACKAGERS[order.kind], packaged_kernel(plan)
+    image_name, headers_name = packager.names(kernel)
+    names = [image_name, *([headers_name] if kernel.has_modules else [])]
+    version = packager.version(kernel.source_version)
     return ShipAhead(
         release=plan.release,
         image=plan.judged.key,
         image_is_built=images.is_built(plan.judged.key, session.state),
         training_inputs=len(plan.trainings),
-        packages=tuple(order.output / f"{name}_{version}_amd64.deb" for name in names),
+        packages=tuple(order.output / packager.file_name(name, version) for name in names),
         notes=(*plan.notes, *_room(plan.judged.sizes.bzimage or 0)),
     )
 
@@ -144,14 +136,23 @@ def ship(order: ShipOrder, session: Session) -> Shipped:
     with session.state.hold_shared():
         image = ready_image(plan, session)
         with finished_packages(
-            plan, order.layout, image, soak, session, purpose="ship", uses_ccache=order.uses_ccache
+            plan,
+            order.layout,
+            image,
+            soak,
+            session,
+            PACKAGERS[order.kind],
+            purpose="ship",
+            uses_ccache=order.uses_ccache,
         ) as made:
-            findings = lint(made.files)
+            findings = lint(made.files, order.kind)
             packages = _write(made, order)
     return Shipped(
         release=plan.release,
+        kind=order.kind,
         packages=packages,
         card=made.card,
+        linter=LINTERS.get(order.kind),
         lint=findings,
         notes=(*plan.notes, *_room(made.card.image.size)),
     )
@@ -163,7 +164,7 @@ def _checked(order: ShipOrder, session: Session) -> ShipPlan:
         raise NoOutputDirectory(path=order.output, why="it is not a directory")
     if why := unwritable_reason(order.output):
         raise NoOutputDirectory(path=order.output, why=why)
-    require_packagers()
+    require_packagers(PACKAGERS[order.kind])
     if order.key and shutil.which("minisign") is None:
         raise SignerMissing(program="minisign", way=way_to_install("minisign"))
     return plan_ship(order.run, order.variant, order.layout, session)
@@ -194,31 +195,6 @@ def _room(kernel: int) -> tuple[str, ...]:
                 f"{needed // 10**6:,} MB: the package would refuse to be installed here",
             )
     return ()
-
-
-def lint(packages: Sequence[Path]) -> tuple[PackagingFinding, ...] | None:
-    """Return what lintian finds in packages; None if it isn't installed."""
-    if shutil.which("lintian") is None:
-        return None
-    root = ["--allow-root"] if os.geteuid() == 0 else []
-    words = [
-        "lintian",
-        "--no-cfg",
-        "--color=never",
-        "--fail-on=none",
-        f"--suppress-tags={','.join(NOT_FOR_DEBIAN)}",
-        *root,
-        *map(str, packages),
-    ]
-    done = process.attempt(words, timeout=LINTIAN_SECONDS, env={"LC_ALL": "C.UTF-8"})
-    if done.returncode:
-        raise process.failure(words, done.returncode, done.stderr or done.stdout)
-    matches = (LINT_LINE.match(line) for line in done.stdout.splitlines())
-    return tuple(
-        PackagingFinding.model_validate({name: text.strip() for name, text in match.groupdict().items()})
-        for match in matches
-        if match
-    )
 
 
 def _write(made: FinishedPackages, order: ShipOrder) -> tuple[ShippedPackage, ...]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kdyno.base.text import cut, format_count, format_list, format_signed
 from kdyno.ship.card import BenchmarkVerdict, Card, EffectRatio
 from kdyno.ship.find_card import FoundCard
+from kdyno.ship.package_content import PackageKind
 from kdyno.ship.ship import ShipAhead, Shipped
 from kdyno.ship.verify import ComparedPackage, Verification
 
@@ -17,6 +18,17 @@ INDENT = "  "
 SHOWN = 8
 """Members of a list that a line names."""
 DIGITS = 12
+INSTALL: Mapping[PackageKind, str] = {
+    "deb": "sudo apt-get install",
+    "rpm": "sudo dnf install",
+    "pacman": "sudo pacman -U",
+}
+"""By kind of package: the command that installs files."""
+TRY_COMMANDS: Mapping[PackageKind, str] = {
+    "deb": "sudo kdyno-try",
+    "rpm": "sudo /usr/lib/kdyno/{release}/kdyno-try",
+}
+"""By kind of package: the command that tries the kernel once, if the package has it."""
 
 
 def ahead_lines(ahead: ShipAhead) -> list[str]:
@@ -44,22 +56,26 @@ def shipped_lines(shipped: Shipped) -> list[str]:
 
 
 def _lint_lines(shipped: Shipped) -> Iterator[str]:
+    if shipped.linter is None:
+        yield "the packages were not linted: kdyno knows no linter for this kind"
+        return
     if shipped.lint is None:
-        yield "lintian is not installed: the packages were not linted"
+        yield f"{shipped.linter} is not installed: the packages were not linted"
         return
     counts = Counter(finding.level for finding in shipped.lint)
     found = [format_count(counts["E"], "error"), format_count(counts["W"], "warning")]
     tags = dict.fromkeys(finding.tag for finding in shipped.lint if finding.level in ("E", "W"))
-    yield f"lintian: {', '.join(found)}{': ' if tags else ''}{format_list(list(tags), SHOWN)}"
+    yield f"{shipped.linter}: {', '.join(found)}{': ' if tags else ''}{format_list(list(tags), SHOWN)}"
 
 
 def _next_lines(shipped: Shipped) -> Iterator[str]:
     files = " ".join(f"./{package.path.name}" for package in shipped.packages)
     yield "to prove that these bytes follow from the run, and to install them"
     yield f"{INDENT}kdyno verify {files}"
-    yield f"{INDENT}sudo apt-get install {files}"
-    yield "to start it once, with the kernel that runs now as the default"
-    yield f"{INDENT}sudo kdyno-try"
+    yield f"{INDENT}{INSTALL[shipped.kind]} {files}"
+    if command := TRY_COMMANDS.get(shipped.kind):
+        yield "to start it once, with the kernel that runs now as the default"
+        yield f"{INDENT}{command.format(release=shipped.release)}"
 
 
 def _notes(notes: Sequence[str]) -> Iterator[str]:

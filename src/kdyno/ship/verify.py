@@ -17,9 +17,11 @@ from kdyno.runs.session import Session
 from kdyno.runs.subject import find_run
 from kdyno.ship.card import Card
 from kdyno.ship.find_card import FoundCard, of_package
-from kdyno.ship.packages import finished_packages
+from kdyno.ship.package_content import PackageContent
+from kdyno.ship.packagers import PACKAGERS
+from kdyno.ship.packages import finished_packages, packaged_kernel
 from kdyno.ship.plan import plan_ship, ready_image
-from kdyno.ship.read_package import PackageContent, read_package
+from kdyno.ship.read_package import read_package
 from kdyno.ship.ship import soak_of
 
 FILES_SHOWN = 20
@@ -30,7 +32,7 @@ DEPTH = 3
 
 class NoImagePackage(UserError):
     message = "none of {names} is the package of a kernel"
-    hint = "name the file linux-image-RELEASE_VERSION_amd64.deb, and after it that of the headers"
+    hint = "name the package that has /usr/share/kdyno/cards, and after it that of the headers"
 
 
 class OtherKernel(UserError):
@@ -84,9 +86,6 @@ def verify(
     contents = [read_package(path) for path in paths]
     found, written = _card(paths, contents)
     card = found.card
-    for path, content in zip(paths, contents, strict=True):
-        if content.name not in (card.package, f"linux-headers-{card.release}"):
-            raise NotOfThisKernel(path=path, name=content.name, release=card.release)
     record = find_run(run or card.verdicts.run, session.state, session.store)
     layout = card.verdicts.layout
     plan = plan_ship(record, card.verdicts.variant, layout, session, may_run=True)
@@ -98,6 +97,11 @@ def verify(
             judged=plan.judged.key[:12],
             variant=plan.variant.name,
         )
+    packager = PACKAGERS[found.package_kind or "deb"]
+    names = packager.names(packaged_kernel(plan))
+    for path, content in zip(paths, contents, strict=True):
+        if content.name not in names or content.kind != packager.kind:
+            raise NotOfThisKernel(path=path, name=content.name, release=card.release)
     soaked = soak_of(soak, plan.judged.key) if soak else None
     with session.state.hold_shared():
         image = ready_image(plan, session)
@@ -107,6 +111,7 @@ def verify(
             image,
             soaked,
             session,
+            packager,
             purpose="verify",
             uses_ccache=uses_ccache,
             card_of=lambda _: written,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.ship import read_package as reader
+from kdyno.ship import package_content, read_deb
 from kdyno.ship.card import CardUnreadable
 from kdyno.ship.find_card import CardOfAnother, find_card
 from kdyno.ship.read_package import PackageUnreadable, read_package
@@ -114,7 +114,7 @@ def long_name(size: int) -> bytes:
 def test_a_package_that_unfolds_does_not_exhaust_memory(
     tmp_path: Path, data: Callable[[], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "MOST_DATA", 1 << 24)
+    monkeypatch.setattr(read_deb, "MOST_DATA", 1 << 24)
     path = write(tmp_path, deb(data()))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(PackageUnreadable, match="bytes"):
@@ -123,7 +123,7 @@ def test_a_package_that_unfolds_does_not_exhaust_memory(
 
 
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "MOST_FILES", 2)
+    monkeypatch.setattr(package_content, "MOST_FILES", 2)
     with pytest.raises(PackageUnreadable, match="more than 2 files"):
         read_package(write(tmp_path, deb(tar(files_of(WRITTEN)))))
 

@@ -50,7 +50,7 @@ def _quick() -> Iterator[None]:
     """Leave out lintian, which takes seconds, and the room for a kernel of real size."""
     with pytest.MonkeyPatch.context() as patch:
         small_disk(patch)
-        patch.setattr(ship_module, "lint", lambda _: None)
+        patch.setattr(ship_module, "lint", lambda *_: None)
         yield
 
 

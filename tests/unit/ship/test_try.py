@@ -14,7 +14,7 @@ from typing import Literal
 
 import pytest
 
-from kdyno.ship.deb import TRY, try_path
+from kdyno.ship.packager import TRY, try_path
 
 OLD, NEW = "6.1.0-9-amd64", "6.12.1-kdyno-0123456789ab"
 GUID = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
