@@ -11,10 +11,10 @@ import pytest
 
 from kdyno.base.errors import InfrastructureError
 from kdyno.cli.schemas import schema
-from kdyno.runs import silicon
+from kdyno.runs import silicon, silicon_kernels
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.session import Session
-from kdyno.runs.silicon import SiliconPlan
+from kdyno.runs.silicon_kernels import SiliconPlan
 from kdyno.understand import confirm
 from tests.cli.conftest import Lab
 from tests.cli.replay import slower
@@ -139,7 +139,9 @@ def test_a_confirmation_that_fails_comes_after_the_verdicts(lab: Lab, monkeypatc
 
 def test_a_plan_shows_the_boots_of_the_confirmation(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        silicon, "plan_on_silicon", lambda whole, _state: on_this_processor(whole, {"other": "it is a built kernel"})
+        silicon_kernels,
+        "plan_on_silicon",
+        lambda whole, _state: on_this_processor(whole, {"other": "it is a built kernel"}),
     )
     path = experiment(lab)
     out = lab("plan", path).out

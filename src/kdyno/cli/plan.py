@@ -67,7 +67,7 @@ def _confirmation(experiment: Experiment, before: Forecast, state: State, store:
     from kdyno.runs.forecast import ConfirmationForecast, forecast
     from kdyno.runs.prepare import prepare
     from kdyno.runs.run_plan import plan_run
-    from kdyno.runs.silicon import plan_on_silicon
+    from kdyno.runs.silicon_kernels import plan_on_silicon
 
     plan = plan_on_silicon(experiment, state)
     if plan.experiment is None:

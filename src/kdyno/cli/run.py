@@ -62,7 +62,6 @@ def carry_out(experiment: Experiment, args: argparse.Namespace) -> int:
     from kdyno.judge.verdicts.regression import find_regression, require_known
     from kdyno.report.output import print_report
     from kdyno.runs.silicon import offer
-    from kdyno.understand.confirm import confirm
     from kdyno.understand.judged_run import run_and_judge
 
     benchmarks: list[str] | None = args.fail_on_regression
@@ -74,6 +73,8 @@ def carry_out(experiment: Experiment, args: argparse.Namespace) -> int:
         done = run_and_judge(experiment, session, again=args.again, analysed=bool(args.json or args.html))
         report, outcomes, problem = done.report, [done.outcome], None
         if experiment.confirm and not done.outcome.lost:
+            from kdyno.understand.confirm import confirm
+
             try:
                 confirmed = confirm(report, experiment, session, again=args.again)
             except KdynoError as error:

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kdyno.kernel.image import ImageFile
+    from kdyno.store.reading import PlacedEnd
     from kdyno.store.records import BootRecord, RunRecord
+    from kdyno.store.store import Store
 
 BOOTED: tuple[ImageFile, ...] = ("bzImage", "vmlinux")
 """The files of an image to compare when its runs on two hosts differ."""
@@ -31,33 +33,40 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.judge.verdicts.assemble import reproduce
-    from kdyno.runs.silicon import find_confirmation_of
-
     with store_of(args, "read") as store:
         run = run_of(args, store, args.run)
-        boots = store.boots(run.id)
-        is_for_people = not (args.reproduce or args.console or args.json)
-        confirmation = find_confirmation_of(run, store) if is_for_people else None
-    if args.reproduce:
-        line(reproduce(run))
-    elif args.console:
-        _print_console(args, run, boots)
-    elif args.json:
-        from kdyno.store.records import RunWithBoots
+        if args.reproduce:
+            line(run.command_to_repeat)
+        elif args.console:
+            _print_console(args, run, store.boots(run.id))
+        elif args.json:
+            from kdyno.store.records import RunWithBoots
 
-        print_json(RunWithBoots(run=run, boots=tuple(boots)).model_dump(mode="json"))
-    else:
-        _print_run(run, boots, confirmation)
-        _print_protections(args, run)
-        _print_compilers(args, run)
-        line()
-        line("to repeat it")
-        line(f"  {reproduce(run)}")
+            print_json(RunWithBoots(run=run, boots=tuple(store.boots(run.id))).model_dump(mode="json"))
+        else:
+            _print_run(run, store.ends_in_place(run.id), _find_confirmation(run, store))
+            _print_protections(args, run)
+            _print_compilers(args, run)
+            line()
+            line("to repeat it")
+            line(f"  {run.command_to_repeat}")
     return 0
 
 
-def _print_run(run: RunRecord, boots: Sequence[BootRecord], confirmation: RunRecord | None) -> None:
+def _find_confirmation(run: RunRecord, store: Store) -> RunRecord | None:
+    """Return the run that confirms a run on this host's processor, if there is one."""
+    from kdyno.store.records import CONFIRMATION_SUFFIX
+
+    names = [summary.name for summary in store.runs() if summary.name.endswith(CONFIRMATION_SUFFIX)]
+    if not any(run.name.startswith(name.removesuffix(CONFIRMATION_SUFFIX)) for name in names):
+        return None  # without reading the experiment, which takes longer than all else
+
+    from kdyno.runs.silicon import find_confirmation_of
+
+    return find_confirmation_of(run, store)
+
+
+def _print_run(run: RunRecord, boots: Sequence[PlacedEnd], confirmation: RunRecord | None) -> None:
     for notice in run.notices:
         line(f"note: {notice}")
     line(f"run {run.id}: {run.name}, {run.created:%Y-%m-%d %H:%M} UTC, lane {run.lane}, kdyno {run.kdyno}")
@@ -94,7 +103,7 @@ def _print_run(run: RunRecord, boots: Sequence[BootRecord], confirmation: RunRec
             line(f"  {boot.variant}/{boot.block}: {_end(boot)}: {boot.reason}")
 
 
-def _end(boot: BootRecord) -> str:
+def _end(boot: PlacedEnd) -> str:
     return RUN_AGAIN if boot.was_run_again else boot.status
 
 

@@ -12,7 +12,7 @@ from kdyno.base.files import copy_whole
 from kdyno.base.llvm_tools import find_tool
 from kdyno.base.process import attempt
 from kdyno.base.profile_files import refuse_other_tools
-from kdyno.measure.guest.pmu_record import MAGIC
+from kdyno.measure.guest.pmu_magic import MAGIC
 
 TOP = re.compile(r"^([^\s:][^:\n]*):(\d{1,20}):\d{1,20}$", re.MULTILINE)
 """The first line of a function: its name, its samples with those of inlined functions, and its entries."""

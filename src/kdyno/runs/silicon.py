@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
 from pydantic import ValidationError
 
-from kdyno.base.errors import UserError
 from kdyno.base.lanes import LANES
-from kdyno.base.state import State
-from kdyno.base.talk import Talk
 from kdyno.base.text import format_count
 from kdyno.boot.registry import default_machine
 from kdyno.kernel.arch import ARCHES
@@ -21,27 +17,12 @@ from kdyno.measure.paths.table import paths
 from kdyno.measure.workload.needs import Runner
 from kdyno.measure.workload.registry import default_workload
 from kdyno.runs.experiment.models import MOST_SHORT_NAME, Experiment, confirmation_problem
-from kdyno.runs.images import build_images
-from kdyno.runs.prepare import Prepared, prepare
-from kdyno.runs.session import Session
-from kdyno.runs.train import make_inputs
-from kdyno.store.records import RunRecord
+from kdyno.store.records import CONFIRMATION_SUFFIX, RunRecord
 from kdyno.store.store import Store
 
 BLOCKS = 12
-SUFFIX = "-on-silicon"
 RUNNER: Runner = "kernel"
 """The runner of the paths: a kernel that is a process."""
-
-
-@dataclass(frozen=True)
-class SiliconPlan:
-    """What an experiment can have on this processor."""
-
-    experiment: Experiment | None
-    """The baseline and the variants that can be had; None if there is nothing to compare."""
-    left_out: Mapping[str, str]
-    """Variants that can't be had, with the reasons."""
 
 
 def on_silicon(experiment: Experiment) -> Experiment:
@@ -61,7 +42,7 @@ def on_silicon(experiment: Experiment) -> Experiment:
     chosen = [path.name for path in paths().values() if path.kind == "path"]
     return experiment.model_copy(
         update={
-            "name": f"{experiment.name[: MOST_SHORT_NAME - len(SUFFIX)]}{SUFFIX}",
+            "name": f"{experiment.name[: MOST_SHORT_NAME - len(CONFIRMATION_SUFFIX)]}{CONFIRMATION_SUFFIX}",
             "machine": machine,
             "config": arch.base,
             "workload": default_workload(RUNNER).select_tests(chosen),
@@ -83,64 +64,6 @@ def _recipe(recipe: Recipe, needed: Mapping[str, KconfigValue]) -> Recipe:
     return recipe.model_copy(update={"kconfig": own, **({"config": None} if is_base else {})})
 
 
-def plan_on_silicon(experiment: Experiment, state: State) -> SiliconPlan:
-    """Find out which variants can be had on this processor, as far as that is known before the builds.
-
-    Raises the errors of the machine, which concern all of them.
-    """
-    prepared, left_out = _prepared(on_silicon(experiment), state)
-    return _remaining(on_silicon(experiment), prepared, left_out)
-
-
-def build_on_silicon(experiment: Experiment, session: Session) -> SiliconPlan:
-    """Build the kernels for this processor, and find out which variants can be had. Raises as `plan_on_silicon`, and
-    what training raises.
-    """
-    whole = on_silicon(experiment)
-    with session.state.hold_shared():
-        prepared, left_out = _prepared(whole, session.state)
-        for name, of_variant in prepared.items():
-            try:
-                make_inputs(of_variant.trainings, session)
-                build_images({name: of_variant.plans.get(name, ())}, session.state, session.talk)
-            except UserError as error:
-                left_out[name] = str(error)
-    return _remaining(whole, prepared, left_out)
-
-
-def _prepared(whole: Experiment, state: State) -> tuple[dict[str, Prepared], dict[str, str]]:
-    """Prepare each variant beside the baseline; return those that can be had, the baseline first, and the reasons of
-    the others. Without the baseline none can be had.
-    """
-    prepared: dict[str, Prepared] = {}
-    left_out: dict[str, str] = {}
-    for name in dict.fromkeys((whole.baseline, *whole.variants)):
-        if whole.baseline in left_out:
-            break
-        if reason := _unfit(whole.variants[name]):
-            left_out[name] = reason
-            continue
-        try:
-            prepared[name] = prepare(_only(whole, {whole.baseline, name}), state, Talk(quiet=True))
-        except UserError as error:
-            left_out[name] = str(error)
-    return prepared, left_out
-
-
-def _unfit(recipe: Recipe) -> str:
-    """Return why a recipe can't become a kernel of another architecture; empty if that is not known."""
-    if recipe.image is not None:
-        return "it is a built kernel"
-    return "it has a base configuration of its own, for another architecture" if recipe.config is not None else ""
-
-
-def _remaining(whole: Experiment, prepared: Mapping[str, Prepared], left_out: Mapping[str, str]) -> SiliconPlan:
-    names = set(prepared) - set(left_out)
-    is_comparable = whole.baseline in names and len(names) > 1
-    remaining = _only(whole, names).model_copy(update={"left_out": left_out})
-    return SiliconPlan(remaining if is_comparable else None, left_out)
-
-
 def find_confirmation_of(run: RunRecord, store: Store) -> RunRecord | None:
     """Return the newest run on record that confirms a run, the newest complete one if there is any.
 
@@ -160,7 +83,7 @@ def _is_confirmation(run: RunRecord, expected: Experiment) -> bool:
     recorded = recorded_experiment(run)
     if recorded is None:
         return False
-    return recorded.model_copy(update={"left_out": {}}) == _only(expected, set(recorded.variants))
+    return recorded.model_copy(update={"left_out": {}}) == select_variants(expected, set(recorded.variants))
 
 
 def recorded_experiment(run: RunRecord) -> Experiment | None:
@@ -171,7 +94,8 @@ def recorded_experiment(run: RunRecord) -> Experiment | None:
         return None
 
 
-def _only(whole: Experiment, names: set[str]) -> Experiment:
+def select_variants(whole: Experiment, names: set[str]) -> Experiment:
+    """Return the experiment with these of its variants."""
     variants = {name: recipe for name, recipe in whole.variants.items() if name in names}
     return whole.model_copy(update={"variants": variants})
 

@@ -21,7 +21,7 @@ from kdyno.kernel.built_kernels.header import MAGIC as BZIMAGE
 from kdyno.kernel.built_kernels.header import MAGIC_AT
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import NoSuchImage, all_keys, find_image, is_of_image, keys_from
-from kdyno.measure.guest.pmu_record import MAGIC as RECORD
+from kdyno.measure.guest.pmu_magic import MAGIC as RECORD
 from kdyno.store.errors import RunUnknown
 from kdyno.store.records import RunRecord
 from kdyno.store.store import Store

@@ -18,7 +18,7 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.measurement import Benchmark, BootStatus, Sample
 from kdyno.store import digests, exchange, rows, schema
 from kdyno.store.checks import keys_of
-from kdyno.store.records import Boot, BootRecord, RunRecord, Seconds, VariantRecord
+from kdyno.store.records import Boot, BootRecord, Count, Finite, RunRecord, Seconds, VariantRecord, is_disturbed
 from kdyno.store.url import StoreUrl
 from kdyno.store.whole import KeptSelfTest, KeyedPlace, WholeBoot, WholeRun
 
@@ -30,6 +30,21 @@ class End(Frozen):
     reason: str
     seconds: Seconds
     started: AwareDatetime
+
+
+class PlacedEnd(Frozen):
+    """How a boot of a run ended, without its measurements."""
+
+    variant: str
+    block: Count
+    status: BootStatus
+    reason: str
+    conditions: dict[str, Finite]
+
+    @property
+    def was_run_again(self) -> bool:
+        """Return whether it came to its end, but was run again because other work on the host disturbed it."""
+        return is_disturbed(self.status, self.conditions)
 
 
 class _Started(Frozen):
@@ -128,6 +143,19 @@ def boots_in_place(connection: Connection, store: StoreUrl, run_id: str) -> list
     )
     with rows.read(store, f"run {run_id}, a place"):
         return [rows.boot_record(by_number[row.id], row) for row in connection.execute(query)]
+
+
+def ends_in_place(connection: Connection, store: StoreUrl, run_id: str) -> list[PlacedEnd]:
+    """Return how all boots of a run ended, lost ones too, by position and attempt."""
+    boot, cell = schema.boot.c, schema.cell.c
+    query = (
+        select(cell.variant, cell.block, boot.status, boot.reason, boot.conditions)
+        .join_from(schema.cell, schema.boot, cell.key == boot.key)
+        .where(cell.run == run_id)
+        .order_by(cell.position, boot.attempt)
+    )
+    with rows.read(store, f"run {run_id}, a place"):
+        return [PlacedEnd(**row._mapping) for row in connection.execute(query)]
 
 
 def ends(connection: Connection, store: StoreUrl, keys: Iterable[str]) -> dict[str, End]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import AwareDatetime, Field
@@ -10,6 +11,7 @@ from pydantic import AwareDatetime, Field
 from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import LaneName
 from kdyno.base.measurement import DISTURBED_PATHS, BootStatus, Correction, Int64, Sample
+from kdyno.base.text import harmless_json
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.recipe import Recipe
 from kdyno.store.progress import Progress
@@ -22,6 +24,8 @@ Seconds = Annotated[float, Field(ge=0, le=1e9)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 MOST_LOOKS = 8
 """An experiment can't have more."""
+CONFIRMATION_SUFFIX = "-on-silicon"
+"""The end of the name of a run that confirms another one on this host's processor."""
 
 
 class Boot(Frozen):
@@ -62,7 +66,12 @@ class Boot(Frozen):
     @property
     def was_run_again(self) -> bool:
         """Return whether it came to its end, but was run again because other work on the host disturbed it."""
-        return self.status == "lost" and self.conditions.get(DISTURBED_PATHS, 0) > 0
+        return is_disturbed(self.status, self.conditions)
+
+
+def is_disturbed(status: BootStatus, conditions: Mapping[str, float]) -> bool:
+    """Return whether a boot with this end was run again because other work on the host disturbed it."""
+    return status == "lost" and conditions.get(DISTURBED_PATHS, 0) > 0
 
 
 class BootPlace(Frozen):
@@ -120,6 +129,11 @@ class RunRecord(Frozen):
     """The planned number of looks; more than one makes the run group-sequential."""
     kdyno: str
     variants: tuple[VariantRecord, ...]
+
+    @property
+    def command_to_repeat(self) -> str:
+        """Return one command line, for a shell, that carries out the same experiment again."""
+        return f"printf %s {shlex.quote(harmless_json(self.experiment))} | kdyno run --again -"
 
     @property
     def relinked(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from kdyno.store.checks import keys_of
 from kdyno.store.errors import BootDiffers, RecordCorrupt, RecordRefused, RunThere, translate_driver_errors
 from kdyno.store.exchange import Removed
 from kdyno.store.listing import RunSummary, summaries
-from kdyno.store.reading import End
+from kdyno.store.reading import End, PlacedEnd
 from kdyno.store.records import Boot, BootPlace, BootRecord, RunRecord
 from kdyno.store.url import Access, StoreUrl, parse
 from kdyno.store.whole import WholeBoot, WholeRun
@@ -181,6 +181,11 @@ class Store:
         """Return all boots of a run, lost ones too, by position and attempt; samples by benchmark and iteration."""
         with self._reading() as connection:
             return reading.boots_in_place(connection, self._url, run_id)
+
+    def ends_in_place(self, run_id: str) -> list[PlacedEnd]:
+        """Return how all boots of a run ended, lost ones too, by position and attempt."""
+        with self._reading() as connection:
+            return reading.ends_in_place(connection, self._url, run_id)
 
     def benchmarks(self, run_id: str) -> list[Benchmark]:
         """Return the benchmarks of a run, in the order in which its boots name them; each name once, with its first

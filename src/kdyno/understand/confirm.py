@@ -11,7 +11,8 @@ from kdyno.judge.verdicts.model import RunReport
 from kdyno.runs.boots import Outcome
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.session import Session
-from kdyno.runs.silicon import build_on_silicon, find_confirmation_of, recorded_experiment
+from kdyno.runs.silicon import find_confirmation_of, recorded_experiment
+from kdyno.runs.silicon_kernels import build_on_silicon
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
 from kdyno.understand.judged_run import run_and_judge

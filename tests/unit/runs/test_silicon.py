@@ -16,14 +16,15 @@ from kdyno.kernel.build import BuildPlan
 from kdyno.kernel.paths import NoUserModeLinux
 from kdyno.kernel.recipe import Recipe
 from kdyno.measure.paths.table import paths
-from kdyno.runs import silicon
+from kdyno.runs import silicon_kernels
 from kdyno.runs.experiment.errors import NotToConfirm
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.resolve import experiment_of, load_experiment
 from kdyno.runs.given import BuiltKernelIsNotAProgram
 from kdyno.runs.prepare import Plans, prepare
 from kdyno.runs.session import Session
-from kdyno.runs.silicon import BLOCKS, build_on_silicon, offer, on_silicon, plan_on_silicon
+from kdyno.runs.silicon import BLOCKS, offer, on_silicon
+from kdyno.runs.silicon_kernels import build_on_silicon, plan_on_silicon
 from kdyno.store.store import Store
 from kdyno.store.url import sqlite_file
 from tests.unit.experiment_files import MINIMAL, written
@@ -182,7 +183,7 @@ def test_a_kernel_that_does_not_build_is_left_out_and_the_others_are_compared(
             raise NoUserModeLinux(source="x", file="y")
         built.append(name)
 
-    monkeypatch.setattr(silicon, "build_images", build_images)
+    monkeypatch.setattr(silicon_kernels, "build_images", build_images)
     variants = {"bad": Recipe(opt="O1"), "fast": Recipe(opt="O3"), "plain": Recipe()}
     with Store(sqlite_file(state.store_file)) as store:
         plan = build_on_silicon(with_variants(tree, variants), Session(state, store, Talk(quiet=True)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -11,7 +10,7 @@ from functools import partial
 from kdyno.base.errors import KdynoError
 from kdyno.base.lanes import LANES
 from kdyno.base.measurement import Benchmark, Correction
-from kdyno.base.text import clean, clean_lines, harmless_json
+from kdyno.base.text import clean, clean_lines
 from kdyno.boot.registry import kind_on_record
 from kdyno.judge.stats.compare import judge
 from kdyno.judge.stats.diagnostics.tables import Analysis
@@ -151,7 +150,7 @@ def judge_run(
             for boot in boots
             if boot.status != "ok" and boot.console and not boot.was_run_again
         ),
-        reproduce=reproduce(run),
+        reproduce=run.command_to_repeat,
     )
 
 
@@ -166,11 +165,6 @@ def _analyses(observed: Sequence[Observations], run: RunRecord, look: Look, fami
     )
 
     return tuple(analyse(of_benchmark, run.baseline, look.alpha, run.margin, family) for of_benchmark in observed)
-
-
-def reproduce(run: RunRecord) -> str:
-    """Return one command line, for a shell, that carries out the same experiment again."""
-    return f"printf %s {shlex.quote(harmless_json(run.experiment))} | kdyno run --again -"
 
 
 def with_unlisted(listed: Sequence[Benchmark], boots: Sequence[BootRecord]) -> list[Benchmark]:

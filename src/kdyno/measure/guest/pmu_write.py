@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from kdyno.base.files import write_whole
+from kdyno.measure.guest.pmu_magic import MAGIC
 from kdyno.measure.guest.pmu_parts import Array, ContextCounts, Function, Region
-from kdyno.measure.guest.pmu_record import MAGIC, VERSION, PmuRecord
+from kdyno.measure.guest.pmu_record import VERSION, PmuRecord
 from kdyno.measure.guest.pmu_values import Counts, encode_varints, zigzag
 
 
