@@ -30,6 +30,11 @@ OUTPUTS = {
     "unixbench": ("unixbench-before.txt", "unixbench-after.txt"),
     "iperf3-text": ("iperf3-before.txt", "iperf3-after.txt"),
     "time": ("time-before.txt", "time-after.txt"),
+    "pytest-benchmark": ("pytest-benchmark-before.json", "pytest-benchmark-after.json"),
+    "mmtests": ("mmtests-before.txt", "mmtests-after.txt", "mmtests.txt"),
+    "schbench": ("schbench-before.txt", "schbench-after.txt"),
+    "netperf": ("netperf-before.txt", "netperf-after.txt"),
+    "ebizzy": ("ebizzy-before.txt", "ebizzy-after.txt"),
     "numbers": ("numbers-before.txt", "numbers-after.txt"),
 }
 """A file of either variant, and others."""

@@ -61,6 +61,8 @@ class NestedTooDeep(InfrastructureError):
 
 SHORTAGES = {"can't start new thread": OutOfThreads, "can't allocate lock": OutOfMemory}
 """Python's errors that have no class of their own, by their texts."""
+LOST_ERROR = ("error return without exception set", "returned NULL without setting an exception")
+"""Texts of the SystemError that Python raises if it has no memory for the error that it is about to raise."""
 
 
 class BadUsage(SystemExit):
@@ -146,7 +148,7 @@ def _set_up_and_run(words: list[str], unbuildable: int = Unbuildable.exit_code) 
         for line in START.splitlines():
             terminal.tell(line)
         return exit_codes.USAGE
-    except (MemoryError, RuntimeError) as error:  # of the set-up, or of the report on a failure
+    except (MemoryError, RuntimeError, SystemError) as error:  # of the set-up, or of the report on a failure
         return _explain_shortage(error, _Explainer(words))
 
 
@@ -173,7 +175,7 @@ def _run_verb(words: list[str], unbuildable: int = Unbuildable.exit_code) -> int
         return explain.as_json(INTERRUPTED, CONTINUE, stop_signals.exit_status())
     except OSError as error:
         return _explain_os_error(error, explain)
-    except (MemoryError, RuntimeError) as error:
+    except (MemoryError, RuntimeError, SystemError) as error:
         return _explain_shortage(error, explain)
     except UnicodeEncodeError as error:  # output is UTF-8, which encodes every text: this was a file name
         return explain(unfit(error.object))
@@ -188,12 +190,12 @@ def _note(error: Exception) -> None:
     logging.getLogger("kdyno").debug("%s", error, exc_info=error)
 
 
-def _explain_shortage(error: MemoryError | RuntimeError, explain: _Explainer) -> int:
-    """Report that Python has reached a limit; raise any other RuntimeError."""
+def _explain_shortage(error: MemoryError | RuntimeError | SystemError, explain: _Explainer) -> int:
+    """Report that Python has reached a limit; raise any other RuntimeError or SystemError."""
     RESERVE.clear()
     _release(error)
     _note(error)
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or (isinstance(error, SystemError) and str(error).endswith(LOST_ERROR)):
         return explain(OutOfMemory())
     if isinstance(error, RecursionError):
         return explain(NestedTooDeep())

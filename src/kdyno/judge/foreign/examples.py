@@ -82,7 +82,11 @@ def _values(shape: Shape) -> list[str]:
 
 def _texts(shape: Shape) -> list[str]:
     """Return the columns of text, first those that have few values, but more than one."""
-    texts = {name: len(set(_cells(shape, name))) for name in shape.header if not _is_number(shape, name)}
+    texts = {
+        name: len(set(_cells(shape, name)))
+        for name in shape.header
+        if not _is_number(shape, name) or fold_name(name) in VARIANTS  # versions look like numbers
+    }
     return sorted(texts, key=lambda name: (texts[name] < 2, texts[name]))
 
 

@@ -210,6 +210,13 @@ class MaybeWide(FileError):
     hint = "if they are variants: --wide; if they are benchmarks: --value {values}"
 
 
+class RunsInColumns(FileError):
+    message = "{file}, line {line}: the columns {columns} look like runs of one measurement"
+    hint = (
+        "give --format csv, which takes them all as values; if they are benchmarks: --value {values}; variants: --wide"
+    )
+
+
 class MaybeRows(FileError):
     message = "{file}, line {line}: are the rows of {column!r} variants, or benchmarks?"
     hint = (

@@ -114,6 +114,42 @@ def meaning(heading: str) -> Meaning:
     return ""
 
 
+_NUMBERED = re.compile(r"(?P<stem>.*?)[\s_#.-]*(?P<number>\d{1,3})")
+_RUN_WORDS = frozenset(
+    ("run", "iter", "iteration", "trial", "rep", "repeat", "repetition", "sample", "round", "try", "r")
+)
+
+
+def numbered_runs(headings: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that are runs of one measurement, by their names: `run1`, `run2`, ..., or `1`, `2`, ...; none
+    unless there are two of them, and they count up from 0 or 1.
+    """
+    runs: dict[int, str] = {}
+    for heading in headings:
+        match = _NUMBERED.fullmatch(bare(heading))
+        if match and match["stem"] in {"", *_RUN_WORDS, "run_no", "run no", "run nr"}:
+            runs.setdefault(int(match["number"]), heading)
+    first = min(runs, default=0)
+    return (
+        tuple(runs.values())
+        if len(runs) > 1 and first < 2 and list(runs) == list(range(first, first + len(runs)))
+        else ()
+    )
+
+
+def split_statistic(heading: str) -> tuple[str, Meaning]:
+    """Return the rest of a column's name, and the statistic that its last or first word is: `vanilla sd` is the sd of
+    `vanilla`; the whole name and nothing if it has no such word.
+    """
+    words = heading.replace("_", " ").split()
+    if len(words) > 1:
+        for rest, word in ((words[:-1], words[-1]), (words[1:], words[0])):
+            kind = meaning(word.strip("()[]"))
+            if kind in ("mean", "sd", "n", "extreme"):
+                return " ".join(rest), kind
+    return heading, ""
+
+
 def _is_derived(name: str, words: Sequence[str], joined: str) -> bool:
     if joined in _DERIVED or (words and words[0] in _DERIVED and _is_common(words[1:])):
         return True

@@ -9,8 +9,18 @@ from dataclasses import dataclass, field
 
 from kdyno.base.text import format_list
 from kdyno.measure.readers.cells import Cell, cell_of, numerals
-from kdyno.measure.readers.errors import MaybeRows, MaybeWide, NotAMeasurement, TwoMarks
-from kdyno.measure.readers.headings import MEANS, NOT_MEASURED, SDS, SIZES, Meaning, looks_like_a_variant, meaning
+from kdyno.measure.readers.errors import MaybeRows, MaybeWide, NotAMeasurement, RunsInColumns, TwoMarks
+from kdyno.measure.readers.headings import (
+    MEANS,
+    NOT_MEASURED,
+    SDS,
+    SIZES,
+    Meaning,
+    looks_like_a_variant,
+    meaning,
+    numbered_runs,
+    split_statistic,
+)
 from kdyno.measure.readers.numerals import Decimal, decimal_of, is_missing
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.roles import FACTORS, LAST_VARIANTS, ROLES, find_column, find_columns, fold_name
@@ -112,7 +122,8 @@ class _Columns:
 def layout_of(grid: SheetGrid, request: JudgeRequest, file: str) -> Layout | None:
     """Decide on the meaning of the columns; return None for a table without numbers.
 
-    Raise NoSuchColumn, TwoMarks, and MaybeWide, MaybeRows and NotAMeasurement if only the user can decide.
+    Raise NoSuchColumn, TwoMarks, RunsInColumns, and MaybeWide, MaybeRows and NotAMeasurement if only the user can
+    decide.
     """
     table = _columns(grid, request, file)
     roles, further, pooled = _assign_named_columns(grid.header, request, file)
@@ -141,6 +152,8 @@ def layout_of(grid: SheetGrid, request: JudgeRequest, file: str) -> Layout | Non
     if with_sd := [name for name in candidates if table.has_deviations(name)]:
         candidates = with_sd
     ignored = tuple(name for name in numeric if name not in used and name not in keys and name not in candidates)
+    if not values and not request.wide and (runs := numbered_runs(candidates)):
+        raise RunsInColumns(file=file, line=grid.line, columns=format_list(runs), values=shlex.quote(",".join(runs)))
     if not values:
         decided = _decide_columns(table, candidates, texts, roles, meanings, request, file)
         if decided is None:
@@ -152,6 +165,36 @@ def layout_of(grid: SheetGrid, request: JudgeRequest, file: str) -> Layout | Non
         return _wide_layout(table, values, texts, roles, further, ignored)
     texts = [name for name in texts if name not in values]
     return _long_layout(table, values, texts, roles, further, ignored)
+
+
+def merge_statistics(grid: SheetGrid) -> tuple[SheetGrid, tuple[str, ...]]:
+    """Return the table with the columns `vanilla mean` and `vanilla sd` as one column `vanilla` of cells `12.5 ± 0.3`,
+    and the names of the other statistics of these columns, which are left out.
+
+    A table in which fewer than two columns have both is returned as it is: its statistics are the rows'.
+    """
+    split = {name: split_statistic(name) for name in grid.header}
+    parts: dict[str, dict[Meaning, str]] = {}
+    for name, (stem, kind) in split.items():
+        parts.setdefault(stem, {}).setdefault(kind or "mean", name)
+    whole = {stem: kinds for stem, kinds in parts.items() if {"mean", "sd"} <= kinds.keys()}
+    if len(whole) < 2:
+        return grid, ()
+    used = {name for kinds in whole.values() for kind, name in kinds.items() if kind in ("mean", "sd")}
+    others = tuple(name for name, (stem, kind) in split.items() if stem in whole and kind and name not in used)
+    place = {name: index for index, name in enumerate(grid.header)}
+    kept = [name for name in grid.header if name not in used and name not in others]
+    rows = []
+    for row in grid.rows:
+        merged = [
+            _joined_cell(row.cells[place[kinds["mean"]]], row.cells[place[kinds["sd"]]]) for kinds in whole.values()
+        ]
+        rows.append(SheetRow(row.line, (*(row.cells[place[name]] for name in kept), *merged)))
+    return SheetGrid((*kept, *whole), tuple(rows), grid.line, grid.decimal), others
+
+
+def _joined_cell(mean: str, sd: str) -> str:
+    return mean if is_missing(mean) or is_missing(sd) else f"{mean} ± {sd.removeprefix('±').strip()}"
 
 
 def require_clear(source: FileSource, request: JudgeRequest) -> None:

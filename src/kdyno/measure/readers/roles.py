@@ -11,7 +11,7 @@ from kdyno.base.text import format_list
 from kdyno.measure.readers import units
 from kdyno.measure.readers.cells import cell_of
 from kdyno.measure.readers.errors import NoColumn, NoSuchColumn, TwoMeanings
-from kdyno.measure.readers.headings import NOT_MEASURED, meaning
+from kdyno.measure.readers.headings import NOT_MEASURED, meaning, numbered_runs
 from kdyno.measure.readers.numerals import is_missing
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.sheet import Shape, is_number
@@ -77,6 +77,8 @@ class Roles:
     """Columns whose values the user takes together."""
     named: frozenset[str] = frozenset()
     """Roles whose column the user named."""
+    runs: bool = False
+    """Whether the columns of values are runs of one measurement."""
 
     def shown(self) -> dict[str, str]:
         """Return the meaning that was found for each column, for the report."""
@@ -159,8 +161,9 @@ def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
     taken = {*given.values(), *further, *pooled, *values}
     remaining = [column for column in header if column not in taken]
     numeric = {column for index, column in enumerate(header) if _is_numeric(shape, index)}
+    numbered = () if values else numbered_runs([column for column in remaining if column in numeric])
     if not values:
-        values = _values(remaining, names_of, numeric, file, shape)
+        values = numbered or _values(remaining, names_of, numeric, file, shape)
         remaining = [column for column in remaining if column not in values]
     for role, names in ROLES.items():
         if role in given:
@@ -180,7 +183,7 @@ def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
         if runs:  # kdyno's own CSV: blocks are numbered within a run
             given["run"] = runs[0]
             remaining.remove(runs[0])
-    return Roles(given, values, tuple(remaining), tuple(further), pooled, frozenset(wanted))
+    return Roles(given, values, tuple(remaining), tuple(further), pooled, frozenset(wanted), bool(numbered))
 
 
 def _require_one_meaning(requested: Sequence[tuple[str, str]], file: str) -> None:

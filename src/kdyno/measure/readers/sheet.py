@@ -43,7 +43,10 @@ _DASHES = re.compile(r":?[-=]+:?")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _WRITTEN = re.compile(r"[-+]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][-+]?[0-9]{1,3})?")
 _BAR = re.compile(r"(?<!\\)\|")
-_MARKS = re.compile(r"\*\*|__|`")
+_MARKS = re.compile(r"\*\*|__|`|^=(?=[^=]+=$)|(?<=[^=])=$")
+_SEPARATOR_LINE = re.compile(r"sep=(?P<delimiter>[,;\t|])")
+"""The first line of a file that tells Excel its delimiter."""
+_ASCIIDOC = re.compile(r"^\|={3,}\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -125,13 +128,14 @@ def shape_of(source: FileSource) -> Shape:
     source.require_text()
     lines = _LINE_END.split(source.head)
     whole = len(lines) - (len(source.data) > LOOKED_AT)  # the last one may be cut
-    above = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+    told = _SEPARATOR_LINE.fullmatch(lines[0].strip())
+    above = next((index for index, line in enumerate(lines) if _is_content(line, index)), None)
     if above is None:
         raise NothingButComments(file=source.shown, size=min(LOOKED_AT, len(source.data)))
     if above >= whole:
         raise TooLarge(file=source.shown, most=LOOKED_AT, what="bytes in its first line")
     sample = lines[above : min(above + 30, whole)]
-    delimiter = max(DELIMITERS, key=lambda candidate: _agreement(sample, candidate))
+    delimiter = told["delimiter"] if told else max(DELIMITERS, key=lambda candidate: _agreement(sample, candidate))
     rows = [tuple(cell.strip() for cell in row) for row in csv.reader(sample, delimiter=delimiter) if row]
     header, first = _fill_header(rows[0]), tuple(rows[1:])
     _require_small(source, above + 1, header)
@@ -148,7 +152,7 @@ def has_columns(source: FileSource) -> bool:
     """Return whether a text is divided into columns, judging by its beginning: most lines have as many fields as the
     first; or it is one column of numbers under a name.
     """
-    lines = [line for line in _LINE_END.split(source.head)[:30] if line.strip() and not line.startswith("#")]
+    lines = [line for index, line in enumerate(_LINE_END.split(source.head)[:30]) if _is_content(line, index)]
     if not lines:
         return True  # and says what is wrong with it
     delimiter = max(DELIMITERS, key=lambda candidate: _agreement(lines, candidate))
@@ -160,6 +164,11 @@ def has_columns(source: FileSource) -> bool:
         alike = sum(len(row) == len(rows[0]) for row in rows)
         return 2 * alike > len(rows) or (len(rows) == 2 and '"' not in lines[0])
     return len(rows) == 1 or sum(is_number(row[0].replace(",", ".")) for row in rows[1:]) * 2 > len(rows) - 1
+
+
+def _is_content(line: str, index: int) -> bool:
+    """Return whether a line is neither blank, nor a comment, nor Excel's line about the delimiter."""
+    return bool(line.strip()) and not line.startswith("#") and not (index == 0 and _SEPARATOR_LINE.match(line))
 
 
 def last_place(text: str) -> float:
@@ -206,14 +215,19 @@ def grids(source: FileSource) -> list[SheetGrid]:
     Raise NoRows, TooLarge, HugeField, RaggedRow and ColumnTwice.
     """
     source.require_text()
-    tables = list(_pipe_tables(source)) if has_pipe_table(source.head) else [_whole(source)]
+    if _ASCIIDOC.search(source.head):
+        tables = list(_asciidoc_tables(source))
+    else:
+        tables = list(_pipe_tables(source)) if has_pipe_table(source.head) else [_whole(source)]
     if not any(table.rows for table in tables):
         raise NoRows(file=source.shown)
     return tables
 
 
 def has_pipe_table(text: str) -> bool:
-    """Return whether there is a row of dashes below a line with a `|`."""
+    """Return whether there is a row of dashes below a line with a `|`, or a table of AsciiDoc."""
+    if _ASCIIDOC.search(text):
+        return True
     lines = text.splitlines()
     return any("|" in line and _is_rule(below) for line, below in pairwise(lines))
 
@@ -284,12 +298,39 @@ def _pipe_tables(source: FileSource) -> Iterator[SheetGrid]:
         yield SheetGrid(header, tuple(body), start)
 
 
+def _asciidoc_tables(source: FileSource) -> Iterator[SheetGrid]:
+    """Yield the tables between lines of `|===`; the first cells, up to a blank line, are the header."""
+    lines = source.text.splitlines()
+    marks = [index for index, line in enumerate(lines) if _ASCIIDOC.match(line)]
+    for start, end in zip(marks[::2], marks[1::2], strict=False):
+        cells: list[tuple[int, str]] = []
+        columns = 0
+        for number, line in enumerate(lines[start + 1 : end], start + 2):
+            cells += [(number, cell) for cell in _cells("|" + line.removeprefix("|"))] if line.startswith("|") else []
+            if cells and not columns and not line.strip():
+                columns = len(cells)
+            if len(cells) > MOST_ROWS * 10:
+                raise TooLarge(file=source.shown, most=MOST_ROWS * 10, what="cells in tables of means")
+        columns = columns or len(cells)
+        header = tuple(cell for _, cell in cells[:columns])
+        _require_small(source, start + 2, header)
+        _require_different(source, start + 2, header)
+        rows = [cells[place : place + columns] for place in range(columns, len(cells), columns)] if columns else []
+        if rows and len(rows[-1]) != columns:
+            raise RaggedRow(
+                file=source.shown, line=rows[-1][0][0], fields=len(rows[-1]), columns=columns, delimiter="a bar"
+            )
+        for row in rows:
+            _require_small(source, row[0][0], [cell for _, cell in row])
+        yield SheetGrid(header, tuple(SheetRow(row[0][0], tuple(cell for _, cell in row)) for row in rows), start + 2)
+
+
 def _cells(line: str) -> tuple[str, ...]:
     inner = line.strip()
     if inner.startswith("|"):  # rows of psql have bars only between cells
         inner = inner[1:-1] if inner.endswith("|") and len(inner) > 1 else inner[1:]
     cells = _BAR.split(inner)
-    return tuple(_MARKS.sub("", cell).replace("\\|", "|").strip() for cell in cells)
+    return tuple(_MARKS.sub("", cell.strip()).replace("\\|", "|").strip() for cell in cells)
 
 
 def _agreement(sample: list[str], delimiter: str) -> tuple[bool, int]:

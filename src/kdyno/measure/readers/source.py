@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +25,9 @@ MOST_TEXT = 64 << 20
 """Bytes of a file that is read as one text, or as a document, which may take Python thirty times as many."""
 CHUNK = 1 << 20
 STANDARD_INPUT = Path("/dev/stdin")
-EXTENSIONS = frozenset({".csv", ".tsv", ".txt", ".log", ".out", ".json", ".xml", ".yaml", ".yml", ".md", ".dat"})
+EXTENSIONS = frozenset(
+    {".csv", ".tsv", ".txt", ".log", ".out", ".json", ".xml", ".yaml", ".yml", ".md", ".dat", ".adoc", ".org"}
+)
 """Suffixes of data files that say nothing of the variant; the `.1` of `6.12.1` and of `host.1` does."""
 BINARY = {
     b"SQLite format 3\0": (
@@ -39,6 +42,8 @@ BINARY = {
     b"\xfe\xff": "it is UTF-16; convert it: iconv -f utf-16 -t utf-8",
 }
 """First bytes -> advice for such a file."""
+_COLOURS = re.compile(rb"\x1b\[[0-9;]*[mK]")
+"""What programs write to terminals around words; a file has it after `script`, `--color=always` and the like."""
 Form = Literal["text", "json", "xml"]
 _IN_A_LIST = '[{"]-0123456789tfnNI'
 """The beginning of a list in JSON; lmbench's results begin with `[lmbench3.0 results`."""
@@ -180,7 +185,7 @@ def _read(path: Path, name: str) -> FileSource:
         raise Unreadable(file=printable(path), why=error.strerror) from error
     if len(content) > MOST_BYTES:
         raise TooLarge(file=printable(path), most=MOST_BYTES, what="bytes")
-    return FileSource(shown=printable(path), name=printable(name), data=content)
+    return FileSource(shown=printable(path), name=printable(name), data=_COLOURS.sub(b"", content))
 
 
 def _content(path: Path) -> bytes:

@@ -62,7 +62,9 @@ def read(source: FileSource, request: JudgeRequest) -> LongTable:
         if "unit" not in part:
             unit = own_units.get(column) or request.unit or units.unit_of_column(column)
             part["unit"] = pd.Categorical.from_codes(np.zeros(len(part), np.int8), [unit])
-        part["benchmark"] = _benchmark(part, column, len(roles.values) > 1)
+        part["benchmark"] = _benchmark(
+            part, "value" if roles.runs else column, len(roles.values) > 1 and not roles.runs
+        )
         if len(empty := part[part["value"].isna()]):
             missing.update(dict(Counter(map(str, empty["variant"]))))
             part = part[part["value"].notna()].reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""fio: the operations of a job in a second, from --output-format=json or json+, or from its text."""
+"""fio: the operations of a job in a second, from --output-format=json, json+ or terse, or from its text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from kdyno.measure.readers import json_values as json
 from kdyno.measure.readers.cells import cell_of
 from kdyno.measure.readers.errors import Broken
 from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive, printed_series
+from kdyno.measure.readers.sheet import is_printed_number, refusal
 from kdyno.measure.readers.source import FileSource
 
 TITLE = "fio output"
 _WAYS = ("read", "write", "trim")
 _JOB = re.compile(r"^(?P<job>[^:\n]+): \(groupid=\d+, jobs=\d+\)")
 _IOPS = re.compile(r"^ +(?P<way>read|write|trim) ?: (?:IOPS=(?P<rate>\d+(?:\.\d+)?[kM]?)|.*\biops=(?P<older>\d+))")
+_TERSE = re.compile(r"^[345];fio-")
+_TERSE_RATES = {"3": {"read": 7, "write": 48}, "4": {"read": 7, "write": 48}, "5": {"read": 7, "write": 54}}
+"""Fields of a line of --output-format=terse, from 0, by its version."""
+_TERSE_ERROR = 4
 _DOCUMENT = re.compile(r"^\{", re.MULTILINE)
 
 
@@ -22,6 +27,8 @@ def recognises(source: FileSource) -> bool:
     head = source.head
     if source.form == "json" or '"fio version"' in head:
         return '"fio version"' in head
+    if _TERSE.match(head):
+        return True
     return bool(re.search(r"^fio-\d", head, re.MULTILINE) and re.search(r"rw=|groupid=", head))
 
 
@@ -30,7 +37,9 @@ def read(source: FileSource) -> ProgramOutput:
 
     Bandwidth is derived from the same measurement. Raise Broken.
     """
-    return _read_json(source) if '"fio version"' in source.head else _read_text(source)
+    if '"fio version"' in source.head:
+        return _read_json(source)
+    return _read_terse(source) if _TERSE.match(source.head) else _read_text(source)
 
 
 def _read_json(source: FileSource) -> ProgramOutput:
@@ -54,6 +63,28 @@ def _read_json(source: FileSource) -> ProgramOutput:
     except ValueError as error:
         raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
     usable, unusable = positive([FileSeries(name, "IOPS", tuple(v), direction="higher") for name, v in rates.items()])
+    return ProgramOutput(usable, (*dict.fromkeys(notes), *unusable))
+
+
+def _read_terse(source: FileSource) -> ProgramOutput:
+    rates: dict[str, list[str]] = defaultdict(list)
+    notes: list[str] = []
+    for number, line in enumerate(source.text.splitlines(), 1):
+        fields = line.split(";")
+        if not _TERSE.match(line):
+            continue
+        places = _TERSE_RATES[fields[0]]
+        if len(fields) <= max(places.values()):
+            raise Broken(file=source.shown, format=TITLE, why=f"line {number} is cut short")
+        if fields[_TERSE_ERROR] != "0":
+            notes.append(f"{fields[2]} failed: left out")
+            continue
+        for way, place in places.items():
+            if not is_printed_number(fields[place]):
+                raise refusal(source.shown, number, f"{way} IOPS", fields[place], fields[place])
+            if float(fields[place]) > 0:
+                rates[f"{fields[2]} {way}"].append(fields[place])
+    usable, unusable = positive([printed_series(name, "IOPS", texts, "higher") for name, texts in rates.items()])
     return ProgramOutput(usable, (*dict.fromkeys(notes), *unusable))
 
 

@@ -55,7 +55,9 @@ def _is_metric(item: tuple[str, object]) -> bool:
     name, values = item
     if isinstance(values, float):
         return "." in name
-    return isinstance(values, list) and bool(values) and all(isinstance(value, float) for value in values)
+    return (
+        "." in name and isinstance(values, list) and bool(values) and all(isinstance(value, float) for value in values)
+    )
 
 
 def read(source: FileSource) -> ProgramOutput:

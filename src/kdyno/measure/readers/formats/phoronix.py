@@ -1,7 +1,12 @@
-"""The Phoronix Test Suite's composite.xml: Result elements, each with one Entry for each identifier."""
+"""The Phoronix Test Suite's composite.xml: Result elements, each with one Entry for each identifier; and its CSV, with
+one figure for each.
+"""
 
 from __future__ import annotations
 
+import csv
+import re
+from itertools import islice
 from xml.etree.ElementTree import Element
 
 from kdyno.base.measurement import Direction
@@ -13,19 +18,57 @@ from kdyno.measure.readers.sheet import is_printed_number, last_place
 from kdyno.measure.readers.source import FileSource
 from kdyno.measure.readers.units import format_unit
 
-TITLE = "Phoronix Test Suite XML"
+TITLE = "Phoronix Test Suite output"
 DIRECTIONS: dict[str, Direction] = {"LIB": "lower", "HIB": "higher"}
+MOST_LINES = 50_000
 REPEATED = "the Phoronix Test Suite repeats a test until its values agree, so their spread may be larger than it looks"
 
 
+_RESULT = re.compile(r"(?P<name>.+?)(?: \((?P<unit>[^()]+)\))?")
+_RESULT_ROW = re.compile(r'^"[^"\n]*",(?:LIB|HIB),', re.MULTILINE)
+
+
 def recognises(source: FileSource) -> bool:
-    return "<PhoronixTestSuite" in source.head
+    return "<PhoronixTestSuite" in source.head or bool(_RESULT_ROW.search(source.head))
 
 
 def read(source: FileSource) -> ProgramOutput:
     """Read a benchmark from every result, a variant from every identifier; graphs of sensors are left out. Raise
     Broken.
     """
+    return _read_xml(source) if source.form == "xml" else _read_csv(source)
+
+
+def _read_csv(source: FileSource) -> ProgramOutput:
+    """Read the rows below the last line of identifiers. Raise Broken."""
+    identifiers: list[str] = []
+    series: list[FileSeries] = []
+    for cells in islice(csv.reader(source.text.splitlines()), MOST_LINES):
+        if len(cells) > 2 and not cells[0].strip() and not cells[1].strip() and all(cells[2:]):
+            identifiers = cells[2:]
+        elif len(cells) > 2 and cells[1] in DIRECTIONS:
+            if len(cells) - 2 > len(identifiers):
+                raise Broken(
+                    file=source.shown, format=TITLE, why="the line of identifiers above its results is missing"
+                )
+            match = _RESULT.fullmatch(cells[0])
+            name, unit = (match["name"], match["unit"] or "") if match else ("result", "")
+            for identifier, text in zip(identifiers, cells[2:], strict=False):
+                if is_printed_number(text):
+                    series.append(
+                        FileSeries(
+                            name,
+                            format_unit(unit),
+                            (float(text),),
+                            variant=identifier,
+                            direction=DIRECTIONS[cells[1]],
+                            step=last_place(text),
+                        )
+                    )
+    return ProgramOutput(*positive(series))
+
+
+def _read_xml(source: FileSource) -> ProgramOutput:
     try:
         root = xml.tree(source.text)
     except Unfit as error:

@@ -246,6 +246,12 @@ PROGRAMS = (
         start=re.compile(r"^Connecting to host "),
     ),
     PrintedProgram(
+        "ebizzy",
+        re.compile(r"^\d+ records/s\b", re.MULTILINE),
+        "lines like `12345 records/s`",
+        ((_line(r"^VALUE records/s", "records/s", "higher"),),),
+    ),
+    PrintedProgram(
         "time",
         re.compile(
             r"^real\s+\d\S*\s+user\s+\d|Elapsed \(wall clock\) time|user .*elapsed \d+%CPU|s user \S+s system \d+% cpu",

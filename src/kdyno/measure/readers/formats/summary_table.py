@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kdyno.base.errors import UserError
 from kdyno.base.text import format_list
@@ -12,7 +12,7 @@ from kdyno.measure.readers import claims, units
 from kdyno.measure.readers.cells import Cell, cell_of
 from kdyno.measure.readers.errors import BadValue, MaybeRows, MaybeWide, NoSize, NotAMeasurement
 from kdyno.measure.readers.headings import MEANS, SDS, bare, is_statistic
-from kdyno.measure.readers.layout import Layout, layout_of
+from kdyno.measure.readers.layout import Layout, layout_of, merge_statistics
 from kdyno.measure.readers.numerals import is_missing, tidy
 from kdyno.measure.readers.readings import PublishedValue, SummaryTables
 from kdyno.measure.readers.request import JudgeRequest
@@ -42,7 +42,7 @@ def recognises(source: FileSource, request: JudgeRequest) -> bool:
     if any(len(row.cells) != len(grid.header) for row in grid.rows):
         return False
     try:
-        layout = layout_of(grid, request, source.shown)
+        layout = layout_of(merge_statistics(grid)[0], request, source.shown)
     except UserError:
         return False
     return layout is not None and layout.is_wide
@@ -60,12 +60,14 @@ def read(source: FileSource, request: JudgeRequest) -> SummaryTables:
         if claims.looks_like(grid.header):
             statistics.append(grid)
             continue
+        grid, others = merge_statistics(grid)  # noqa: PLW2901
         try:
             layout = layout_of(grid, request, source.shown)
         except (MaybeWide, MaybeRows, NotAMeasurement) as error:
             unclear.append((grid.line, error))
             continue
         if layout is not None:
+            layout = replace(layout, ignored=(*layout.ignored, *others))
             table = _Table(grid, layout, request, source)
             table.published.extend(table.column_measurements() if layout.is_wide else table.row_measurements())
             read_tables.append(table)

@@ -1,0 +1,333 @@
+"""Texts that people paste: other forms of known programs, and tables whose columns are statistics or runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kdyno.judge.verdicts.of_files import judge_files
+from kdyno.measure.readers.errors import FileError, NoSize, RunsInColumns, UnknownForm
+from kdyno.measure.readers.formats import criterion, fio, google_benchmark, hyperfine, mmtests, netperf, schbench
+from kdyno.measure.readers.formats.registry import recognise
+from kdyno.measure.readers.readings import FileSeries, ProgramOutput
+from kdyno.measure.readers.request import JudgeRequest
+from kdyno.measure.readers.source import FileSource, read
+
+DATA = Path(__file__).parents[2] / "data" / "foreign"
+
+
+def source(text: str) -> FileSource:
+    return FileSource(shown="file.txt", name="file", data=text.encode())
+
+
+def named(output: ProgramOutput) -> dict[str, FileSeries]:
+    return {series.command or series.benchmark: series for series in output.series}
+
+
+def judged(tmp_path: Path, text: str, request: JudgeRequest | None = None, name: str = "file.csv") -> list[str]:
+    """Return the variants and benchmarks that one file is judged by."""
+    file = tmp_path / name
+    file.write_text(text, encoding="utf-8")
+    report = judge_files([str(file)], request or JudgeRequest())
+    return [f"{row.variant}: {row.benchmark}" for row in report.comparisons]
+
+
+HYPERFINE = """Benchmark 1: ./generic
+  Time (mean ± σ):      58.4 ms ±   0.3 ms    [User: 31.2 ms, System: 26.9 ms]
+  Range (min … max):    57.9 ms …  59.1 ms    50 runs
+
+Benchmark 2: ./tuned
+  Time (mean ± σ):      1.256 s ± 4.0 ms    [User: 30.2 ms, System: 26.0 ms]
+  Range (min … max):    1.252 s …  1.300 s    51 runs
+
+Summary
+  ./tuned ran
+    1.03 ± 0.01 times faster than ./generic
+"""
+
+
+def test_what_hyperfine_prints_is_read_with_its_deviations_and_numbers_of_runs() -> None:
+    series = named(hyperfine.read(source(HYPERFINE)))
+    assert list(series) == ["./generic", "./tuned"]
+    assert (series["./generic"].values, series["./generic"].unit, series["./generic"].n) == ((58.4,), "ms", 50)
+    assert series["./tuned"].sd == pytest.approx(0.004 / 1.256)
+    assert series["./tuned"].n == 51
+
+
+def test_colours_of_a_terminal_do_not_change_a_format(tmp_path: Path) -> None:
+    file = tmp_path / "colours.txt"
+    file.write_text(HYPERFINE.replace("58.4 ms", "\x1b[1;32m58.4 ms\x1b[0m"), encoding="utf-8")
+    assert recognise(read(str(file)), JudgeRequest()).name == "hyperfine"
+    assert named(hyperfine.read(read(str(file))))["./generic"].values == (58.4,)
+
+
+def test_commands_of_one_name_are_distinguished_by_their_parameters() -> None:
+    results = [
+        {"command": "build", "times": [2.0, 2.1], "exit_codes": [0, 0], "parameters": {"cc": cc}}
+        for cc in ("gcc", "clang")
+    ]
+    assert list(named(hyperfine.read(source(json.dumps({"results": results}))))) == ["build, cc gcc", "build, cc clang"]
+
+
+def test_parameters_are_in_the_csv_of_hyperfine_as_well() -> None:
+    head = "command,mean,stddev,median,user,system,min,max,parameter_cc\n"
+    rows = "build,0.5,0.01,0.5,0.4,0.1,0.4,0.6,gcc\nbuild,0.4,0.01,0.4,0.3,0.1,0.3,0.5,clang\n"
+    assert list(named(hyperfine.read(source(head + rows)))) == ["build, cc gcc", "build, cc clang"]
+
+
+ASCIIDOC = """[cols="<,>,>,>,>"]
+|===
+| Command
+| Mean [ms]
+| Min [ms]
+| Max [ms]
+| Relative
+
+| `generic`
+| 58.4 ± 0.3
+| 57.9
+| 59.1
+| 1.03 ± 0.01
+
+| `tuned`
+| 56.9 ± 0.4
+| 56.2
+| 57.8
+| 1.00
+|===
+"""
+ORG = """| Command  |  Mean [ms] |  Min [ms] |  Max [ms] |  Relative |
+|--+--+--+--+--|
+| =generic=  |  58.4 ± 0.3 |  57.9 |  59.1 |  1.03 ± 0.01 |
+| =tuned=  |  56.9 ± 0.4 |  56.2 |  57.8 |  1.00 |
+"""
+
+
+@pytest.mark.parametrize("text", [ASCIIDOC, ORG], ids=["AsciiDoc", "Org"])
+def test_the_tables_of_asciidoc_and_org_are_read_as_those_of_markdown(tmp_path: Path, text: str) -> None:
+    assert judged(tmp_path, text, JudgeRequest(n="10"), "table.adoc") == ["tuned: Mean [ms]"]
+
+
+def test_an_asciidoc_table_with_a_cell_too_few_names_its_line(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="line 15: fields: 4, in the header: 5"):
+        judged(tmp_path, ASCIIDOC.replace("| 1.00\n", ""), JudgeRequest(n="10"))
+
+
+TERSE = ";".join(
+    ["3", "fio-3.33", "randread", "0", "0", "1048576", "349525", "87381", "3000", *["0"] * 37, "9", "9", "120", "7"]
+)
+
+
+def test_terse_output_of_fio_has_the_operations_of_both_directions() -> None:
+    assert recognise(source(TERSE), JudgeRequest()).name == "fio"
+    series = named(fio.read(source(TERSE)))
+    assert {name: one.values for name, one in series.items()} == {
+        "randread read": (87381.0,),
+        "randread write": (120.0,),
+    }
+
+
+def test_terse_output_of_version_5_has_six_fields_more_for_each_direction() -> None:
+    fields = TERSE.split(";")
+    newer = ";".join(["5", *fields[1:46], *["3"] * 6, *fields[46:]])
+    assert named(fio.read(source(newer)))["randread write"].values == (120.0,)
+
+
+def test_a_job_of_fio_that_failed_is_left_out_of_terse_output() -> None:
+    failed = TERSE.replace("randread;0;0;", "broken;0;5;")
+    output = fio.read(source(f"{TERSE}\n{failed}\n"))
+    assert output.notes == ("broken failed: left out",)
+    assert len(output.series) == 2
+
+
+GOOGLE_CSV = """\
+name,iterations,real_time,cpu_time,time_unit,bytes_per_second,items_per_second,error_occurred,error_message
+"BM_x/8",1000,100.1,99.1,ns,,1e6,,
+"BM_x/16",1000,200.1,199.1,ns,,1e6,,
+"BM_bad",0,0,0,,,,true,"no such file"
+"BM_y_mean",3,50.0,49.0,us,,,,
+"BM_y_stddev",3,1.0,1.0,us,,,,
+"""
+GOOGLE_TEXT = """Running ./b
+-----------------------------------------------------
+Benchmark           Time             CPU   Iterations
+-----------------------------------------------------
+BM_x/8          100.1 ns         99.1 ns      7000000 items_per_second=1M/s
+BM_x/16         200.1 ns          199 ns      3500000
+BM_y_mean        50.0 us         49.0 us            3
+BM_y_stddev      1.00 us         1.00 us            3
+"""
+
+
+@pytest.mark.parametrize("text", [GOOGLE_CSV, GOOGLE_TEXT], ids=["CSV", "table"])
+def test_benchmarks_of_google_benchmark_are_never_compared_with_each_other(text: str) -> None:
+    assert recognise(source(text), JudgeRequest()).name == "google-benchmark"
+    series = named(google_benchmark.read(source(text)))
+    assert {name: one.values for name, one in series.items()} == {
+        "BM_x/8": (100.1,),
+        "BM_x/16": (200.1,),
+        "BM_y": (50.0,),
+    }
+    assert (series["BM_y"].sd, series["BM_y"].n) == (0.02, 3)
+
+
+CRITERION = """Benchmarking fib 20: Collecting 100 samples in estimated 5.0 s (192k iterations)
+fib 20                  time:   [26.029 µs 26.251 µs 26.505 µs]
+                        change: [-2.1% -1.0% +0.2%] (p = 0.09 > 0.05)
+                        No change in performance detected.
+Found 11 outliers among 100 measurements (11.00%)
+a/very/long/name/of/a/benchmark
+                        time:   [1.0000 ms 1.1000 ms 1.2000 ms]
+"""
+
+
+def test_what_criterion_prints_is_read_without_its_changes() -> None:
+    series = named(criterion.read(source(CRITERION)))
+    assert {name: one.values for name, one in series.items()} == {
+        "fib 20": (26.251,),
+        "a/very/long/name/of/a/benchmark": (1.1,),
+    }
+    assert series["fib 20"].n == 100
+    assert series["fib 20"].error == pytest.approx((26.505 - 26.029) / 2 / 1.96 / 26.251, rel=1e-4)
+
+
+def test_estimates_of_criterion_have_their_standard_error() -> None:
+    estimate = {"point_estimate": 26251.0, "standard_error": 120.0}
+    [series] = criterion.read(source(json.dumps({"mean": estimate, "median": estimate, "slope": None}))).series
+    assert (series.values, series.unit) == ((26251.0,), "ns")
+    assert series.error == pytest.approx(120 / 26251)
+
+
+def schbench_report(seconds: int, latency: int) -> str:
+    return f"""Wakeup Latencies percentiles (usec) runtime {seconds} (s) (1000 total samples)
+\t  50.0th: 9          (400 samples)
+\t* 99.0th: {latency}         (90 samples)
+\t  min=1, max=4000
+RPS percentiles (requests) runtime {seconds} (s) (30 total samples)
+\t* 50.0th: 10040      (9 samples)
+average rps: {latency * 10}.00
+"""
+
+
+def test_only_the_last_report_of_a_run_of_schbench_counts() -> None:
+    runs = "".join(schbench_report(seconds, latency) for seconds, latency in ((10, 50), (20, 55), (10, 60), (20, 65)))
+    series = named(schbench.read(source(runs)))
+    assert {name: one.values for name, one in series.items()} == {
+        "schbench Wakeup Latencies, 99th percentile": (55.0, 65.0),
+        "schbench average": (550.0, 650.0),
+    }
+    assert [one.direction for one in series.values()] == ["lower", "higher"]
+
+
+NETPERF = {
+    "TCP REQUEST/RESPONSE": (
+        """MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to localhost () port 0 AF_INET
+Local /Remote
+Socket Size   Request  Resp.   Elapsed  Trans.
+Send   Recv   Size     Size    Time     Rate
+bytes  Bytes  bytes    bytes   secs.    per sec
+
+16384  131072 1        1       10.00    45678.12
+16384  131072
+""",
+        45678.12,
+        "transactions/s",
+    ),
+    "TCP STREAM": (
+        """MIGRATED TCP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to localhost () port 0 AF_INET
+Recv   Send    Send
+Socket Socket  Message  Elapsed
+Size   Size    Size     Time     Throughput
+bytes  bytes   bytes    secs.    10^6bits/sec
+
+131072  16384  16384    10.00    34567.89
+""",
+        34567.89,
+        "Mb/s",
+    ),
+    "UDP STREAM": (
+        """MIGRATED UDP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to localhost () port 0 AF_INET
+Socket  Message  Elapsed      Messages
+Size    Size     Time         Okay Errors   Throughput
+bytes   bytes    secs            #      #   10^6bits/sec
+
+212992   65507   10.00      123456      0    6470.12
+212992           10.00      123400           6467.10
+""",
+        6467.1,
+        "Mb/s",
+    ),
+}
+
+
+@pytest.mark.parametrize("test", NETPERF)
+def test_each_test_of_netperf_has_one_number(test: str) -> None:
+    text, value, unit = NETPERF[test]
+    [series] = netperf.read(source(text)).series
+    assert (series.benchmark, series.values, series.unit) == (f"netperf {test}", (value,), unit)
+    assert series.direction == "higher"
+
+
+def test_mmtests_compares_kernels_with_the_deviations_of_its_own_rows() -> None:
+    series = mmtests.read(read(str(DATA / "mmtests.txt"))).series
+    assert [(one.variant, one.benchmark, one.values, one.direction) for one in series[:2]] == [
+        ("6.12.0-vanilla", "hackbench-process-pipes 1", (0.745,), "lower"),
+        ("6.13.0-patched", "hackbench-process-pipes 1", (0.712,), "lower"),
+    ]
+    assert series[0].sd == pytest.approx(0.015 / 0.745)
+    assert series[2].sd is None
+
+
+def test_phoronix_csv_has_a_variant_for_each_identifier(tmp_path: Path) -> None:
+    text = """My title
+
+ ,,"6.12.1","6.13.0"
+Processor,,EPYC 9654,EPYC 9654
+
+ ,,"6.12.1","6.13.0"
+"PostgreSQL - Clients: 50 (TPS)",HIB,12345,12545
+"Build: defconfig (sec)",LIB,45.67,44.99
+"""
+    assert judged(tmp_path, text) == ["6.13.0: PostgreSQL - Clients: 50", "6.13.0: Build: defconfig"]
+
+
+def test_means_and_deviations_by_variant_are_not_variants(tmp_path: Path) -> None:
+    text = "test,unit,vanilla mean,vanilla sd,patched mean,patched sd\nread,us,12.5,0.3,12.1,0.2\n"
+    assert judged(tmp_path, text, JudgeRequest(n="10")) == ["patched: read"]
+    with pytest.raises(NoSize):
+        judged(tmp_path, text)
+
+
+def test_extremes_by_variant_are_left_out_with_a_note(tmp_path: Path) -> None:
+    file = tmp_path / "file.csv"
+    file.write_text("test,old,old_std,new,new_std,new_max\nread,12.5,0.3,12.1,0.2,14\nwrite,14.5,0.3,14,0.2,17\n")
+    report = judge_files([str(file)], JudgeRequest(n="5"))
+    assert {row.variant for row in report.comparisons} == {"new"}
+    assert "not read, since they are made from other numbers, or count: new_max" in report.caveats
+
+
+def test_columns_of_runs_are_values_of_one_benchmark(tmp_path: Path) -> None:
+    for heads in ("run1,run2,run3", "1,2,3", "iteration 0,iteration 1,iteration 2", "Trial_1,Trial_2,Trial_3"):
+        text = f"kernel,{heads},avg\n6.12,10.1,10.2,10.3,10.2\n6.13,9.9,9.8,9.7,9.8\n"
+        assert judged(tmp_path, text) == ["6.13: value"], heads
+
+
+def test_runs_of_benchmarks_are_not_compared_with_each_other(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        (tmp_path / f"{name}.csv").write_text("test,run1,run2\npipe,10.1,10.2\nfutex,20.1,20.2\n")
+    report = judge_files([str(tmp_path / "old.csv"), str(tmp_path / "new.csv")], JudgeRequest())
+    assert [(row.variant, row.benchmark) for row in report.comparisons] == [("new", "pipe"), ("new", "futex")]
+    with pytest.raises(RunsInColumns, match="the columns run1, run2 look like runs of one measurement"):
+        judged(tmp_path, "| test | run1 | run2 |\n|--|--|--|\n| pipe | 1 | 2 |\n", name="runs.md")
+
+
+def test_the_delimiter_that_excel_is_told_is_not_a_column(tmp_path: Path) -> None:
+    text = "sep=;\r\nKernel;Zeit [ms]\r\nalt;1.234,5\r\nalt;1.236,5\r\nneu;1.134,5\r\nneu;1.136,5\r\n"
+    assert judged(tmp_path, text) == ["neu: Zeit [ms]"]
+
+
+def test_lists_without_the_names_of_lkp_are_not_its_matrix() -> None:
+    with pytest.raises(UnknownForm, match="is JSON, but not in the form of"):
+        recognise(source('{"A": [1.1, 1.2], "B": [1.4, 1.5]}'), JudgeRequest())
