@@ -289,6 +289,15 @@ def test_words_for_the_compiler_come_last_and_as_they_are() -> None:
     assert made.kcflags == ("-O3", "-g1", "-gdwarf-4", "-fno-ipa-cp")
 
 
+def test_words_for_llvm_reach_the_link_too_where_lto_makes_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cflags, "_ask", lambda *_: None)
+    clang, words = context("clang-19", "19.1.7"), ("-mllvm=-inline-threshold=500", "-fno-unroll-loops")
+    made = contribute("cflags", words, clang)
+    assert made.kcflags == words and made.make == ("LD=lkd",)
+    assert made.environment["KDYNO_LTO_WORDS_CFLAGS"] == "--mllvm=-inline-threshold=500"
+    assert contribute("cflags", words[1:], clang) == Contribution(kcflags=words[1:])
+
+
 @pytest.mark.parametrize(
     ("word", "instead"),
     [

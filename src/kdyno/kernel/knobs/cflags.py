@@ -1,7 +1,8 @@
 """cflags = ["-fno-plt", "--param=max-inline-insns-auto=20"]: words for the compiler that no other knob has.
 
 They go last into KCFLAGS, so that they overrule the kernel's own. The kernel's makefiles give them to every C file;
-boot, real mode and purgatory code has flags of its own.
+boot, real mode and purgatory code has flags of its own. With lto, ld.lld makes the machine code: it gets the words for
+LLVM's code generation as well, `-mllvm=-NAME=VALUE`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable
 
 from kdyno.base import process
 from kdyno.base.errors import UserError
+from kdyno.kernel import lkd
 from kdyno.kernel.knobs.base import Contribution, Host, Knob, KnobContext
 from kdyno.kernel.toolchain import Toolchain
 
@@ -31,6 +33,10 @@ TAKEN = (
 KINDS = re.compile(r"-[fmWDU].+|--param=.+")
 """Choices of code, warnings and macros. Other words name files, other outputs or other steps than compiling."""
 OTHER_STEPS = re.compile(r"-fplugin.*|-fdump.*|-fopt-info.*|-fsave-.*|-fsanitize-.*list=.*|-W[alp],.*")
+
+
+LLVM_WORD = "-mllvm="
+"""Begins words that clang passes to LLVM, as one word."""
 
 
 class WordUnfit(UserError):
@@ -55,8 +61,17 @@ def check(value: Iterable[str], host: Host) -> None:
         _ask(word, host.toolchain)
 
 
-def contribute(value: tuple[str, ...], context: KnobContext) -> Contribution:  # noqa: ARG001
-    return Contribution(kcflags=value)
+def contribute(value: tuple[str, ...], context: KnobContext) -> Contribution:
+    llvm_words = [f"-{word}" for word in value if word.startswith(LLVM_WORD)]
+    at_link = lkd.lto_words(context.toolchain, "cflags", " ".join(llvm_words)) if llvm_words else {}
+    if not at_link:
+        return Contribution(kcflags=value)
+    lkd.find_lkd()
+    return Contribution(
+        kcflags=value,
+        make=lkd.words(context.arch),
+        environment={lkd.LINKER: context.linker, **at_link},
+    )
 
 
 def check_word(word: str) -> None:
