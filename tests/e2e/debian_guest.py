@@ -9,7 +9,6 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +29,10 @@ MIB = 1 << 20
 ESP_MIB, ROOT_MIB = 192, 1600
 CLOCK = "shift=3"
 """The machine's clock counts instructions, 8 ns each: a busy host doesn't make timeouts in it fire."""
+DEVICES = ("i6300esb",)
+"""A watchdog."""
+DISK, VARIABLES = "disk.qcow2", "variables.qcow2"
+STARTED, INSTALLED = "started", "installed"
 SHELL = "\nkdyno-shell "
 """What the shell of the second serial port begins with, before the release of the kernel."""
 WORDS = (
@@ -64,7 +67,10 @@ GRUB_MODULES = (
 
 def missing_programs() -> list[str]:
     """The programs and files that this host lacks for such a machine."""
-    programs = ("mmdebstrap", "fakeroot", "mkfs.ext4", "mkfs.vfat", "sgdisk", "mcopy", "mmd", "qemu-system-x86_64")
+    programs = (
+        *("mmdebstrap", "fakeroot", "mkfs.ext4", "mkfs.vfat", "sgdisk", "mcopy", "mmd"),
+        *("qemu-system-x86_64", "qemu-img"),
+    )
     path = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
     missing = [name for name in programs if shutil.which(name, path=path) is None]
     return missing + [str(file) for file in FIRMWARE if not file.exists()]
@@ -102,6 +108,33 @@ def make_disk(loader: Loader, directory: Path) -> Path:
         finally:
             shutil.rmtree(scratch)
     return disk
+
+
+def make_machine(loader: Loader, directory: Path, package: Path) -> Path:
+    """Return the directory of a machine that has started, saved with all its memory: as STARTED, with the package in
+    /root, and as INSTALLED. The first call makes it.
+    """
+    disk = make_disk(loader, directory)
+    facts = (disk.name, package.read_bytes(), run("qemu-system-x86_64", "--version"), DEVICES, CLOCK)
+    place = directory / f"machine-{loader}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:12]}"
+    if not place.exists():
+        for old in directory.glob(f"machine-{loader}-*"):
+            shutil.rmtree(old)
+        scratch = directory / f"machine-{loader}-scratch"
+        scratch.mkdir()
+        try:
+            run("qemu-img", "convert", "-O", "qcow2", disk, scratch / DISK)
+            run("qemu-img", "convert", "-f", "raw", "-O", "qcow2", FIRMWARE[1], scratch / VARIABLES)
+            with Guest(scratch, package) as guest:
+                guest.wait_for_shell()
+                guest(f"head -c {package.stat().st_size} /dev/vdb > /root/kernel.deb; sync")
+                guest.save(STARTED)
+                guest("dpkg -i /root/kernel.deb; sync")
+                guest.save(INSTALLED)
+            scratch.rename(place)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return place
 
 
 def _make_disk(loader: Loader, scratch: Path) -> Path:
@@ -179,57 +212,81 @@ def _make_menu(disk: Path, scratch: Path) -> None:
     menu.write_text(f"linux /boot/vmlinuz-{release} {WORDS}\ninitrd /boot/initrd.img-{release}\nboot\n")
     run("debugfs", "-w", "-R", f"write {menu} boot/grub/grub.cfg", root)
     run("dd", f"if={root}", f"of={disk}", "bs=1M", f"seek={ESP_MIB + 1}", "conv=notrunc,sparse")
-    with Guest(disk, scratch) as guest:
+    for name, source in ((DISK, disk), (VARIABLES, FIRMWARE[1])):
+        run("qemu-img", "convert", "-f", "raw", "-O", "qcow2", source, scratch / name)
+    with Guest(scratch) as guest:
         guest.wait_for_shell()
         assert guest("update-grub").endswith("done")
         guest.power_off()
+    run("qemu-img", "convert", "-O", "raw", scratch / DISK, disk)
 
 
 class Guest:
-    """A running machine: its console goes to a file, and its shell is on the second serial port."""
+    """A running machine: its console goes to a file, and its shell is on the second serial port.
 
-    def __init__(self, disk: Path, directory: Path, package: Path | None = None, devices: Sequence[str] = ()) -> None:
-        self.disk, self.directory, self.package, self.devices = disk, directory, package, devices
+    Its directory has DISK and VARIABLES. With `saved` it goes on from what was saved under this name.
+    """
+
+    def __init__(self, directory: Path, package: Path | None = None, saved: str | None = None) -> None:
+        self.directory, self.package, self.saved = directory, package, saved
         self.console = directory / "console"
         self.transcript = directory / "transcript"
         """Every command of the shell with its output."""
-        self._variables = directory / "variables.fd"
         self._read = ""
 
     def __enter__(self) -> Self:
         self._read = ""
-        if not self._variables.exists():
-            shutil.copyfile(FIRMWARE[1], self._variables)
-        place = self.directory / "shell"
-        with suppress(FileNotFoundError):
-            place.unlink()
-        flash = "if=pflash,format=raw"
+        places = {name: self.directory / name for name in ("shell", "monitor")}
+        for place in places.values():
+            place.unlink(missing_ok=True)
         words = [
             *("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg", "-cpu", "qemu64", "-m", "768", "-nodefaults"),
-            *("-icount", CLOCK, "-rtc", "clock=vm"),
-            *("-display", "none", "-drive", f"{flash},readonly=on,file={FIRMWARE[0]}"),
-            *("-drive", f"{flash},file={self._variables}"),
-            *("-drive", f"if=virtio,format=raw,cache=writethrough,file={self.disk}"),
+            *("-icount", CLOCK, "-rtc", "clock=vm", "-display", "none"),
+            *("-drive", f"if=pflash,format=raw,readonly=on,file={FIRMWARE[0]}"),
+            *("-drive", f"if=pflash,format=qcow2,file={self.directory / VARIABLES}"),
+            *("-drive", f"if=virtio,format=qcow2,cache=writethrough,file={self.directory / DISK}"),
             *("-chardev", f"file,id=console,append=on,path={self.console}", "-serial", "chardev:console"),
-            *("-chardev", f"socket,id=shell,server=on,wait=off,path={place}", "-serial", "chardev:shell"),
+            *("-chardev", f"socket,id=shell,server=on,wait=off,path={places['shell']}", "-serial", "chardev:shell"),
+            *("-monitor", f"unix:{places['monitor']},server=on,wait=off"),
             *("-nic", "user,model=virtio-net-pci,restrict=on"),
-            *(word for device in self.devices for word in ("-device", device)),
+            *(word for device in DEVICES for word in ("-device", device)),
             *(["-drive", f"if=virtio,format=raw,readonly=on,file={self.package}"] if self.package else []),
+            *(["-loadvm", self.saved] if self.saved else []),
         ]
         self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
-        self._socket = socket.socket(socket.AF_UNIX)
+        self._monitor, self._socket = (self._connect(place) for place in (places["monitor"], places["shell"]))
+        self._answer_of_monitor()
+        return self
+
+    def _connect(self, place: Path) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX)
         end = time.monotonic() + 30
         while True:
             try:
-                self._socket.connect(str(place))
-                break
+                connection.connect(str(place))
+                return connection
             except OSError:
                 assert self._process.poll() is None and time.monotonic() < end, "QEMU did not start"
                 time.sleep(0.1)
-        return self
+
+    def _answer_of_monitor(self) -> str:
+        answer = b""
+        self._monitor.settimeout(COMMAND_SECONDS)
+        while not answer.endswith(b"(qemu) "):
+            piece = self._monitor.recv(65536)
+            assert piece, "QEMU ended"
+            answer += piece
+        return answer.decode(errors="replace")
+
+    def save(self, name: str) -> None:
+        """Save the whole machine under a name, in its disk."""
+        self._monitor.sendall(f"savevm {name}\n".encode())
+        answer = self._answer_of_monitor()
+        assert "Error" not in answer, answer
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._socket.close()
+        self._monitor.close()
         self.cut_power()
 
     def cut_power(self) -> None:

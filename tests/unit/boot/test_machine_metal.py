@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import threading
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,7 +22,7 @@ from kdyno.boot.base import BootEnd, BootLimits, BootOrder
 from kdyno.boot.metal import box as box_module
 from kdyno.boot.metal import lease as lease_module
 from kdyno.boot.metal import machine as machine_module
-from kdyno.boot.metal.box import BoxLacks, BoxOfOtherArchitecture
+from kdyno.boot.metal.box import BoxLacks, BoxOfOtherArchitecture, BoxState, SilenceNotice
 from kdyno.boot.metal.facts import copy_files
 from kdyno.boot.metal.lease import BoxHeld
 from kdyno.boot.metal.machine import BoxGone, MetalMachine, PackagesMissing, ResetFailed
@@ -233,6 +235,84 @@ def test_a_box_that_does_not_come_back_is_reported_and_left(box: FakeBox, tmp_pa
     assert "switch it off and on" in caught.value.advice
 
 
+def talk_that_keeps(monkeypatch: pytest.MonkeyPatch) -> tuple[Talk, list[str]]:
+    """Return a talk, and the list of what it says."""
+    talk, said = Talk(quiet=True), list[str]()
+    monkeypatch.setattr(talk, "say", said.append)
+    monkeypatch.setattr(talk, "warn", said.append)
+    return talk, said
+
+
+def test_a_silent_box_is_reported_long_before_it_is_given_up(
+    box: FakeBox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine_module, "SILENT_SECONDS", 0.3)
+    box.put("after_kexec", "hang\n")
+    machine = MetalMachine(MetalConfig(host="box", limits=BootLimits(boot=2.0)))
+    machine.talk, said = talk_that_keeps(monkeypatch)
+    with pytest.raises(BoxGone):
+        machine.boot(order(tmp_path))
+    assert said[0].startswith("box has not answered for ")
+    assert re.search(r"waiting up to [12] s more$", said[0])
+
+
+@pytest.mark.usefixtures("box")
+def test_a_silence_as_long_as_that_of_the_last_restart_is_not_reported_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_module, "SILENT_SECONDS", 0.3)
+    machine = MetalMachine(MetalConfig(host="box", limits=BootLimits(boot=20)))
+    machine.talk, said = talk_that_keeps(monkeypatch)
+    look = machine.box.look
+    silent_until = [0.0]
+
+    def look_later(seconds: float = 60.0) -> BoxState:
+        if time.monotonic() < silent_until[0]:
+            raise BoxUnreachable(host="box", why="No route to host")
+        return look(seconds)
+
+    monkeypatch.setattr(machine.box, "look", look_later)
+    for _ in range(2):
+        silent_until[0] = time.monotonic() + 1.0
+        assert machine._wait(lambda _: True, 20, lambda: False) is not None
+    assert len(said) == 1
+
+
+def test_no_look_is_so_long_that_a_silence_is_reported_late(
+    machine: MetalMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, looks = [0.0], list[float]()
+
+    def look(seconds: float = 60.0) -> BoxState:
+        looks.append(seconds)
+        now[0] += seconds
+        raise BoxUnreachable(host="box", why="no answer")
+
+    monkeypatch.setattr(machine.box, "look", look)
+    monkeypatch.setattr(box_module, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=lambda _: None))
+    silences = list[float]()
+    notice = SilenceNotice(machine_module.SILENT_SECONDS, lambda silence, _: silences.append(silence))
+    assert machine.box.wait(lambda _: True, 300, silence=notice) is None
+    assert len(silences) == 1
+    assert silences[0] <= 60
+    assert max(looks) <= box_module.LONGEST_LOOK_SECONDS
+
+
+def test_an_interrupt_ends_the_wait_for_a_silent_box(
+    box: FakeBox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box.put("after_kexec", "hang\n")
+    cancelled = Event()
+    machine = MetalMachine(MetalConfig(host="box", limits=BootLimits(boot=300)))
+    machine.talk, said = talk_that_keeps(monkeypatch)
+    threading.Thread(target=_set_when, args=((box.root / "down").exists, cancelled), daemon=True).start()
+    start = time.monotonic()
+    end = machine.boot(order(tmp_path, cancelled=cancelled))
+    assert (end.status, end.reason) == ("lost", "interrupted")
+    assert time.monotonic() - start < 60
+    assert (
+        said[-1] == "box does not answer: it may still run the kernel of this boot; a restart brings its own one back"
+    )
+
+
 def test_a_reset_that_fails_is_reported_with_its_message(box: FakeBox, tmp_path: Path) -> None:
     box.put("after_kexec", "hang\n")
     command = ("sh", "-c", "echo no BMC there >&2; exit 4")
@@ -268,7 +348,7 @@ def test_a_panic_in_a_measurement_fails_the_boot(machine: MetalMachine, box: Fak
 def test_a_box_that_loses_its_network_in_a_measurement_is_reset(box: FakeBox, tmp_path: Path) -> None:
     box.plan({"in": "do job.json", "after": "down"})
     reset = ("sh", "-c", f'rm -f "{box.root}/down"; "{box.root}/bin/systemctl" reboot')
-    machine = MetalMachine(MetalConfig(host="box", reset=reset, limits=BootLimits(boot=0.5)))
+    machine = MetalMachine(MetalConfig(host="box", reset=reset, limits=BootLimits(boot=5)))
     end = machine.boot(order(tmp_path))
     assert end.status == "failed"
     assert end.reason.startswith("hung, or without network")

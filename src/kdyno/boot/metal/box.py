@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,7 @@ MARK = "kdyno.boot="
 """The kernel parameter that marks a kernel that kdyno started. It has a dot: the kernel takes it for that of a module,
 and ignores it."""
 POLL_SECONDS = 2.0
+LONGEST_LOOK_SECONDS = 30.0
 OTHER_KERNELS = re.compile(r"BOOT_IMAGE=|initrd=|kdyno\.boot=|crashkernel=")
 """Words of a command line that the firmware's loader added for its own kernel, or that reserve memory for another."""
 PROGRAMS = ("systemctl", "flock", "timeout", "dd", "sha256sum", "findmnt")
@@ -113,6 +115,15 @@ class BoxState(Frozen):
         return tuple(word for word in self.cmdline.split() if not OTHER_KERNELS.match(word))
 
 
+@dataclass(frozen=True)
+class SilenceNotice:
+    """What is called when a box doesn't answer for so many seconds."""
+
+    seconds: float
+    call: Callable[[float, float], None]
+    """Called with the seconds of silence, and those that are left to wait."""
+
+
 class RemoteBox:
     """One box."""
 
@@ -168,17 +179,28 @@ class RemoteBox:
         self.ssh.run(("systemctl", "--no-block", "reboot"), seconds=START_SECONDS, most=10_000)
 
     def wait(
-        self, is_wanted: Callable[[BoxState], bool], seconds: float, is_over: Callable[[], bool] = lambda: False
+        self,
+        is_wanted: Callable[[BoxState], bool],
+        seconds: float,
+        is_over: Callable[[], bool] = lambda: False,
+        silence: SilenceNotice | None = None,
     ) -> BoxState | None:
-        """Return the first state that is wanted; None if there was none in time, or if the wait is over before."""
-        end = time.monotonic() + seconds
-        while not is_over() and (left := end - time.monotonic()) > 0:
+        """Return the first state that is wanted; None if there was none in time, or if the wait is over before.
+
+        `silence` is called once if the box doesn't answer for that long.
+        """
+        start = answered = time.monotonic()
+        while not is_over() and (left := start + seconds - time.monotonic()) > 0:
+            quiet_left = silence.seconds - (time.monotonic() - answered) if silence else left
             try:
-                state = self.look(seconds=max(1.0, min(left, 30.0)))
+                state = self.look(seconds=max(1.0, min(left, LONGEST_LOOK_SECONDS, quiet_left)))
                 if is_wanted(state):
                     return state
+                answered = time.monotonic()
             except (BoxUnreachable, BoxUntrusted):
-                pass  # it is on its way
+                if silence and time.monotonic() - answered >= silence.seconds:
+                    silence.call(time.monotonic() - answered, start + seconds - time.monotonic())
+                    silence = None
             time.sleep(POLL_SECONDS)
         return None
 

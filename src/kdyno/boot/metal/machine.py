@@ -26,7 +26,7 @@ from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootOrder, CpuLacks, Description, NoShell
 from kdyno.boot.conditions import conditions_between
 from kdyno.boot.ending import Exit, verdict_on_boot
-from kdyno.boot.metal.box import DIRECTORY, MARK, BoxState, RemoteBox
+from kdyno.boot.metal.box import DIRECTORY, MARK, BoxState, RemoteBox, SilenceNotice
 from kdyno.boot.metal.facts import AT_EACH_BOOT, ONCE, box_facts, copy_files, host_facts_of
 from kdyno.boot.metal.lease import BoxHeld, Lease
 from kdyno.boot.metal.needs import require_needs
@@ -45,6 +45,10 @@ RESTARTS = "panic=10"
 STREAM = "/dev/stdout"
 RESET_SECONDS = 120.0
 LAST_LOOK_SECONDS = 20.0
+SILENT_SECONDS = 45.0
+"""How long a box is silent, in seconds, before kdyno reports it."""
+SLOWER = 1.5
+"""How much longer than the longest silence of this run before it is reported again."""
 CONNECTIONS_LOST = (BoxUnreachable, BoxUntrusted)
 REACHED_AGAIN_SECONDS = 60.0
 """How long the box is looked for after a connection broke, in seconds."""
@@ -99,6 +103,8 @@ class MetalMachine:
         """The boot ID of the box when it was last told to start another kernel."""
         self._is_silent = False
         """Whether the box did not answer when it was last waited for."""
+        self._usual_silence = 0.0
+        """The longest silence in seconds after which the box came back."""
 
     @cached_property
     def _own(self) -> BoxState:
@@ -237,7 +243,7 @@ class MetalMachine:
         self.box.start(installed.agent, installed.kernel, installed.initrd, installed.words)
         self._leaving = before.boot_id
         limit = self.config.limits.boot
-        state = self.box.wait(lambda state: state.boot_id != before.boot_id, limit, order.cancelled.is_set)
+        state = self._wait(lambda state: state.boot_id != before.boot_id, limit, order.cancelled.is_set)
         if order.cancelled.is_set():
             return Exit(lost="interrupted"), None, {}
         if state is None:
@@ -330,12 +336,18 @@ class MetalMachine:
         """Bring the box's own kernel back; after an interrupt only begin to. Raises BoxGone and ResetFailed."""
         if not order.cancelled.is_set() and self._bring_back("a boot had ended", order.cancelled.is_set):
             return
-        self.talk.say(f"{self.config.host} restarts into its own kernel")
-        with suppress(KdynoError):
+        try:
             is_back = self._is_back(self.box.look(seconds=LAST_LOOK_SECONDS))
             self.lease.release()
             if not is_back:
                 self.box.restart()
+        except KdynoError:
+            self.talk.warn(
+                f"{self.config.host} does not answer: it may still run the kernel of this boot; a restart brings its "
+                "own one back"
+            )
+        else:
+            self.talk.say(f"{self.config.host} restarts into its own kernel")
 
     def _bring_back(self, what: str, is_over: Callable[[], bool] = lambda: False) -> BoxState | None:
         """Restart the box into its own kernel, unless it has restarted already; reset it if it hangs. Return None if
@@ -377,7 +389,26 @@ class MetalMachine:
                 was_told = True
             return False
 
-        return self.box.wait(is_back, seconds, is_over)
+        return self._wait(is_back, seconds, is_over)
+
+    def _wait(
+        self, is_wanted: Callable[[BoxState], bool], seconds: float, is_over: Callable[[], bool]
+    ) -> BoxState | None:
+        """Wait as the box does, and report a silence that is longer than that of other restarts in this run."""
+        silences = []
+
+        def report(silence: float, left: float) -> None:
+            silences.append(silence)
+            self.talk.say(
+                f"{self.config.host} has not answered for {silence:.0f} s: waiting up to {max(left, 0):.0f} s more"
+            )
+
+        start = time.monotonic()
+        notice = SilenceNotice(max(SILENT_SECONDS, SLOWER * self._usual_silence), report)
+        state = self.box.wait(is_wanted, seconds, is_over, notice)
+        if state is not None and silences:
+            self._usual_silence = time.monotonic() - start
+        return state
 
     def _is_back(self, state: BoxState) -> bool:
         """Return whether the box runs its own kernel, and wasn't told to leave it."""
