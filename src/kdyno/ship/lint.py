@@ -18,8 +18,8 @@ LINTERS: Mapping[PackageKind, str] = {"deb": "lintian", "rpm": "rpmlint"}
 """By kind of package; namcap, pacman's, isn't packaged by Debian."""
 NOT_FOR_DEBIAN = ("bogus-mail-host", "bogus-mail-host-in-debian-changelog", "initial-upload-closes-no-bugs")
 """Findings about what only a package in Debian's archive has: a maintainer, and the bug that asks for it."""
-NOT_FOR_RPM = ("no-signature",)
-"""Findings about what kdyno does in another way: minisign's signature is a file beside the package."""
+NOT_FOR_RPM = ("no-signature", "no-binary")
+"""Findings about what is so: minisign's signature is a file beside the package, and rpmlint doesn't know a vmlinuz."""
 LINTIAN_LINE = re.compile(r"^(?P<level>[EWIP]): (?P<package>\S+): (?P<tag>\S+)(?P<about>.*)$")
 RPMLINT_LINE = re.compile(r"^(?P<package>\S+)\.\w+: (?P<level>[EWI]): (?P<tag>\S+)(?P<about>.*)$")
 

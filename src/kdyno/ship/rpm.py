@@ -107,7 +107,11 @@ class SpecFile:
         for section, script in self.scripts.items():
             yield from (f"%{section}", *map(_literal, script.splitlines()))
         yield from ("%files", "%defattr(-,root,root,-)", *self.files)
-        yield from ("%changelog", f"* {self.day:%a %b %d %Y} {BUILDER} <{ADDRESS}>", f"- {BUILT}")
+        yield from (
+            "%changelog",
+            f"* {self.day:%a %b %d %Y} {BUILDER} <{ADDRESS}> - {self.version}-{REVISION}",
+            f"- {BUILT}",
+        )
 
 
 def _literal(text: str) -> str:
