@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import shutil
 from pathlib import Path
 
-from kdyno.ship import deb
-from kdyno.ship.packager import PackagedKernel
+from kdyno.ship import deb, packager
+from kdyno.ship.packager import TRY, PackagedKernel
 from tests.e2e.debian_guest import run
 from tests.unit.ship_packages import card
 
@@ -47,10 +49,17 @@ EPOCH = 1_700_000_000
 
 
 def make_trial_package(directory: Path) -> Path:
-    """Return the package of the kernel to try; the first call downloads Debian's and packs it anew."""
-    done = sorted(directory.glob("linux-image-*_1_amd64.deb"))
+    """Return the package of the kernel to try, with the kdyno-try of this checkout; the first call downloads Debian's
+    kernel and packs it anew.
+    """
+    made_by = hashlib.sha256(TRY.read_bytes() + inspect.getsource(deb).encode() + inspect.getsource(packager).encode())
+    place = directory / f"trial-{made_by.hexdigest()[:12]}"
+    done = sorted(place.glob("linux-image-*_1_amd64.deb"))
     if done:
         return done[0]
+    for old in directory.glob("trial-*"):
+        shutil.rmtree(old)
+    place.mkdir(parents=True)
     scratch = directory / "kernel-scratch"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
@@ -92,6 +101,6 @@ def make_trial_package(directory: Path) -> Path:
     deb.settle(tree, name, "1", EPOCH)
     package = scratch / f"{name}_1_amd64.deb"
     deb.pack(tree, package, EPOCH)
-    package.replace(directory / package.name)
+    package.replace(place / package.name)
     shutil.rmtree(scratch)
-    return directory / package.name
+    return place / package.name
