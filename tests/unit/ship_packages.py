@@ -56,7 +56,11 @@ def card(kernel: bytes = KERNEL, **changes: Any) -> Card:
         version="6.1.0-1",
         epoch=1_700_000_000,
         image=CardImage(
-            path=f"/{KERNEL_PATH}", sha256=hashlib.sha256(kernel).hexdigest(), size=len(kernel), build_id="ab" * 20
+            path=f"/{KERNEL_PATH}",
+            sha256=hashlib.sha256(kernel).hexdigest(),
+            size=len(kernel),
+            build_id="ab" * 20,
+            is_signed=False,
         ),
         judged=JudgedImage(
             key="0123456789ab" + "0" * 52, sha256=None, code=CodeComparison(functions=10, moved=0, resized=0)

@@ -91,5 +91,12 @@ def session_of(state: State, store: Store) -> Session:
 
 
 def order_of(run: RunRecord, output: Path, variant: str = TUNED, **changes: Any) -> ShipOrder:
-    settings: dict[str, Any] = {"layout": 0, "kind": "deb", "soak": None, "key": None, "uses_ccache": False}
+    settings: dict[str, Any] = {
+        "layout": 0,
+        "kind": "deb",
+        "soak": None,
+        "key": None,
+        "secure_boot": None,
+        "uses_ccache": False,
+    }
     return ShipOrder(run=run, variant=variant, output=output, **{**settings, **changes})

@@ -31,6 +31,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--soak", type=Path, metavar="FILE", help="put the record of a soak of the image on the card")
     parser.add_argument("--sign", type=Path, metavar="KEY", help="sign the packages with a secret key of minisign")
+    parser.add_argument(
+        "--sign-kernel",
+        type=Path,
+        nargs=2,
+        metavar=("KEY", "CERT"),
+        help="sign the kernel for Secure Boot with your own key and certificate, both in PEM",
+    )
     parser.add_argument("--no-ccache", action="store_true", help="compile everything, also what ccache has")
     parser.add_argument("--dry-run", action="store_true", help="check everything, print what would be done, and end")
     parser.add_argument("--json", action="store_true", help="print packages, card and findings as JSON")
@@ -38,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.runs.session import Session
+    from kdyno.ship.secure_boot import SecureBootKey
     from kdyno.ship.ship import ShipOrder, look_ahead, ship
     from kdyno.ship.terminal import ahead_lines, shipped_lines
 
@@ -50,6 +58,7 @@ def act(args: argparse.Namespace) -> int:
             output=args.output,
             soak=args.soak,
             key=args.sign,
+            secure_boot=SecureBootKey(*args.sign_kernel) if args.sign_kernel else None,
             uses_ccache=not args.no_ccache,
         )
         session = Session(state_of(args), store, talk_of(args))

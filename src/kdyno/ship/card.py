@@ -155,6 +155,8 @@ class CardImage(Frozen):
     size: Annotated[int, Field(ge=0)]
     build_id: Annotated[str, Field(pattern=r"^([0-9a-f]{2}){0,64}$")]
     """The digits of its GNU build ID, which /sys/kernel/notes of a running kernel has, too; empty: it has none."""
+    is_signed: bool
+    """Whether it has a signature for Secure Boot; `sbverify --cert CERTIFICATE FILE` shows by whom."""
 
 
 class JudgedImage(Frozen):

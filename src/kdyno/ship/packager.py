@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from kdyno.base.files import read_whole
+from kdyno.kernel.built_kernels.header import MOST_KERNEL
 from kdyno.kernel.make import BuildWork
 from kdyno.kernel.toolchain import ToolchainIdentity
 from kdyno.ship.package_content import PackageKind
+from kdyno.ship.secure_boot import is_signed
 
 BUILDER, ADDRESS = "kdyno", "kdyno@localhost"
 INITRD_MB = 64
@@ -21,6 +24,12 @@ CHECKS = """\
 # Before anything is unpacked: kdyno's checks of this machine.
 if {is_first} && [ "$(uname -r)" = "{release}" ]; then
     echo "{package}: this machine runs a kernel {release} that is not from this package; boot another one first" >&2
+    exit 1
+fi
+secure=/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c
+if [ {signed} = no ] && [ "$(cat "$secure" 2>/dev/null | tail -c 1 | od -An -tu1 | tr -d ' ')" = 1 ]; then
+    echo "{package}: Secure Boot is on, and this kernel isn't signed: the firmware would not start it" >&2
+    echo "{package}: write the package by kdyno ship --sign-kernel KEY CERT, or switch Secure Boot off" >&2
     exit 1
 fi
 for flag in {flags}; do
@@ -119,8 +128,12 @@ class Packager(Protocol):
 
 
 def machine_checks(package: str, kernel: PackagedKernel, kernel_files: Sequence[Path], is_first: str) -> str:
-    """Return the checks of a machine. `is_first` is the shell's condition that no package of this name is there."""
+    """Return the checks of a machine. `is_first` is the shell's condition that no package of this name is there; the
+    kernel is one of the files.
+    """
+    kernels = [path for path in kernel_files if path.name.startswith("vmlinuz")]
     return CHECKS.format(
+        signed="yes" if any(is_signed(read_whole(path, MOST_KERNEL)) for path in kernels) else "no",
         is_first=is_first,
         release=kernel.release,
         package=package,

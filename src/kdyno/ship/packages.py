@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from kdyno.base.files import read_whole
 from kdyno.judge.verdicts.assemble import assemble
 from kdyno.judge.verdicts.model import RunReport
+from kdyno.kernel.built_kernels.header import MOST_KERNEL
 from kdyno.kernel.image import Image
 from kdyno.runs.session import Session
 from kdyno.runs.soak.record import SoakRecord
@@ -18,11 +20,14 @@ from kdyno.ship.card import DIRECTORY, Card, CardImage
 from kdyno.ship.make_card import BuildFacts, asked_of, make_card
 from kdyno.ship.packager import PackagedKernel, Packager
 from kdyno.ship.plan import ShipPlan, config_of, packages_plan, signing_requests, suffix_of
+from kdyno.ship.secure_boot import is_signed
 from kdyno.understand.confirm import with_confirmation
 from kdyno.understand.explain.budgets import with_budgets
 
 CardOf = Callable[[Card], bytes]
 """From the card of the kernel that was built to the card that the package gets."""
+ChangeKernel = Callable[[Path], object]
+"""What is done to the kernel's file before the card is made: it is signed."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,7 @@ def finished_packages(
     purpose: str,
     uses_ccache: bool,
     card_of: CardOf = Card.written,
+    change_kernel: ChangeKernel = lambda _: None,
 ) -> Iterator[FinishedPackages]:
     """Build and finish the packages, and yield them for as long as the body takes. Raise the errors of built_trees, and
     SignatureForced.
@@ -70,6 +76,7 @@ def finished_packages(
             tree, headers = made.trees.image, made.trees.headers
             name, headers_name = packager.names(kernel)
             advance(0, None, name)
+            change_kernel(tree / packager.kernel_path(kernel.release))
             built = BuildFacts(
                 package=name,
                 version=packager.version(kernel.source_version),
@@ -106,7 +113,13 @@ def packaged_kernel(ship: ShipPlan) -> PackagedKernel:
 
 def _card_image(tree: Path, path: str, build_id: str) -> CardImage:
     kernel = tree / path
-    return CardImage(path=f"/{path}", sha256=_sha256(kernel), size=kernel.stat().st_size, build_id=build_id)
+    return CardImage(
+        path=f"/{path}",
+        sha256=_sha256(kernel),
+        size=kernel.stat().st_size,
+        build_id=build_id,
+        is_signed=is_signed(read_whole(kernel, MOST_KERNEL)),
+    )
 
 
 def _sha256(path: Path) -> str:

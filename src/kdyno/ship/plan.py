@@ -252,8 +252,8 @@ def _notes(variant: VariantRecord, image: ImageRecord, layout: int) -> Iterator[
 def _initrd_notes(asked: Mapping[str, str]) -> Iterator[str]:
     if asked.get("BLK_DEV_INITRD") == "y" and not any(asked.get(form) == "y" for form in INITRD_FORMS):
         yield (
-            f"the kernel has none of {' and '.join(INITRD_FORMS)}: initramfs-tools will refuse to make its initrd, and "
-            "its installation will fail where initramfs-tools is installed"
+            f"the kernel has none of {' and '.join(INITRD_FORMS)}: it can't unpack the initrd that distributions make, "
+            "and the installation will fail where initramfs-tools is installed, which refuses to make it"
         )
 
 

@@ -30,6 +30,7 @@ from kdyno.ship.packager import INITRD_MB
 from kdyno.ship.packagers import PACKAGERS
 from kdyno.ship.packages import FinishedPackages, finished_packages, packaged_kernel
 from kdyno.ship.plan import ShipPlan, plan_ship, ready_image
+from kdyno.ship.secure_boot import SecureBootKey
 from kdyno.store.records import RunRecord
 
 MOST_SOAK = 50_000_000
@@ -109,6 +110,8 @@ class ShipOrder:
     """The record of a soak of the image."""
     key: Path | None
     """A secret key of minisign's."""
+    secure_boot: SecureBootKey | None
+    """What the kernel is signed with for Secure Boot."""
     uses_ccache: bool
 
 
@@ -144,6 +147,7 @@ def ship(order: ShipOrder, session: Session) -> Shipped:
             PACKAGERS[order.kind],
             purpose="ship",
             uses_ccache=order.uses_ccache,
+            change_kernel=order.secure_boot.sign if order.secure_boot else lambda _: None,
         ) as made:
             findings = lint(made.files, order.kind)
             packages = _write(made, order)
@@ -167,6 +171,8 @@ def _checked(order: ShipOrder, session: Session) -> ShipPlan:
     require_packagers(PACKAGERS[order.kind])
     if order.key and shutil.which("minisign") is None:
         raise SignerMissing(program="minisign", way=way_to_install("minisign"))
+    if order.secure_boot:
+        order.secure_boot.require_usable()
     return plan_ship(order.run, order.variant, order.layout, session)
 
 

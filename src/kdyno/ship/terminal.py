@@ -104,6 +104,7 @@ def card_lines(found: FoundCard) -> list[str]:
         *_row("package", f"{card.package} {card.version}"),
         *_row("image", f"sha256 {card.image.sha256}"),
         *_row("", f"build ID {card.image.build_id or 'none'}"),
+        *_row("", "signed for Secure Boot" if card.image.is_signed else "not signed for Secure Boot"),
         *_row("judged", code_line(card)),
         "",
         *_origin(card),

@@ -22,6 +22,7 @@ from kdyno.ship.packagers import PACKAGERS
 from kdyno.ship.packages import finished_packages, packaged_kernel
 from kdyno.ship.plan import plan_ship, ready_image
 from kdyno.ship.read_package import read_package
+from kdyno.ship.secure_boot import take_signature
 from kdyno.ship.ship import soak_of
 
 FILES_SHOWN = 20
@@ -84,7 +85,7 @@ def verify(
 ) -> Verification:
     """Build the packages again and compare. Raise the errors above, and those of plan_ship and of builds."""
     contents = [read_package(path) for path in paths]
-    found, written = _card(paths, contents)
+    found, written, signed = _card(paths, contents)
     card = found.card
     record = find_run(run or card.verdicts.run, session.state, session.store)
     layout = card.verdicts.layout
@@ -115,6 +116,7 @@ def verify(
             purpose="verify",
             uses_ccache=uses_ccache,
             card_of=lambda _: written,
+            change_kernel=lambda kernel: take_signature(kernel, signed),
         ) as made:
             built = {content.name: content for content in map(read_package, made.files)}
             compared = tuple(
@@ -129,11 +131,12 @@ def verify(
     )
 
 
-def _card(paths: Sequence[Path], contents: Sequence[PackageContent]) -> tuple[FoundCard, bytes]:
-    """Return the card in the packages, and its bytes."""
+def _card(paths: Sequence[Path], contents: Sequence[PackageContent]) -> tuple[FoundCard, bytes, bytes]:
+    """Return the card in the packages, its bytes, and those of the kernel."""
     for path, content in zip(paths, contents, strict=True):
         if content.kernels or content.cards:
-            return of_package(content, path), next(iter(content.cards.values()))
+            card = of_package(content, path)
+            return card, next(iter(content.cards.values())), next(iter(content.kernels.values()))
     raise NoImagePackage(names=", ".join(path.name for path in paths))
 
 
