@@ -156,6 +156,21 @@ def test_packages_that_cannot_be_bisected_are_refused_before_a_download(
     assert not (archive.place / "downloaded").exists()
 
 
+def test_the_word_that_made_a_built_kernel_slower_is_found_without_other_link_orders(archive: ToyArchive) -> None:
+    for name, percent in (("good", 0), ("1-quiet", 0), ("2-nosmt", 3)):
+        place = archive.lab.recording.directory / name
+        shutil.copytree(archive.lab.recording.directory / "baseline" / "0", place)
+        if percent:
+            slower("lat_pipe", percent)(place)
+    image = f"image=debian:linux-image-{name_of(7)}"
+    machine = f"fake,recording={archive.lab.recording.directory}"
+    words = ("--json", "--benchmark", "lat_pipe", "--machine", machine, "--no-revert")
+    done = archive.lab("bisect", image, f"{image},cmdline=quiet,cmdline=nosmt", *words)
+    [culprit] = result_of(done)["culprits"]
+    assert [change["name"] for change in culprit["changes"]] == ["2-nosmt"]
+    assert culprit["confirmed"] and culprit["layouts"] == 0
+
+
 def test_packages_have_no_script(archive: ToyArchive) -> None:
     done = archive.bisect(f"debian:linux-image-{name_of(7)}..{name_of(11)}", "--script", "script")
     assert (done.status, "packages are not commits" in done.err) == (1, True), done.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from kdyno.boot.fake import FakeMachine
 from kdyno.kernel import build
 from kdyno.tune.space.record import SearchRecord
 from tests.cli.conftest import CommandResult, Lab
+from tests.cli.replay import BLOCKS
 from tests.cli.test_tune_space import longer
 from tests.unit.kernel_toy import toy_tree
 
@@ -35,6 +37,11 @@ recording = "recording"
 recipes = {recipes}
 {search}
 """
+CODE = (
+    "#ifdef CONFIG_PLANTED_1\nint planted;\n#endif\n",
+    '#ifndef CONFIG_PLANTED_2\nint large(int x)\n{\n\tasm(".skip 4096");\n\treturn x;\n}\n#endif\n',
+)
+"""The second symbol makes the text smaller."""
 GAIN_BY_SYMBOL = {"PLANTED_1": -10.0, "PLANTED_2": 3.0}
 
 
@@ -44,14 +51,18 @@ class ToySpace:
     def __init__(self, lab: Lab) -> None:
         self.lab, self.tree = lab, toy_tree(lab.directory)
         kconfig, code = self.tree / "fs/Kconfig", self.tree / "fs/open.c"
-        for number in (1, 2):
+        for number, lines in enumerate(CODE, start=1):
             symbol = f"PLANTED_{number}"
             kconfig.write_text(f'{kconfig.read_text()}\nconfig {symbol}\n\tbool "planted"\n')
-            code.write_text(f"{code.read_text()}#ifdef CONFIG_{symbol}\nint planted_{number};\n#endif\n")
+            code.write_text(code.read_text() + lines)
         for one, two in ((1, 0), (0, 1), (1, 1)):
             chosen = [symbol for symbol, is_on in zip(GAIN_BY_SYMBOL, (one, two), strict=True) if is_on]
             name = "-".join(f"kconfig.{symbol}-y" for symbol in chosen)
             self.lab.recording.add(name, longer(sum(GAIN_BY_SYMBOL[symbol] for symbol in chosen)))
+
+        for variant in self.lab.recording.directory.iterdir():
+            for block in BLOCKS:  # a confirmation has a block for each of six link orders
+                shutil.copytree(variant / str(block), variant / str(block + len(BLOCKS)))
 
     def tune(self, *words: str, recipes: int = 8, search: str = "") -> CommandResult:
         path = self.lab.directory / "space.toml"
@@ -97,6 +108,20 @@ def test_recipes_that_do_not_build_are_left_out_with_the_compilers_reason(toy: T
     for failure in found["failures"]:
         assert failure["stage"] == "build"
         assert "kconfig.FAKE_BREAK=y" in failure["name"] and "undeclared_file" in failure["reason"]
+
+
+@pytest.mark.parametrize(
+    ("objectives", "winner"),
+    [('["speed", "text"]', "kconfig.PLANTED_1=y"), ('["text", "speed"]', "kconfig.PLANTED_1=y, kconfig.PLANTED_2=y")],
+)
+def test_the_best_recipe_is_that_of_the_first_objective(toy: ToySpace, objectives: str, winner: str) -> None:
+    found = result_of(toy.tune("--json", search=f"objectives = {objectives}"))
+    assert found["winner"] == winner
+    front = {recipe["name"] for recipe in found["recipes"] if recipe["is_on_front"]}
+    # The second symbol alone is as small as both, and slower.
+    assert front == {"kconfig.PLANTED_1=y", "kconfig.PLANTED_1=y, kconfig.PLANTED_2=y"}
+    if "text" in found["objectives"][0]:
+        assert "has the smallest text: -9" in found["claim"] and found["claim"].endswith("%, better")
 
 
 def test_a_baseline_that_does_not_build_ends_the_search_before_any_trial(toy: ToySpace) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kdyno.boot.fake import FakeMachine
 from kdyno.runs import boots as boots_module
 from kdyno.tune.space import tune as tune_module
+from kdyno.tune.space.read import read_space
 from kdyno.tune.space.record import SearchRecord
 from tests.cli.conftest import CommandResult, Lab
-from tests.cli.replay import Change, died
+from tests.cli.replay import BLOCKS, Change, died
 from tests.cli.test_golden import check
 
 SPACE = """
@@ -127,6 +130,84 @@ def test_the_same_command_repeats_nothing(lab: Lab, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(boots_module.Boots, "_run_boots", no_boot)
     assert lab("tune", space(lab)).out == first.out
+
+
+LANES = """\
+[[search.rungs]]
+blocks = 2
+lane = "model"
+[[search.rungs]]
+blocks = 3
+lane = "wall"
+"""
+
+
+@pytest.fixture
+def two_lanes(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """The machine replays boots of both lanes. In the lane model both words are better, the second more so; in the lane
+    wall only the first is.
+    """
+    record(lab, longer(-4), longer(-10), longer(5))
+    timed = lab.recording.directory.with_name("recording-wall")
+    shutil.copytree(lab.recording.directory / "baseline", timed / "baseline")
+    for stream in timed.glob("*/*/stream.jsonl"):
+        text = stream.read_text().replace('"lane":"model"', '"lane":"wall"', 1)
+        stream.write_text(text.replace('"unit":"B/instr"', '"unit":"MB/s"').replace('"unit":"instr"', '"unit":"ns"'))
+    for name, change in ((ONE, longer(-7)), (TWO, longer(8)), (BOTH, longer(9))):
+        shutil.copytree(timed / "baseline", timed / name)
+        for block in BLOCKS:
+            change(timed / name / str(block))
+    find = FakeMachine._find
+
+    def find_of_lane(machine: FakeMachine, variant: str, block: int) -> Path:
+        place = find(machine, variant, block)
+        return timed / place.relative_to(machine.config.recording) if machine.config.lane == "wall" else place
+
+    monkeypatch.setattr(FakeMachine, "_find", find_of_lane)
+    return lab
+
+
+def test_rungs_of_two_lanes_are_not_compared_and_the_last_one_decides(two_lanes: Lab) -> None:
+    found = result_of(two_lanes("tune", space(two_lanes, search=LANES), "--json"))
+    assert [(recipe["name"], recipe["clock"]) for recipe in found["recipes"]] == [
+        ("cmdline.one=skew_tick=1", "wall"),
+        ("cmdline.two=nowatchdog", "wall"),
+        ("cmdline.one=skew_tick=1, cmdline.two=nowatchdog", "model"),
+    ]
+    assert [recipe["is_on_front"] for recipe in found["recipes"]] == [True, False, False]
+    assert found["winner"] == "cmdline.one=skew_tick=1"
+    assert found["claim"].startswith("cmdline.one=skew_tick=1 beats the baseline: +7")
+    runs = {run["id"]: run for run in json.loads(two_lanes("runs", "--json").out)}
+    assert runs[found["confirmed"]["confirmation"]]["lane"] == "wall"
+
+
+def test_the_table_of_two_lanes_names_the_lane_of_each_recipe(two_lanes: Lab) -> None:
+    done = two_lanes("tune", space(two_lanes, search=LANES), "--no-confirm", "--html", "page.html")
+    assert done.status == 0, done.err
+    rows = [line.split() for line in done.out.splitlines() if "cmdline" in line and "%" in line]
+    assert [("wall" in row, "model" in row) for row in rows[:3]] == [(True, False), (True, False), (False, True)]
+
+
+def test_what_a_search_lacks_at_its_end_is_refused_at_its_beginning(lab: Lab) -> None:
+    for search, message in (
+        ('held_out = ["lat_pip"]', "lat_pip"),
+        ('held_out = ["lmbench"]', "held_out names all tests of the workload"),
+        ("[[search.rungs]]\nblocks = 2\n[[search.rungs]]\nblocks = 3\ntests = ['lat_pip']\n", "lat_pip"),
+        ('objectives = ["speed", "text"]', "[search] objectives names text, but a machine of type `fake` boots no"),
+    ):
+        done = lab("tune", space(lab, search=search), "--dry-run")
+        assert (done.status, message in done.err) == (1, True), done.err
+
+
+def test_tests_that_are_held_out_are_not_searched_by(lab: Lab) -> None:
+    file = read_space(Path(space(lab, search='held_out = ["lat_pipe", "bw_pipe"]')))
+    one = next(iter(file.space.neighbours(file.space.baseline)))
+    for experiment in (file.experiment, file.experiment_of(one)):
+        names = {order.name for order in experiment.workload.part("model").tests}
+        assert "lat_unix" in names
+        assert not {"lat_pipe", "bw_pipe"} & names
+    whole = read_space(Path(space(lab)))
+    assert len(whole.experiment.workload.part("model").tests) == len(names) + 2
 
 
 def test_a_search_that_was_killed_goes_on(lab: Lab) -> None:

@@ -98,15 +98,13 @@ def act(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable, write_whole
     from kdyno.runs.experiment.ab import Options
     from kdyno.tune.bisect.bisection import BisectOrder, bisect
-    from kdyno.tune.bisect.packages import PackageRange
     from kdyno.tune.bisect.ranges import read_range
     from kdyno.tune.bisect.show import lines, mail, script
 
     for path in filter(None, (args.mail, args.script)):
         require_writable(path)
-    kernels = read_range(args.range, Path.cwd(), state_of(args))
     order = BisectOrder(
-        kernels=kernels,
+        kernels=read_range(args.range, Path.cwd(), state_of(args)),
         options=Options(
             tests=tuple(args.tests), lane=args.lane, machine=args.machine, source=args.source, config=args.config
         ),
@@ -118,7 +116,7 @@ def act(args: argparse.Namespace) -> int:
             blocks=min(args.blocks, args.most_blocks),
             most_blocks=args.most_blocks,
             most_builds=args.most_builds,
-            layouts=0 if isinstance(kernels, PackageRange) else args.layouts,
+            layouts=args.layouts,
             revert=not args.no_revert,
         ),
         better=args.better,

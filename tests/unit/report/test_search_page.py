@@ -43,6 +43,7 @@ RESULT = SearchResult(
         ),
         KnobImportance(key="march", share=0.1, low=0.0, high=0.3, choice=""),
     ),
+    winner="opt=O3",
     claim="opt=O3 was the best in the search; it was not confirmed",
 )
 

@@ -214,6 +214,26 @@ def test_trials_of_another_space_are_left_out() -> None:
     assert state([other]).tried == {}
 
 
+def test_a_recipe_that_a_longer_rung_refuted_is_not_the_best() -> None:
+    rungs = (RungSpec(blocks=2), RungSpec(blocks=6))
+    lucky, other = (1, 0, 0, 0), (0, 1, 0, 0)
+    searching = state([trial(lucky, 0.5), trial(other, 0.01), trial(lucky, -0.01, rung=1)], rungs, recipes=3)
+    step = searching.next_step(propose_at_random, SearchCosts(1, 1, 1), 1)
+    assert step == Step(other, 1)
+    assert searching.best() == Step(other, 0)
+    searching.add(trial(other, -0.02, rung=1))
+    assert searching.best() is None
+    assert searching.next_step(propose_at_random, SearchCosts(1, 1, 1), 1) is None
+
+
+def test_the_best_recipe_is_one_that_the_clock_of_the_last_rung_found_better() -> None:
+    rungs = (RungSpec(blocks=2, lane="model"), RungSpec(blocks=2, lane="wall"))
+    searching = state([trial((1, 0, 0, 0), 0.1), trial((0, 1, 0, 0), 0.05)], rungs)
+    assert searching.best() is None
+    searching.add(trial((0, 1, 0, 0), 0.01, rung=1))
+    assert searching.best() == Step((0, 1, 0, 0), 1)
+
+
 def test_gains_of_another_lane_do_not_mix_with_those_of_the_first_rung() -> None:
     rungs = (RungSpec(blocks=2), RungSpec(blocks=2, tests=("lookup",)))
     searching = state([trial((1, 0, 0, 0), 0.01), trial((1, 0, 0, 0), 0.4, rung=1)], rungs)

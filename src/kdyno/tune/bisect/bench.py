@@ -22,6 +22,7 @@ from kdyno.kernel.built_kernels.adopt import ConfigMissing
 from kdyno.kernel.built_kernels.header import NotABootableKernel
 from kdyno.kernel.built_kernels.modules import ModuleMissing, ModuleUnfit
 from kdyno.kernel.built_kernels.packed import NotUnpackable
+from kdyno.kernel.built_kernels.plan import GivenPlan
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import records
 from kdyno.kernel.kconfig_check import read_config
@@ -144,8 +145,9 @@ class BisectBench:
 
     @property
     def check_layouts(self) -> int:
-        """The number of link orders of a check; 0 if a machine without images has none."""
-        return self.layouts if self.prepared.about.needs_images else 0
+        """The number of link orders of a check; 0 where kernels have none: a built kernel, a machine without images."""
+        is_given = any(isinstance(plan, GivenPlan) for plans in self.prepared.plans.values() for plan in plans)
+        return self.layouts if self.prepared.about.needs_images and not is_given else 0
 
     def _experiment(
         self, states: Sequence[int], blocks: int, *, seed: int | None = None, layouts: int = 0

@@ -6,7 +6,7 @@ import math
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kdyno.base.frozen import digest
@@ -124,7 +124,7 @@ class BisectionWork:
             is_better_sought=order.better,
             code_by_state=file.codes(),
         )
-        self.search = Search(file.evidence(), order.settings)
+        self.search = Search(file.evidence(), replace(order.settings, layouts=self.bench.check_layouts))
         self._seconds: list[float] = []
 
     def carry_out(self) -> Bisection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kdyno.base.errors import InfrastructureError, KdynoError, UserError
@@ -78,9 +78,9 @@ def experiment_on(experiment: Experiment, rung: RungSpec) -> Experiment:
     )
 
 
-def baseline_alone(file: SpaceFile, rungs: Sequence[RungSpec]) -> Experiment:
-    """Return the experiment of the baseline alone, on the first rung. Pure."""
-    experiment = experiment_on(file.experiment, rungs[0])
+def baseline_alone(file: SpaceFile, rung: RungSpec) -> Experiment:
+    """Return the experiment of the baseline alone, on a rung. Pure."""
+    experiment = experiment_on(file.experiment, rung)
     return experiment.model_copy(update={"variants": {experiment.baseline: experiment.variants[experiment.baseline]}})
 
 
@@ -112,7 +112,7 @@ class SpaceBench:
 
         Return the values of its Kconfig symbols. Raises BaselineFails and BootsOfRecipeLost.
         """
-        experiment = baseline_alone(self.file, self.rungs)
+        experiment = baseline_alone(self.file, self.rungs[0])
         try:
             prepared = prepare(experiment, self.session.state, self._building.talk)
             images = self._build(prepared)
@@ -159,15 +159,22 @@ class SpaceBench:
             if problem.variant == self._baseline:
                 raise BaselineFails(name=self._baseline, reason=f"has no value of {problem.benchmark}") from None
             return _failed(outcome, "boot", f"it has no value of {problem.benchmark}")
-        return outcome.model_copy(update={"measured": {"speed": speed, **self._sizes(images)}})
+        space = self.file.space
+        has_own_objects = space.objects_of(point) != space.objects_of(space.baseline)
+        sizes = self._sizes(images, has_own_objects=has_own_objects)
+        return outcome.model_copy(update={"measured": {"speed": speed, **sizes}})
 
-    def _sizes(self, images: list[Image]) -> dict[Objective, Measured]:
-        """Return the gains in size and in the time of a build, where kernels are built."""
+    def _sizes(self, images: list[Image], *, has_own_objects: bool) -> dict[Objective, Measured]:
+        """Return the gains in size and in the time of a build, where kernels are built. A recipe with the baseline's
+        objects takes as long to build, though it was only linked.
+        """
         if not images or self.baseline_image is None:
             return {}
         old, new = self.baseline_image.record, images[0].record
         sizes: dict[Objective, Measured] = {"text": Measured(value=math.log(old.sizes.text / new.sizes.text))}
-        if old.build_seconds > 0 and new.build_seconds > 0:
+        if not has_own_objects:
+            sizes["build"] = Measured(value=0.0)
+        elif old.build_seconds > 0 and new.build_seconds > 0:
             sizes["build"] = Measured(value=math.log(old.build_seconds / new.build_seconds))
         return sizes
 

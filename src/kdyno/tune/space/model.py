@@ -16,6 +16,9 @@ class TriedRecipe(Frozen):
     values: dict[str, ChoiceValue | None]
     rung: int
     """The highest rung that it was measured on, from 1."""
+    clock: str = ""
+    """The lane of this rung, and its tests if it has some of its own; empty if all rungs measure alike. Gains by
+    different ones are not compared."""
     measured: dict[Objective, Measured]
     """By objective the logarithm of the ratio to the baseline, positive if better; empty if it failed."""
     is_on_front: bool = False
@@ -72,6 +75,8 @@ class SearchResult(Frozen):
     """The time of builds and boots."""
     knobs: tuple[KnobImportance, ...] = ()
     """The knobs, the most important first; empty if too little was measured."""
+    winner: str = ""
+    """The name of the best recipe; empty if none was better than the baseline in the search."""
     confirmed: ConfirmedWinner | None = None
     """The best recipe, measured again; None if none was better than the baseline in the search."""
     held_out: ConfirmedWinner | None = None
@@ -81,7 +86,5 @@ class SearchResult(Frozen):
 
     @property
     def best(self) -> TriedRecipe | None:
-        """Return the best recipe of the highest rung, if it is better than the baseline."""
-        highest = max((recipe.rung for recipe in self.recipes), default=0)
-        best = next((recipe for recipe in self.recipes if recipe.rung == highest), None)
-        return best if best and best.measured[self.objectives[0]].value > 0 else None
+        """Return the best recipe, if one is better than the baseline."""
+        return next((recipe for recipe in self.recipes if recipe.name == self.winner), None)

@@ -46,13 +46,18 @@ class BuiltBaseline(UserError):
     hint = "choose a baseline that kdyno builds, or remove the knob"
 
 
+class AllHeldOut(UserError):
+    message = "[search] held_out names all tests of the workload, so that none is left to search by"
+    hint = "hold out some of them, or name more tests in [workload]"
+
+
 @dataclass(frozen=True)
 class SpaceFile:
     """A checked space, with the experiment of its baseline."""
 
     file: ReadFile
     experiment: Experiment
-    """The experiment of the file."""
+    """The experiment of the file, without the tests that are held out."""
     space: Space
     search: SearchConfig
     _baseline: RecipeSpec
@@ -80,7 +85,7 @@ class SpaceFile:
             raise self.file.written.refusal(mistakes(error, RecipeSpec, settings)) from None
         name = self.name(point)
         content = written.model_copy(update={"variants": {**written.variants, name: trial}})
-        experiment = resolve(ReadFile(self.file.written, content))
+        experiment = without_held_out(resolve(ReadFile(self.file.written, content)), self.search.held_out)
         variants = {variant: experiment.variants[variant] for variant in (experiment.baseline, name)}
         return experiment.model_copy(update={"variants": variants})
 
@@ -90,13 +95,13 @@ def read_space(path: Path, config: Mapping[str, str] | None = None) -> SpaceFile
 
     `config` has the values of Kconfig symbols in the baseline's kernel, if that is built: they are the baseline's
     choices of symbols that its recipe leaves alone. Raises NoRecipeSpace, BadExperiment, UnlistedKnob, and
-    what `Space.check` and reading an experiment raise.
+    what `Space.check`, `without_held_out` and reading an experiment raise.
     """
     file = read_file(path)
     content = file.content
     if content.space is None:
         raise NoRecipeSpace(path=path)
-    experiment = resolve(file)
+    experiment = without_held_out(resolve(file), content.search.held_out)
     baseline = expand(content.variants)[content.baseline]
     _require_knobs(file, content.space, baseline)
     knobs, left_out = [], list[str]()
@@ -108,6 +113,24 @@ def read_space(path: Path, config: Mapping[str, str] | None = None) -> SpaceFile
     _require_conditions(file, content.space, space)
     space.check()
     return SpaceFile(file, experiment, space, content.search, baseline)
+
+
+def without_held_out(experiment: Experiment, held_out: tuple[str, ...]) -> Experiment:
+    """Return an experiment without the tests that are held out.
+
+    Raises AllHeldOut, NoTests, and what reading names of tests raises.
+    """
+    if not held_out:
+        return experiment
+    lane, workload = experiment.machine.lane, experiment.workload
+    held = {order.name for order in workload.select_tests(held_out).part(lane).tests}
+    part = workload.part(lane)
+    kept = [order.name for order in part.tests if order.name not in held]
+    if not (kept or part.programs):
+        raise AllHeldOut
+    if len(kept) == len(part.tests):
+        return experiment
+    return experiment.model_copy(update={"workload": workload.select_tests(kept)})
 
 
 def _knob(

@@ -89,14 +89,20 @@ class SearchState:
         """The newest comparable outcome of each recipe: that of the highest rung with the clock and the tests of the
         first one. A recipe that failed on any rung has failed.
         """
-        first = self.rungs[0]
         tried: dict[Point, TrialOutcome] = {}
         for rung, trials in zip(self.rungs, self.by_rung, strict=True):
-            is_comparable = (rung.lane, rung.tests) == (first.lane, first.tests)
             for point, trial in trials.items():
-                if is_comparable or not trial.is_ok:
+                if is_comparable(rung, self.rungs[0]) or not trial.is_ok:
                     tried[point] = trial
         return tried
+
+    @property
+    def newest(self) -> dict[Point, TrialOutcome]:
+        """The outcome of each recipe on the highest rung that it was tried on."""
+        newest: dict[Point, TrialOutcome] = {}
+        for trials in self.by_rung:
+            newest |= trials
+        return newest
 
     def built(self) -> Built:
         """Return what was built. A recipe that a knob or Kconfig refused was not."""
@@ -169,12 +175,17 @@ class SearchState:
         return None
 
     def _last_promotion(self) -> Step | None:
-        """Return the best recipe of a rung if no recipe was measured on the next one."""
+        """Return the best recipe of a rung that was not on the next one, if none of the few there is better than the
+        baseline.
+        """
         for rung in range(len(self.rungs) - 2, -1, -1):
             better = [point for point in self._ranked(rung) if self._gain(rung, point) > 0]
-            if better and not any(trial.is_ok for trial in self.by_rung[rung + 1].values()):
-                left = [point for point in better if point not in self.by_rung[rung + 1]]
-                return Step(left[0], rung + 1) if left else None
+            above = self._ranked(rung + 1)
+            if not better or len(above) >= REDUCTION or any(self._gain(rung + 1, point) > 0 for point in above):
+                continue
+            left = [point for point in better if point not in self.by_rung[rung + 1]]
+            if left:
+                return Step(left[0], rung + 1)
         return None
 
     def _ranked(self, rung: int) -> list[Point]:
@@ -188,12 +199,23 @@ class SearchState:
         return self.by_rung[rung][point].measured[self.config.objectives[0]].value
 
     def best(self) -> Step | None:
-        """Return the best recipe of the highest rung that has any better than the baseline; None if none has."""
+        """Return the best recipe of the highest rung that has any better than the baseline; None if none has.
+
+        A recipe counts as it was measured on its highest rung, and only by the clock and the tests of the last rung.
+        """
+        newest = self.newest
         for rung in range(len(self.rungs) - 1, -1, -1):
-            ranked = self._ranked(rung)
+            if not is_comparable(self.rungs[rung], self.rungs[-1]):
+                continue
+            ranked = [point for point in self._ranked(rung) if newest[point].rung == rung]
             if ranked and self._gain(rung, ranked[0]) > 0:
                 return Step(ranked[0], rung)
         return None
+
+
+def is_comparable(rung: RungSpec, other: RungSpec) -> bool:
+    """Return whether two rungs measure by one clock and the same tests, so that their gains can be compared."""
+    return (rung.lane, rung.tests) == (other.lane, other.tests)
 
 
 def pareto_front(values: Mapping[Point, Sequence[float]]) -> list[Point]:

@@ -10,7 +10,7 @@ from kdyno.runs.outlook import span
 from kdyno.tune.confirm import ConfirmedWinner
 from kdyno.tune.space.model import KnobImportance, SearchResult, TriedRecipe
 
-RECIPE_COLUMNS = ("speed", "error", "text", "build", "risk", "recipe")
+RECIPE_COLUMNS = ("speed", "error", "text", "build", "risk", "lane", "recipe")
 KNOB_COLUMNS = ("share", "95 % interval", "best without it", "95 % interval", "knob")
 FRONT = "*"
 FRONT_NOTE = f"{FRONT} is on the Pareto front: no other recipe is better in one column and not worse in the others"
@@ -63,6 +63,7 @@ def recipe_cells(recipe: TriedRecipe) -> list[str]:
         f"{percent(speed.error)} %",
         *changes,
         risk,
+        recipe.clock,
         f"{mark}{clean(recipe.name)}",
     ]
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kdyno.base.errors import UserError
 from kdyno.base.talk import Talk
-from kdyno.base.text import clean, format_count, format_signed
+from kdyno.base.text import clean, format_count, format_list, format_signed
 from kdyno.runs.experiment.plan import derived_seed
 from kdyno.runs.experiment.space import RungSpec
 from kdyno.runs.forecast import boot_time, forecast_builds
@@ -23,12 +25,17 @@ from kdyno.tune.space.outcome import TrialOutcome
 from kdyno.tune.space.read import SpaceFile, read_space
 from kdyno.tune.space.record import SearchRecordFile, search_id
 from kdyno.tune.space.samplers import PROPOSERS
-from kdyno.tune.space.search import SearchState, Step, pareto_front
+from kdyno.tune.space.search import SearchState, Step, is_comparable, pareto_front
 from kdyno.tune.space.space import Point
 
 BUILD_SECONDS = 600.0
 """The time of a build where nothing else is known: a guess."""
 NOTHING_BETTER = "no recipe was better than the baseline in the search: nothing is confirmed"
+
+
+class NothingBuiltForObjective(UserError):
+    message = "[search] objectives names {objectives}, but a machine of type `{type}` boots no kernel that is built"
+    hint = 'take objectives = ["speed"], or a machine that boots kernels'
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,12 @@ def open_search(path: Path, session: Session) -> SpaceSearch:
     """Read a space and the record of its search. Nothing is built. Raises what reading the space raises."""
     file = read_space(path)
     rungs = rungs_of(file.experiment, file.search.rungs)
-    prepared = prepare(baseline_alone(file, rungs), session.state, Talk(quiet=True))
+    prepared = prepare(baseline_alone(file, rungs[0]), session.state, Talk(quiet=True))
+    for rung in rungs[1:]:
+        if not is_comparable(rung, rungs[0]):
+            prepare(baseline_alone(file, rung), session.state, Talk(quiet=True))
+    if not prepared.about.needs_images and (unbuilt := [name for name in file.search.objectives if name != "speed"]):
+        raise NothingBuiltForObjective(objectives=format_list(unbuilt), type=prepared.settings.type)
     images = [plan.key for plans in prepared.plans.values() for plan in plans]
     name = search_id(file.experiment, rungs, images)
     record = SearchRecordFile(session.state.searches / f"{name}.json", file.experiment.name)
@@ -211,6 +223,15 @@ def claim(search: SpaceSearch, best: Point, confirmed: ConfirmedWinner, held_out
     name = clean(search.file.space.title(best))
     risks = search.file.space.risks(best)
     traded = f"; it trades {', '.join(risks)}" if risks else ""
+    first = search.file.search.objectives[0]
+    if first != "speed":
+        smaller = math.expm1(-search.state.newest[best].measured[first].value)
+        thing = {"text": "text", "build": "time of a build"}[first]
+        verdict = confirmed.mean.verdict if confirmed.mean and confirmed.mean.verdict else "undecided"
+        return (
+            f"{name} has the smallest {thing}: {format_signed(smaller)} %; its speed on fresh seeds and link orders is "
+            f"{format_signed(_found(confirmed))} %, {verdict}{traded}"
+        )
     if not confirmed.is_better:
         return f"no recipe beats the baseline beyond noise: {name} was the best in the search, and was not confirmed"
     found = f"{format_signed(_found(confirmed))} % speed"
@@ -229,32 +250,19 @@ def _found(confirmed: ConfirmedWinner) -> float:
 def result_of(search: SpaceSearch, best: Step | None) -> SearchResult:
     """Return the outcome of the trials so far."""
     file, state = search.file, search.state
-    newest: dict[Point, TrialOutcome] = {}
-    for trials in state.by_rung:
-        newest |= trials
+    newest = state.newest
     ok = {point: trial for point, trial in newest.items() if trial.is_ok}
     objectives = file.search.objectives
-    compared = (
-        tuple(dict.fromkeys([*objectives, "text"])) if any("text" in t.measured for t in ok.values()) else objectives
-    )
-    front = set(
-        pareto_front(
-            {
-                file.space.baseline: [0.0] * len(compared),
-                **{
-                    p: [t.measured[name].value for name in compared]
-                    for p, t in ok.items()
-                    if set(compared) <= set(t.measured)
-                },
-            }
-        )
-    )
+    front = _front(search, ok)
+    clocks = {rung: _clock(search, rung) for rung in range(len(search.rungs))}
+    has_clocks = len(set(clocks.values())) > 1
     recipes = [
         TriedRecipe(
             name=file.space.title(point),
             values=trial.values,
             rung=trial.rung + 1,
             measured=trial.measured,
+            clock=clocks[trial.rung] if has_clocks else "",
             is_on_front=point in front,
             risks=tuple(file.space.risks(point)),
         )
@@ -267,7 +275,9 @@ def result_of(search: SpaceSearch, best: Step | None) -> SearchResult:
         lane=experiment_on(file.experiment, search.rungs[-1]).machine.lane,
         sampler=file.search.sampler,
         objectives=objectives,
-        recipes=tuple(sorted(recipes, key=lambda one: -one.measured[objectives[0]].value)),
+        recipes=tuple(
+            sorted(recipes, key=lambda one: (-one.rung if has_clocks else 0, -one.measured[objectives[0]].value))
+        ),
         failures=tuple(
             FailedRecipe(name=file.space.title(point), stage=trial.failed, reason=trial.reason)
             for point, trial in newest.items()
@@ -276,6 +286,7 @@ def result_of(search: SpaceSearch, best: Step | None) -> SearchResult:
         left_out=file.space.left_out,
         builds=state.built().builds,
         seconds=state.seconds,
+        winner=file.space.title(best.point) if best else "",
         knobs=knob_importance(
             file.space,
             {p: t for p, t in state.tried.items() if t.is_ok},
@@ -284,3 +295,28 @@ def result_of(search: SpaceSearch, best: Step | None) -> SearchResult:
             search.seed,
         ),
     )
+
+
+def _clock(search: SpaceSearch, rung: int) -> str:
+    """Return the lane of a rung, and its tests where it has some of its own."""
+    spec = search.rungs[rung]
+    lane = experiment_on(search.file.experiment, spec).machine.lane
+    return f"{lane}: {format_list(spec.tests)}" if spec.tests else lane
+
+
+def _front(search: SpaceSearch, measured: Mapping[Point, TrialOutcome]) -> set[Point]:
+    """Return the Pareto front of the recipes that were measured alike: as those on the highest rung were."""
+    if not measured:
+        return set()
+    highest = search.rungs[max(trial.rung for trial in measured.values())]
+    alike = {point: trial for point, trial in measured.items() if is_comparable(search.rungs[trial.rung], highest)}
+    has_text = any("text" in trial.measured for trial in alike.values())
+    objectives = search.file.search.objectives
+    compared = tuple(dict.fromkeys([*objectives, "text"])) if has_text else objectives
+    values = {
+        point: [trial.measured[name].value for name in compared]
+        for point, trial in alike.items()
+        if set(compared) <= set(trial.measured)
+    }
+    baseline = search.file.space.baseline
+    return set(pareto_front({baseline: [0.0] * len(compared), **values})) - {baseline}
