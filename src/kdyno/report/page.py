@@ -1,5 +1,7 @@
 """The common parts of every page with plots: plotly and the script that calls it, the style, and the policy.
 
+What a reader doesn't see at once is packed, as gzip in base64, and the script unpacks it when it is needed.
+
 Every text from a guest or a file is escaped. If one were not, the page's policy would stop it: a browser runs the two
 scripts and uses the style whose hashes the policy names, and nothing else.
 """
@@ -27,34 +29,44 @@ STYLE_OF_MAPS = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
 """The id of a style element that plotly.js makes if there is none; no plot here is a map."""
 
 
-class Figures:
-    """The plots of one page. They are packed together: apart they would be half of the page."""
+class PackedList:
+    """Plots of one page, or parts of it, as JSON. They are packed together: apart they would be most of the page."""
 
     def __init__(self) -> None:
-        self._figures: list[str] = []
+        self._items: list[str] = []
 
-    def add(self, figure: str) -> int:
-        """Keep the JSON of a plot, and return its number, by which the script finds it."""
-        self._figures.append(figure)
-        return len(self._figures) - 1
+    def add(self, item: str) -> int:
+        """Keep a JSON text, and return its number, by which the script finds it."""
+        self._items.append(item)
+        return len(self._items) - 1
+
+    def add_html(self, part: str) -> int:
+        """Keep a part of the page, and return its number."""
+        return self.add(json.dumps(str(part)))
 
     @property
     def packed(self) -> str:
-        """A JSON list of all plots, as gzip in base64."""
-        content = f"[{','.join(self._figures)}]".encode()
-        return base64.b64encode(gzip.compress(content, mtime=0)).decode()
+        """A JSON list of all that was kept, packed."""
+        return pack(f"[{','.join(self._items)}]")
 
 
 @dataclass(frozen=True)
 class PageParts:
     """The scripts and styles of the page, and the policy that allows them alone."""
 
-    plotly: Markup
+    plotly: str
+    """Its source; the script makes an element of it when the first plot is drawn."""
     script: Markup
     style: Markup
     style_id: str
     """A style element that keeps plotly from making one that the policy forbids."""
-    figures: Figures
+    figures: PackedList
+    bodies: PackedList
+    """The contents of closed panels."""
+
+    @property
+    def packed_plotly(self) -> str:
+        return pack(self.plotly)
 
     @property
     def policy(self) -> Markup:
@@ -89,14 +101,20 @@ def parts() -> PageParts:
     of_maps = STYLE_OF_MAPS.search(plotly)
     keys = [f".key i.v{place} {{ background: {colour}; }}" for place, colour in enumerate(style.VARIANT_COLOURS)]
     return PageParts(
-        plotly=Markup(plotly),
+        plotly=plotly,
         script=Markup(
             f"const CONFIG = {json.dumps(style.CONFIG)};\nconst THEMED = {json.dumps(style.THEMED)};\n{script}"
         ),
         style=Markup("\n".join([css, *keys])),
         style_id=of_maps[1] if of_maps else "style",
-        figures=Figures(),
+        figures=PackedList(),
+        bodies=PackedList(),
     )
+
+
+def pack(text: str) -> str:
+    """Return a text as gzip in base64, equal for equal texts."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def _hash(text: str) -> str:

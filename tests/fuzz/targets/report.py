@@ -34,7 +34,7 @@ def page_as_it_is() -> Shape:
 
 def page_of(report: FileReport) -> Shape:
     """The elements and scripts of a report's page, without plotly, which takes a second to look through."""
-    whole = Page(render_page(report).replace(str(parts().plotly), ""))
+    whole = Page(render_page(report).replace(parts().packed_plotly, ""))
     return Shape([(tag, frozenset(attributes)) for tag, attributes in whole.tags], whole.scripts)
 
 

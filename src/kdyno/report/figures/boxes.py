@@ -9,7 +9,7 @@ import numpy as np
 from kdyno.base.measurement import AnyBenchmark
 from kdyno.base.text import clean
 from kdyno.judge.verdicts.model import BootValue, Report
-from kdyno.report.figures.style import SYMBOLS, Figure, Part, colours, figure, legend_above, text, thin
+from kdyno.report.figures.style import SYMBOLS, Figure, Part, colours, figure, hover_template, legend_above, text, thin
 
 COLUMNS = 4
 CELL_PIXELS = 175
@@ -139,8 +139,7 @@ def _box(report: Report, benchmark: str, place: int, values: Values) -> list[Par
             "x": [place + 0.22 * _jitter(number) for number in range(len(points))],
             "y": [value.value for value in points],
             "marker": {"color": colour, "opacity": 0.9, **_symbols(points)},
-            "hovertext": [hover(value) for value in points],
-            "hoverinfo": "text",
+            **hover_template(": %{y:.6~g}", points),
             "showlegend": False,
         },
     ]
@@ -158,14 +157,6 @@ def _outline(place: int, fence: float, low: float, median: float, high: float, u
     gap = (None, None)
     points = [point for line in lines for point in (*line, gap)]
     return {"x": [x for x, _ in points[:-1]], "y": [y for _, y in points[:-1]], "connectgaps": False}
-
-
-def hover(value: BootValue) -> str:
-    """Return the description of a point: `gcc-12, block 3, layout 1: 481.2`."""
-    parts = [text(value.variant)]
-    parts += [f"block {value.block}"] if value.block is not None else []
-    parts += [f"layout {value.layout}"] if value.layout is not None else []
-    return f"{', '.join(parts)}: {value.value:.6g}"
 
 
 def _legend(report: Report, place: int) -> Part:

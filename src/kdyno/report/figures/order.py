@@ -10,7 +10,7 @@ from statistics import fmean, median
 import numpy as np
 
 from kdyno.judge.verdicts.model import BootValue, Report
-from kdyno.report.figures.style import INK, Figure, Part, colours, figure, legend_above, text, thin
+from kdyno.report.figures.style import INK, Figure, Part, colours, figure, hover_template, legend_above, text, thin
 
 FLAGGED = {"symbol": "circle-open", "size": 13, "color": "#c0362c", "line": {"width": 1.6}}
 FEWEST = 3
@@ -99,8 +99,7 @@ def _variant(report: Report, name: str, shown: Sequence[OrderPoint]) -> Part:
         "x": [point.order for point in own],
         "y": [point.residual for point in own],
         "marker": {"size": 6, "color": colours(report)[name]},
-        "hovertext": [_hover(point) for point in own],
-        "hoverinfo": "text",
+        **hover_template(": %{y:+.3~g} %", [point.value for point in own]),
     }
 
 
@@ -136,10 +135,3 @@ def _line(shown: Sequence[OrderPoint]) -> tuple[Part, float]:
         "hoverinfo": "skip",
     }
     return line, slope
-
-
-def _hover(point: OrderPoint) -> str:
-    parts = [text(point.value.variant)]
-    parts += [f"block {point.value.block}"] if point.value.block is not None else []
-    parts += [f"layout {point.value.layout}"] if point.value.layout is not None else []
-    return f"{', '.join(parts)}: {point.residual:+.3g} %"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kdyno.judge.stats.estimate import POWER
 from kdyno.judge.stats.planning.power import PowerCurve
 from kdyno.judge.verdicts.model import Report
-from kdyno.report.figures.style import INK, Figure, Part, colours, figure, text
+from kdyno.report.figures.style import INK, Figure, Part, colours, figure, hover_template, text
 
 MANY_POWERS = 6
 """Powers of ten on an axis that leave no room for ticks between them."""
@@ -27,7 +27,7 @@ def power(report: Report, curves: Sequence[PowerCurve]) -> Figure | None:
                 curve.variant,
                 [100 * point.effect for point in curve.power],
                 [100 * point.power for point in curve.power],
-                [f"{100 * point.effect:.3g} %: seen in {point.power:.0%} of runs" for point in curve.power],
+                "%{x:.3~g} %: seen in %{y:.0f} % of runs",
             )
             for curve in drawn
         ],
@@ -54,7 +54,7 @@ def detectable(report: Report, curves: Sequence[PowerCurve]) -> Figure | None:
                 curve.variant,
                 [point.n for point in curve.detectable],
                 [100 * point.effect for point in curve.detectable],
-                [f"n = {point.n}: {100 * point.effect:.3g} %" for point in curve.detectable],
+                "n = %{x}: %{y:.3~g} %",
                 [9 if point.n == curve.n else 0 for point in curve.detectable],
             )
             for curve in drawn
@@ -86,7 +86,7 @@ def _curve(
     variant: str,
     x: Sequence[float],
     y: Sequence[float],
-    hovers: list[str],
+    hover: str,
     sizes: list[int] | None = None,
 ) -> Part:
     colour = colours(report)[variant]
@@ -98,8 +98,7 @@ def _curve(
         "y": list(y),
         "line": {"color": colour, "width": 2},
         "marker": {"color": colour, "size": sizes or 0, "opacity": 1},
-        "hovertext": [f"{text(variant)}: {hover}" for hover in hovers],
-        "hoverinfo": "text",
+        **hover_template(f": {hover}"),
     }
 
 

@@ -7,7 +7,7 @@ from statistics import NormalDist, quantiles
 
 from kdyno.judge.stats.diagnostics.tables import Residual
 from kdyno.judge.verdicts.model import Report
-from kdyno.report.figures.style import INK, Figure, Part, colours, figure, text
+from kdyno.report.figures.style import INK, Figure, Part, colours, figure, hover_template, text
 
 FEWEST = 4
 """The fewest residuals for a plot."""
@@ -65,8 +65,7 @@ def _variant_traces(report: Report, placed: list[tuple[float, Residual]]) -> lis
                 "x": [x for x, _ in own],
                 "y": [residual.percent for _, residual in own],
                 "marker": {"size": 5, "color": colour},
-                "hovertext": [f"{text(name)}: {residual.percent:+.3g} %" for _, residual in own],
-                "hoverinfo": "text",
+                **hover_template(": %{y:+.3~g} %"),
             }
         )
     return traces

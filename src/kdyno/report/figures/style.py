@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 from kdyno.base.text import clean
-from kdyno.judge.verdicts.model import Report
+from kdyno.judge.verdicts.model import BootValue, Report
 
 Figure = Any
 """plotly has no types."""
@@ -64,6 +64,20 @@ def figure(traces: Sequence[Part], height: int, **layout: Any) -> Figure:
     clear = "rgba(0,0,0,0)"
     common = {"template": "none", "font": FONT, "paper_bgcolor": clear, "plot_bgcolor": clear}
     return go.Figure(data=shown, layout=common | {"height": height} | layout | axes)
+
+
+def hover_template(says: str, values: Sequence[BootValue] = ()) -> Part:
+    """Return what a trace shows of a point: its variant, its block and layout if it has them, and what the template
+    `says`, such as `gcc-12, block 3, layout 1: 481.2`. The browser makes the text: written, they are half of a page.
+    """
+    places = [_place(value) for value in values]
+    texts = {"text": places} if any(places) else {}
+    return {**texts, "hovertemplate": f"%{{fullData.name}}{'%{text}' if texts else ''}{says}<extra></extra>"}
+
+
+def _place(value: BootValue) -> str:
+    block = f", block {value.block}" if value.block is not None else ""
+    return block + (f", layout {value.layout}" if value.layout is not None else "")
 
 
 def legend_above(y: float = 1.0) -> Part:

@@ -1,9 +1,23 @@
-// Every plot of the page, packed: data-figure of an element is its place in the list.
-const unpacked = (async () => {
-  const bytes = Uint8Array.from(atob(document.getElementById("figures").textContent), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
-})();
+// What isn't seen at once is packed: plotly, every plot (data-figure of an element is its place in the list), and the
+// contents of panels (data-body).
+const unpacked = {};
+function unpack(id) {
+  return (unpacked[id] ??= (async () => {
+    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).text();
+  })());
+}
+const lists = {};
+const unpackList = (id) => (lists[id] ??= unpack(id).then(JSON.parse));
+let plotly;
+function loadPlotly() {
+  return (plotly ??= unpack("plotly").then((source) => {
+    const script = document.createElement("script");
+    script.textContent = source;
+    document.head.append(script);
+  }));
+}
 
 // Colours that differ in the dark are the style's: THEMED has the property for each.
 function themed(figure) {
@@ -19,7 +33,8 @@ function narrow(axis) {
   axis.title.text = axis.title.text.replace(" (", "<br>(");
 }
 async function plot(spot, config) {
-  const figure = themed((await unpacked)[spot.dataset.figure]);
+  await loadPlotly();
+  const figure = themed((await unpackList("figures"))[spot.dataset.figure]);
   if (spot.clientWidth < 500) narrow(figure.layout.xaxis);
   await Plotly.react(spot, figure.data, figure.layout, config);
 }
@@ -31,8 +46,12 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   for (const spot of document.querySelectorAll(".lazy.js-plotly-plot")) plot(spot, SMALL);
 });
 
-// The plots of a panel are drawn when it is first opened: what nobody looks at costs nothing.
-function draw(panel) {
+// A panel is filled and its plots are drawn when it is first opened: what nobody looks at costs nothing.
+async function draw(panel) {
+  for (const spot of panel.querySelectorAll("[data-body]:empty")) {
+    const body = (await unpackList("bodies"))[spot.dataset.body];
+    if (!spot.hasChildNodes()) spot.innerHTML = body;
+  }
   for (const spot of panel.querySelectorAll(".lazy:empty")) plot(spot, SMALL);
 }
 function reveal(anchor) {
