@@ -60,7 +60,7 @@ def text(name: str) -> str:
 def figure(traces: Sequence[Part], height: int, **layout: Any) -> Figure:
     """Return a plot from its traces. Axes get the report's grid unless they say otherwise."""
     axes = {name: {"gridcolor": GRID, "zerolinecolor": GRID, **axis} for name, axis in _axes(layout).items()}
-    shown = [trace | {end: _round_values(trace[end]) for end in ("x", "y") if end in trace} for trace in traces]
+    shown = [{name: _round_values(part) for name, part in trace.items()} for trace in traces]
     clear = "rgba(0,0,0,0)"
     common = {"template": "none", "font": FONT, "paper_bgcolor": clear, "plot_bgcolor": clear}
     return go.Figure(data=shown, layout=common | {"height": height} | layout | axes)
@@ -94,9 +94,13 @@ def to_json(figure: Figure) -> str:
     return str(figure.to_json()).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _round_values(values: Sequence[Any]) -> list[Any]:
-    """Return values with seven digits, which is more than a plot shows, and halves the page."""
-    return [float(f"{value:.7g}") if isinstance(value, float) else value for value in values]
+def _round_values(part: Any) -> Any:
+    """Return a part of a trace, its numbers with six digits, which is more than a plot shows, and halves the page."""
+    if isinstance(part, float):
+        return float(f"{part:.6g}")
+    if isinstance(part, dict):
+        return {name: _round_values(value) for name, value in part.items()}
+    return [_round_values(value) for value in part] if isinstance(part, list) else part
 
 
 def _axes(layout: Mapping[str, Any]) -> dict[str, Part]:
