@@ -9,7 +9,8 @@ LIBRARIES = ("site-packages", "dist-packages")
 
 
 def _is_here(path: str) -> bool:
-    """Whether a directory that Python searches is the one where kdyno was called, and holds no libraries of Python's.
+    """Return whether a directory that Python searches is the one where kdyno was called, and holds no libraries of
+    Python's.
 
     `python -m`, and an empty entry of PYTHONPATH, put that first: a file there called `signal.py` would run.
     """

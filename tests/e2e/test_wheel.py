@@ -24,7 +24,7 @@ MANUAL = "share/man/man1/kdyno.1"
 
 
 def packaged(file: Path) -> bool:
-    """Whether a file of the package's directory belongs into a wheel: what Python and cargo left there does not."""
+    """Return whether a file of the package's directory belongs into a wheel: what Python and cargo left doesn't."""
     return file.is_file() and "__pycache__" not in file.parts and file.suffix != ".so"
 
 

@@ -26,5 +26,5 @@ def files(*paths: Path) -> Callable[[], Sequence[bytes]]:
 
 
 def is_shown_as_it_is(text: str) -> bool:
-    """Whether nothing in a text steers a terminal; line ends may be there."""
+    """Return whether nothing in a text steers a terminal; line ends may be there."""
     return all(character == "\n" or unicodedata.category(character) not in UNSHOWN for character in text)

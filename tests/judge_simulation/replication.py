@@ -50,8 +50,9 @@ def replication_rates(comparisons: int, blocks: int, draws: int, runs: int, seed
 
 
 def called_different(runs: Values, comparisons: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Whether paired log-ratios, shape (runs, blocks), are called faster or slower, with the smallest p of so many
-    comparisons: p below α after adjustment, and the interval not within the margin."""
+    """Return whether paired log-ratios, shape (runs, blocks), are called faster or slower, with the smallest p of so
+    many comparisons: p below α after adjustment, and the interval not within the margin.
+    """
     n = runs.shape[1]
     mean, error = np.abs(runs.mean(axis=1)), runs.std(axis=1, ddof=1) / n**0.5
     significant = comparisons * 2 * scipy.stats.t.sf(mean / error, n - 1) < ALPHA

@@ -60,7 +60,7 @@ class FakeQemu:
         (self.directory / "hang").touch()
 
     def is_hanging(self) -> bool:
-        """Whether a boot has left its files, and doesn't end."""
+        """Return whether a boot has left its files, and doesn't end."""
         return (self.directory / "hanging").exists()
 
     @property

@@ -49,7 +49,7 @@ class Cpu(Frozen):
 
     @property
     def runs_64_bit_kernels(self) -> bool:
-        """Whether the CPU has long mode."""
+        """Return whether the CPU has long mode."""
         return "lm" in self.flags
 
 

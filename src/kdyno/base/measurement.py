@@ -76,7 +76,7 @@ class Sample(Frozen):
 
     @property
     def usable(self) -> bool:
-        """Whether the sample yields a value that has a logarithm."""
+        """Return whether the sample yields a value that has a logarithm."""
         numbers = [number for number in (self.elapsed, self.work, self.value) if number is not None]
         return all(number > 0 and math.isfinite(number) for number in numbers)
 

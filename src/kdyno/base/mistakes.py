@@ -166,7 +166,7 @@ def first_fault(error: ValidationError, whole: str = "") -> str:
 
 
 def is_json(error: ValidationError) -> bool:
-    """Whether what was validated was JSON at all."""
+    """Return whether what was validated was JSON at all."""
     return error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid"
 
 

@@ -81,7 +81,7 @@ class Talk:
 
     @property
     def is_watched(self) -> bool:
-        """Whether a run is shown now."""
+        """Return whether a run is shown now."""
         return self._screen is not None
 
     def on_images_built(self, images: int) -> None:

@@ -1,4 +1,4 @@
-"""Whether a .config holds the requested options, and why not. Requested must be a subset of final."""
+"""Tells whether a .config holds the requested options, and why not. Requested must be a subset of final."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a function has the same code in two kernels, wherever linkers have put it and what it refers to.
+"""Tells whether a function has the same code in two kernels, wherever linkers have put it and what it refers to.
 
 No instruction is decoded. Where the bytes of two functions differ, the difference must lie in four bytes that lead to
 the same place in both kernels, taken as a distance (of a call, a jump, or data relative to the instruction pointer) or
@@ -70,7 +70,7 @@ class Code:
         return (self._names[start], offset) if offset < max(self._sizes[start], 1) else (set(), address)
 
     def is_test(self, address: int) -> bool:
-        """Whether a test of CPU features that is patched away lies there."""
+        """Return whether a test of CPU features that is patched away lies there."""
         return address in self._tests
 
     def text(self, address: int) -> bytes:
@@ -84,7 +84,7 @@ class Code:
 
 
 def same_code(old: Code, function: Symbol, new: Code, candidate: Symbol) -> bool:
-    """Whether two functions of one size do the same, as the text above has it."""
+    """Return whether two functions of one size have the same code, by the rules of this module."""
     ours, theirs = old.at(function.address, function.size), new.at(candidate.address, candidate.size)
     if not ours or len(ours) != len(theirs):
         return False
@@ -107,7 +107,7 @@ def same_code(old: Code, function: Symbol, new: Code, candidate: Symbol) -> bool
 def _leads_alike(
     old: Code, function: Symbol, new: Code, candidate: Symbol, ours: bytes, theirs: bytes, start: int
 ) -> bool:
-    """Whether the field at `start` leads to one place in both kernels."""
+    """Return whether the field at `start` leads to one place in both kernels."""
     (mine,) = struct.unpack_from("<i", ours, start)
     (other,) = struct.unpack_from("<i", theirs, start)
     behind = start + FIELD

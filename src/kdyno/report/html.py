@@ -84,7 +84,7 @@ class OverviewLine:
 
     @property
     def is_alike(self) -> bool:
-        """Whether every variant is equivalent to the baseline."""
+        """Return whether every variant is equivalent to the baseline."""
         return all(cell is not None and cell.row.verdict == "equivalent" for cell in self.cells)
 
 

@@ -45,7 +45,7 @@ class Snapshot:
 
     @property
     def is_as_it_was(self) -> bool:
-        """Whether nobody has written to the file since."""
+        """Return whether nobody has written to the file since."""
         return _stamp(self.path) == self.stamp
 
     def close(self) -> None:

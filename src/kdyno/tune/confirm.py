@@ -94,8 +94,8 @@ class ConfirmedWinner(Frozen):
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the new run has the verdict of the run on the mean; with other benchmarks, whether the variant is
-        better there.
+        """Return whether the new run has the verdict of the run on the mean; with other benchmarks, whether the variant
+        is better there.
         """
         if self.mean is None or self.mean.verdict in (None, "undecided"):
             return False
@@ -105,7 +105,7 @@ class ConfirmedWinner(Frozen):
 
     @property
     def is_better(self) -> bool:
-        """Whether the variant is better in the new run, in the mean over its benchmarks."""
+        """Return whether the variant is better in the new run, in the mean over its benchmarks."""
         return self.mean is not None and self.mean.verdict in BETTER
 
 

@@ -154,7 +154,7 @@ def names_in(node: ast.AST | None) -> set[str]:
 
 
 def is_of_pydantic(handler: ast.ExceptHandler, of: ast.Try) -> bool:
-    """Whether a handler may get a ValidationError, which is a ValueError: one before it may take that."""
+    """Return whether a handler may get a ValidationError, which is a ValueError: one before it may take that."""
     before = of.handlers[: of.handlers.index(handler)]
     if any("ValidationError" in names_in(other.type) for other in before):
         return False

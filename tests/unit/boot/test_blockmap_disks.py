@@ -38,7 +38,7 @@ MEGABYTES = {"ext4": 32, "vfat": 32, "xfs": 320}
 
 
 def kernel_has(kind: str) -> bool:
-    """Whether this kernel has the file system, or a module for it."""
+    """Return whether this kernel has the file system, or a module for it."""
     listed = Path("/proc/filesystems").read_text().split()
     modules = [Path(f"/lib/modules/{os.uname().release}") / name for name in ("modules.dep", "modules.builtin")]
     return kind in listed or any(f"/{kind}.ko" in path.read_text() for path in modules if path.exists())

@@ -34,7 +34,7 @@ def installed(name: str) -> Toolchain:
 
 
 def promised(row: March, family: str, version: str) -> bool:
-    """Whether the table promises that this release takes the name."""
+    """Return whether the table promises that this release takes the name."""
     first, last = getattr(row, family), getattr(row, f"{family}_until")
     return (
         first is not None
@@ -44,7 +44,7 @@ def promised(row: March, family: str, version: str) -> bool:
 
 
 def excluded(row: March, family: str, version: str) -> bool:
-    """Whether the table says that it does not take it; the last releases of older branches may."""
+    """Return whether the table says that it does not take it; the last releases of older branches may."""
     first, last = getattr(row, family), getattr(row, f"{family}_until")
     return first is None or (last is not None and numbers(version)[0] > numbers(last)[0])
 

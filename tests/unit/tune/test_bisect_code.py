@@ -1,4 +1,4 @@
-"""Whether two kernels have the same code: by toy kernels, and by files that are not kernels."""
+"""Tells whether two kernels have the same code: by toy kernels, and by files that are not kernels."""
 
 from __future__ import annotations
 

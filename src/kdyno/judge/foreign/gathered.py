@@ -44,7 +44,7 @@ class Gathered:
 
     @property
     def layouts_sampled(self) -> bool:
-        """Whether all values come from several link orders of their variant."""
+        """Return whether all values come from several link orders of their variant."""
         return all(
             isinstance(group, ReplicateSample) and group.clusters is not None and len(np.unique(group.clusters)) > 1
             for observed in self.observations

@@ -1,5 +1,5 @@
-"""Whether a kernel's instruction counts depend on the addresses that the linker chose: by the kernel's own statement,
-in the streams of its boots.
+"""Tells whether a kernel's instruction counts depend on the addresses that the linker chose: by the kernel's own
+statement, in the streams of its boots.
 
 Against indirect target selection (CVE-2024-28956) Linux sends the returns in the lower half of a cache line through a
 thunk, an instruction more each, and leaves those in the upper half alone. So a patch makes functions dearer that it

@@ -70,7 +70,7 @@ class Mitigation(Frozen):
 
     @property
     def is_matched(self) -> bool:
-        """Whether the two kernels do the same about it."""
+        """Return whether the two kernels do the same about the vulnerability."""
         return what_is_done(self.host) == what_is_done(self.guest)
 
 

@@ -60,7 +60,7 @@ class Layout:
 
     @property
     def runs_commands(self) -> bool:
-        """Whether the variants are commands, which are benchmarks if each file is a variant."""
+        """Return whether the variants are commands, which are benchmarks if each file is a variant."""
         return fold_name(self.roles.get("variant", "")) in LAST_VARIANTS
 
 

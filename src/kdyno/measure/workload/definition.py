@@ -203,12 +203,12 @@ def own_text(name: str) -> str:
 
 
 def is_file(name: str) -> bool:
-    """Whether the path of a file is meant, not the name of something of kdyno's or of the agent's."""
+    """Return whether the path of a file is meant, not the name of something of kdyno's or of the agent's."""
     return name.endswith(SUFFIX) or "/" in name
 
 
 def is_experiment(written: Mapping[str, object]) -> bool:
-    """Whether a file is an experiment: it has a key that every experiment must have, and no workload can."""
+    """Return whether a file is an experiment: it has a key that every experiment must have, and no workload can."""
     return not OF_EXPERIMENTS.isdisjoint(written)
 
 

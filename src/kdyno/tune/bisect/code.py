@@ -1,4 +1,4 @@
-"""Whether two kernels run the same code: a digest of all that a vmlinux has in memory."""
+"""Tells whether two kernels run the same code: a digest of all that a vmlinux has in memory."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class JudgedRun(Frozen):
 
     @property
     def is_won(self) -> bool:
-        """Whether every kernel of one choice is beaten, and so the best of them."""
+        """Return whether every kernel of one choice is beaten, and so the best of them."""
         return bool(self.against) and all(against.is_beaten for against in self.against)
 
 

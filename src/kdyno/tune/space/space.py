@@ -69,7 +69,7 @@ class SpaceKnob:
 
     @property
     def is_runtime(self) -> bool:
-        """Whether it only affects the start of an image."""
+        """Return whether it only affects the start of an image."""
         return self.field in RUNTIME
 
     @property
@@ -108,7 +108,7 @@ class Space:
 
     @property
     def is_listed(self) -> bool:
-        """Whether the points are listed one by one."""
+        """Return whether the points are listed one by one."""
         return self.product <= MOST_LISTED
 
     @cached_property

@@ -82,5 +82,5 @@ class LintReport(Frozen):
 
     @property
     def is_bad(self) -> bool:
-        """Whether the report has an error or a warning."""
+        """Return whether the report has an error or a warning."""
         return any(finding.level != "note" for finding in self.findings)

@@ -34,12 +34,12 @@ class Effect:
 
     @property
     def sign_error(self) -> bool:
-        """Whether the model is faster and the machine clearly slower, or the reverse."""
+        """Return whether the model is faster and the machine clearly slower, or the reverse."""
         return self.clear and _sign(self.measured) * _sign(self.modelled) < 0
 
     @property
     def missed(self) -> bool:
-        """Whether the model has no difference, and the machine clearly has one."""
+        """Return whether the model has no difference, and the machine clearly has one."""
         return self.clear and _sign(self.modelled) == 0
 
     @property

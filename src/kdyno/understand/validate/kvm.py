@@ -39,7 +39,7 @@ class KernelEffect(Frozen):
 
     @property
     def clear(self) -> bool:
-        """Whether the wall lane's interval excludes 1."""
+        """Return whether the wall lane's interval excludes 1."""
         return self.wall_low is not None and self.wall_high is not None and not self.wall_low <= 1 <= self.wall_high
 
     def effect(self) -> Effect:

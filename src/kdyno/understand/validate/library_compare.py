@@ -45,7 +45,7 @@ class Ratio(Frozen):
 
     @property
     def clear(self) -> bool:
-        """Whether the native ratio is beyond its noise."""
+        """Return whether the native ratio is beyond its noise."""
         return bool(abs(np.log(self.native)) > self.noise)
 
     def effect(self, *, by_instructions: bool = False) -> Effect:

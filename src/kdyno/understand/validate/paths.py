@@ -60,7 +60,7 @@ class PathEffect(Frozen):
 
     @property
     def clear(self) -> bool:
-        """Whether the processor's interval excludes 1."""
+        """Return whether the processor's interval excludes 1."""
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
     def effect(self, modelled: float | None = None) -> Effect:

@@ -50,7 +50,7 @@ def parse(tree: Path, name: str, blocks: list[Block], symbols: dict[str, Symbol]
 
 
 def holds(text: str, config: Values) -> bool:
-    """Whether an expression of &&, ||, !, parentheses and names is y."""
+    """Return whether an expression of &&, ||, !, parentheses and names is y."""
     python = re.sub(r"\w+", lambda match: repr(match[0] == "y" or config.get(match[0]) == "y"), text)
     return bool(eval(python.replace("&&", " and ").replace("||", " or ").replace("!", " not "), {}))
 

@@ -125,7 +125,7 @@ class PairCheck(Frozen):
 
     @property
     def q_follows(self) -> bool:
-        """Whether the published Q follows from any data."""
+        """Return whether the published Q follows from any data."""
         return any(table is not None and table.follows for table in (self.from_means, self.from_values))
 
 
