@@ -5,6 +5,7 @@ The flags are those that the kernel and its hypervisor let through: code must no
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,14 +22,30 @@ MOST_BYTES = 64 << 20
 MADE_UP = ("Common KVM processor", "QEMU Virtual CPU", "QEMU TCG CPU")
 """Names of the CPUs that QEMU made up (kvm64, qemu64, max): their family and model numbers belong to other CPUs."""
 
+_LSCPU = {
+    "Vendor ID": "vendor_id",
+    "CPU family": "cpu family",
+    "Model": "model",
+    "Model name": "model name",
+    "Stepping": "stepping",
+    "Flags": "flags",
+}
+"""Fields of lscpu -> those of /proc/cpuinfo."""
+_BLANK_LINES = re.compile(r"\n\s*\n")
+
 
 class NoCpuinfo(UserError):
     message = "can't read the CPU from {path}: {why}"
-    hint = "name a copy of the target machine's /proc/cpuinfo"
+    hint = "name a copy of the target machine's /proc/cpuinfo, or what `LC_ALL=C lscpu` prints there"
+
+
+class SeveralCpus(NoCpuinfo):
+    message = "{path} describes different CPUs: {first}, and {other}"
+    hint = "name a copy of the /proc/cpuinfo of one machine"
 
 
 class Cpu(Frozen):
-    """The first CPU of a machine."""
+    """The CPU of a machine."""
 
     vendor: str
     """The vendor that CPUID names: `AuthenticAMD`."""
@@ -38,6 +55,7 @@ class Cpu(Frozen):
     name: str
     """The name that the vendor or the hypervisor gave it; only shown to people."""
     flags: frozenset[str]
+    """The features that all its processors have: a kernel runs on all."""
 
     @field_serializer("flags")
     def _in_order(self, flags: frozenset[str]) -> list[str]:
@@ -61,19 +79,46 @@ def read_cpu(path: Path = CPUINFO) -> Cpu:
     except OSError as error:
         raise NoCpuinfo(path=path, why=error.strerror) from error
     try:
-        return parse_cpuinfo(text)
+        return parse_cpuinfo(text, path)
     except KeyError as error:
         raise NoCpuinfo(path=path, why=f"it has no `{error.args[0]}`, so it does not describe an x86 CPU") from error
     except ValueError as error:
         raise NoCpuinfo(path=path, why=f"it has a malformed number: {error}") from error
 
 
-def parse_cpuinfo(text: str) -> Cpu:
-    """Return the first CPU of the text. Raise KeyError with the field that is missing, ValueError for a bad number.
-    Pure.
+def parse_cpuinfo(text: str, path: Path = CPUINFO) -> Cpu:
+    """Return the CPU of the text, which is that of /proc/cpuinfo or of lscpu, with the features that all processors
+    have.
+
+    Raise KeyError with the field that is missing, ValueError for a bad number, SeveralCpus if the processors are not of
+    one model; `path` is for its message. Pure.
     """
-    lines = text.strip().partition("\n\n")[0].splitlines()
-    fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    first, *others = _blocks(text)
+    cpu = _cpu_of(first)
+    for fields in others:
+        other = _cpu_of({**first, **fields})
+        if (other.vendor, other.family, other.model) != (cpu.vendor, cpu.family, cpu.model):
+            raise SeveralCpus(path=path, first=cpu.name, other=other.name)
+        cpu = cpu.model_copy(update={"flags": cpu.flags & other.flags})
+    return cpu
+
+
+def _blocks(text: str) -> list[dict[str, str]]:
+    """Return the fields of each processor that is unlike all before it, apart from its number; at least one block."""
+    blocks: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
+    is_lscpu = "vendor_id" not in text and "Vendor ID" in text
+    for part in [text] if is_lscpu else _BLANK_LINES.split(text.strip()):
+        pairs = (line.partition(":") for line in part.splitlines())
+        fields = {key.strip(): value.strip() for key, _, value in pairs}
+        if is_lscpu:
+            fields = {name: fields[key] for key, name in _LSCPU.items() if key in fields}
+        telling = frozenset((key, fields[key]) for key in _LSCPU.values() if key in fields)
+        blocks.setdefault(telling, fields)
+    with_flags = [fields for telling, fields in blocks.items() if telling]
+    return with_flags or [{}]
+
+
+def _cpu_of(fields: dict[str, str]) -> Cpu:
     stepping = fields.get("stepping", "")
     return Cpu(
         vendor=fields["vendor_id"],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.base.cpu import Cpu, NoCpuinfo, family_of, identify, level_of, parse_cpuinfo, read_cpu
+from kdyno.base.cpu import Cpu, NoCpuinfo, SeveralCpus, family_of, identify, level_of, parse_cpuinfo, read_cpu
 from kdyno.base.cpu_families import find, levels, table
 from kdyno.kernel.march import choose as chooser
 from kdyno.kernel.toolchain import Toolchain, ToolchainIdentity
@@ -103,11 +103,38 @@ def test_the_isa_level_is_the_highest_whose_flags_are_all_there(flags: frozenset
     assert level_of(flags) == level
 
 
-def test_only_the_first_cpu_of_the_text_counts() -> None:
-    one = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: {}\nmodel name\t: X: Y\nflags\t\t: a b\n"
-    read = parse_cpuinfo(one.format(60) + "\n" + one.format(61))
+ONE = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: {}\nmodel name\t: X: Y\nflags\t\t: {}\n"
+
+
+def test_a_cpu_has_the_features_that_all_its_processors_have() -> None:
+    read = parse_cpuinfo("\r\n\r\n".join(ONE.format(60, flags) for flags in ("a b", "a c b", "b a d")))
     assert (read.vendor, read.family, read.model, read.stepping, read.name) == ("GenuineIntel", 6, 60, None, "X: Y")
     assert read.flags == {"a", "b"}
+
+
+def test_processors_of_two_models_are_not_one_cpu(tmp_path: Path) -> None:
+    path = tmp_path / "cpuinfo"
+    path.write_text(ONE.format(60, "a") + "\n" + ONE.format(61, "a").replace("X: Y", "Z"))
+    with pytest.raises(SeveralCpus, match="cpuinfo describes different CPUs: X: Y, and Z"):
+        read_cpu(path)
+
+
+def test_the_output_of_lscpu_describes_a_cpu() -> None:
+    text = """Architecture:             x86_64
+CPU(s):                   16
+Vendor ID:                AuthenticAMD
+  Model name:             AMD Ryzen 7 7840HS
+    CPU family:           25
+    Model:                116
+    Stepping:             1
+    Flags:                fpu lm
+
+Caches (sum of all):
+  L1d:                    256 KiB (8 instances)
+"""
+    read = parse_cpuinfo(text)
+    assert (read.vendor, read.family, read.model, read.stepping) == ("AuthenticAMD", 25, 116, 1)
+    assert read.flags == {"fpu", "lm"}
 
 
 @pytest.mark.parametrize(

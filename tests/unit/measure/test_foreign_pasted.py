@@ -305,7 +305,7 @@ def test_extremes_by_variant_are_left_out_with_a_note(tmp_path: Path) -> None:
     file.write_text("test,old,old_std,new,new_std,new_max\nread,12.5,0.3,12.1,0.2,14\nwrite,14.5,0.3,14,0.2,17\n")
     report = judge_files([str(file)], JudgeRequest(n="5"))
     assert {row.variant for row in report.comparisons} == {"new"}
-    assert "not read, since they are made from other numbers, or count: new_max" in report.caveats
+    assert "not read, since they are made from other numbers, or count: new_max" in report.notices
 
 
 def test_columns_of_runs_are_values_of_one_benchmark(tmp_path: Path) -> None:

@@ -59,6 +59,9 @@ VALUES = (
     *("seconds", "ns", "us", "ms", "s", "cycles", "instructions", "instr"),
 )
 
+UNIT_NAMES = frozenset(("seconds", "ns", "us", "ms", "s", "cycles", "instructions", "instr"))
+"""Those of them that say only what is counted."""
+
 FEW_LEVELS = 50
 """A column of unknown meaning that has more values than this is not a factor."""
 SHOWN = 20
@@ -198,7 +201,14 @@ def _require_one_meaning(requested: Sequence[tuple[str, str]], file: str) -> Non
 def _values(
     remaining: list[str], names_of: Mapping[str, str], numeric: set[str], file: str, shape: Shape
 ) -> tuple[str, ...]:
+    others_measured = [
+        column
+        for column in remaining
+        if column in numeric and meaning(column) not in NOT_MEASURED and units.unit_of_column(column)
+    ]
     for name in VALUES:
+        if name in UNIT_NAMES and len(others_measured) > 1:
+            continue  # `cycles/op` beside `MiB/s`: neither is the value
         matches = [column for column in remaining if names_of[column] == name and column in numeric]
         if matches:
             return (matches[0],)
@@ -214,7 +224,8 @@ def _values(
             return tuple(with_unit or candidates)
     # bad text under the right name is an error in its lines, and reported there
     for column in remaining:
-        if names_of[column] in VALUES and (names_of[column] != "time" or not shape.first):
+        is_name = names_of[column] in VALUES and (names_of[column] != "time" or not shape.first)
+        if is_name and column not in numeric:
             return (column,)
     raise NoColumn(file=file, role="value", columns=format_list(shape.header, SHOWN))
 

@@ -163,7 +163,9 @@ def has_columns(source: FileSource) -> bool:
     if len(rows[0]) > 1:
         alike = sum(len(row) == len(rows[0]) for row in rows)
         return 2 * alike > len(rows) or (len(rows) == 2 and '"' not in lines[0])
-    return len(rows) == 1 or sum(is_number(row[0].replace(",", ".")) for row in rows[1:]) * 2 > len(rows) - 1
+    if len(rows) == 1:
+        return not re.search(r"\d", rows[0][0])  # a name above nothing; else what another program printed
+    return sum(is_number(row[0].replace(",", ".")) for row in rows[1:]) * 2 > len(rows) - 1
 
 
 def _is_content(line: str, index: int) -> bool:
