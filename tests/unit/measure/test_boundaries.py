@@ -40,7 +40,7 @@ from kdyno.measure.cycles.kernel_measured import Validation
 from kdyno.measure.cycles.measure import QEMU_USER, find_probe
 from kdyno.measure.cycles.probe import MarkedProgram, ProgramList, TimedProgram
 from kdyno.measure.guest import agent as agents
-from kdyno.measure.guest import pmu_limits, pmu_parts, pmu_record, symbols
+from kdyno.measure.guest import pmu_limits, pmu_magic, pmu_parts, pmu_record, symbols
 from kdyno.measure.guest.agent import find_agent
 from kdyno.measure.guest.catalogue import Catalogue, OtherAgent, parse_catalogue
 from kdyno.measure.guest.job import PROTOCOL, Job, Program, Soak, TestOrder
@@ -249,7 +249,7 @@ def test_the_header_of_a_record_has_the_keys_that_are_read() -> None:
         "Unclosed": {*pmu_record._Open.model_fields},
         "Excess": {*pmu_record._GaveUp.model_fields},
     }
-    assert (pmu["magic"].encode(), str(pmu["version"]).encode()) == (pmu_record.MAGIC, pmu_record.VERSION)
+    assert (pmu["magic"].encode(), str(pmu["version"]).encode()) == (pmu_magic.MAGIC, pmu_record.VERSION)
 
 
 def test_the_plugin_writes_no_record_that_is_too_large_to_be_read() -> None:
