@@ -92,7 +92,6 @@ def findings() -> str:
                 "half held-out",
             ),
             ("of all paths", "autofdo-thin: the same with ThinLTO", "all"),
-            ("the same with interrupts as on x86", "autofdo-thin", "with interrupts as on x86"),
             ("without a profile", "thin: ThinLTO", "all"),
         )
     ]
