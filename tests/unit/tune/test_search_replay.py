@@ -18,6 +18,10 @@ def test_the_recorded_space_has_two_hundred_recipes_beside_the_baseline(recorded
     assert 0.15 < recorded.best < 0.25
 
 
+def test_every_recorded_speed_has_a_standard_error(recorded: bench_search.RecordedSpace) -> None:
+    assert all(trial.measured["speed"].error > 0 for trial in recorded.outcomes.values() if trial.is_ok)
+
+
 def test_effects_find_the_best_gain_sooner_than_one_knob_at_a_time(recorded: bench_search.RecordedSpace) -> None:
     effects, simple = (bench_search.find(recorded, PROPOSERS[name], 2) for name in ("effects", "one-at-a-time"))
     assert effects.seconds < simple.seconds
