@@ -254,7 +254,12 @@ class BisectBench:
         seed = self._check_seed
         states, layouts = (trial.before, trial.after), self.check_layouts
         experiment = self._experiment(states, trial.blocks, seed=seed, layouts=layouts)
-        return self._run(experiment, None, layouts, is_check=True)
+        trialled = self._run(experiment, None, layouts, is_check=True)
+        if isinstance(trialled.outcome, Untestable) and trialled.run and trial.blocks < GIVEN_UP_AFTER:
+            # One failed boot may be chance here, too.
+            experiment = self._experiment(states, GIVEN_UP_AFTER, seed=seed, layouts=layouts)
+            return self._run(experiment, None, layouts, is_check=True)
+        return trialled
 
     def _revert(self, trial: Revert) -> Trialled:
         bad = self.kernels.steps
@@ -315,7 +320,11 @@ class BisectBench:
         """
         store = self.session.store
         benchmarks = {benchmark.name: benchmark for benchmark in store.benchmarks(run_id)}
-        values = table(store.boots(run_id), benchmarks.values())
+        boots = store.boots(run_id)
+        for variant in (good, other):
+            if not any(boot.variant == variant and boot.status == "ok" for boot in boots):
+                raise _NoValue(variant, "any benchmark")
+        values = table(boots, benchmarks.values())
         names = [name for name in benchmarks if not self.benchmarks or means(self.benchmarks, name)]
         if not names:
             raise BenchmarksNotMeasured(name=good, benchmarks=", ".join(self.benchmarks) or "anything")
