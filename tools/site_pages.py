@@ -51,3 +51,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
     parts = FENCE.split(markdown)
     return "".join(part if part.startswith("```") else LINK.sub(follow, part) for part in parts)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Return a page of the site whose search, a dialog, has a name: the theme gives it none."""
+    dialog = 'data-md-component="search" role="dialog"'
+    return output.replace(dialog, f'{dialog} aria-label="Search"')

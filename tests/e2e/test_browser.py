@@ -1,9 +1,13 @@
-"""The HTML report in a browser: it draws, sorts, filters and is accessible; its policy refuses what is smuggled in."""
+"""Pages in a browser. The HTML report draws, sorts, filters and is accessible; its policy refuses what is smuggled in.
+The site of the documents is accessible.
+"""
 
 from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +40,9 @@ BLOCKED = (
 )
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "best-practice"]}
 """What axe checks: WCAG 2, levels A and AA, and what its authors recommend."""
+BUTTONS_OF_CODE = ".md-code__nav"
+"""The theme's script makes a landmark without a name for the buttons of each code block."""
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass
@@ -85,6 +92,14 @@ def open_page(browser: Any, html: str, directory: Path, width: int = 1280, **set
     return opened
 
 
+def violations(page: Any, *but: str) -> list[tuple[str, str]]:
+    """Return the rules of axe that a page breaks, each with its first element, outside the elements `but`."""
+    context = {"include": [["html"]], "exclude": [[selector] for selector in but]}
+    result = Axe().run(page, context=context, options=RULES).response
+    assert len(result["passes"]) > 15
+    return [(rule["id"], rule["nodes"][0]["html"]) for rule in result["violations"]]
+
+
 def test_plots_draw_and_the_table_sorts_and_filters(browser: Any, tmp_path: Path, html: str) -> None:
     alike = '<tr class="alike" data-name="lat_syscall.null">'
     opened = open_page(browser, html.replace('<tr data-name="lat_syscall.null">', alike), tmp_path)
@@ -119,9 +134,7 @@ def test_the_page_is_accessible_and_fits_its_window(
     browser: Any, tmp_path: Path, html: str, width: int, scheme: str
 ) -> None:
     page = open_page(browser, html, tmp_path, width, color_scheme=scheme, bypass_csp=True).page
-    found = Axe().run(page, options=RULES).response
-    assert len(found["passes"]) > 15
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+    assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
@@ -130,3 +143,27 @@ def test_what_is_smuggled_in_is_refused(browser: Any, tmp_path: Path, html: str)
     assert opened.page.title() == "quickstart · kdyno"
     for words in BLOCKED:
         assert any(text.startswith(words) for text in opened.console), words
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(directory)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [("index", 1280, "light"), ("ab", 1280, "dark"), ("formats", 390, "dark"), ("glossary", 390, "light")],
+)
+def test_the_site_of_the_documents_is_accessible_and_fits_its_window(
+    browser: Any, site: Path, name: str, width: int, scheme: str
+) -> None:
+    viewport = {"width": width, "height": 900}
+    page = browser.new_context(viewport=viewport, color_scheme=scheme, bypass_csp=True).new_page()
+    page.set_default_timeout(120_000)
+    page.goto((site / f"{name}.html").as_uri())
+    page.wait_for_selector("html.js")
+    assert violations(page, BUTTONS_OF_CODE) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == width
