@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from kdyno.judge.verdicts.of_files import judge_files
-from kdyno.measure.readers.errors import FileError, NoSize, RunsInColumns, UnknownForm
+from kdyno.measure.readers.errors import (
+    FileError,
+    MixedUnits,
+    NoColumn,
+    NoSize,
+    RunsInColumns,
+    UnknownForm,
+    UnknownText,
+)
 from kdyno.measure.readers.formats import criterion, fio, google_benchmark, hyperfine, mmtests, netperf, schbench
 from kdyno.measure.readers.formats.registry import recognise
 from kdyno.measure.readers.readings import FileSeries, ProgramOutput
@@ -331,3 +339,34 @@ def test_the_delimiter_that_excel_is_told_is_not_a_column(tmp_path: Path) -> Non
 def test_lists_without_the_names_of_lkp_are_not_its_matrix() -> None:
     with pytest.raises(UnknownForm, match="is JSON, but not in the form of"):
         recognise(source('{"A": [1.1, 1.2], "B": [1.4, 1.5]}'), JudgeRequest())
+
+
+def test_cells_in_several_units_are_converted_to_one(tmp_path: Path) -> None:
+    file = tmp_path / "file.csv"
+    file.write_text("kernel,time\nA,10 ms\nA,0.0101 s\nA,10050 us\nB,9 ms\nB,9.1 ms\nB,9.05 ms\n")
+    [row] = judge_files([str(file)], JudgeRequest()).comparisons
+    assert row.baseline_value and row.variant_value
+    assert row.variant_value / row.baseline_value == pytest.approx(9.05 / 10.05, rel=1e-3)
+
+
+@pytest.mark.parametrize("cells", [("10 ms", "5 MB"), ("10 ms", "10")])
+def test_cells_whose_units_cannot_be_converted_are_refused_with_both(tmp_path: Path, cells: tuple[str, str]) -> None:
+    with pytest.raises(MixedUnits, match="values in '.*' and in '.*', which can't be converted"):
+        judged(tmp_path, f"kernel,time\nA,{cells[0]}\nB,{cells[1]}\nB,9 ms\n")
+
+
+def test_the_unit_in_the_name_of_a_row_is_that_of_its_values(tmp_path: Path) -> None:
+    file = tmp_path / "file.csv"
+    file.write_text("Metric;6.12.10;6.13.0\r\nLatenz (ms);1,23;1,19\r\nDurchsatz (MB/s);1.234,5;1.250,1\r\n")
+    report = judge_files([str(file)], JudgeRequest())
+    assert [(one.unit, one.direction) for one in report.benchmarks] == [("ms", "lower"), ("MB/s", "higher")]
+
+
+def test_one_of_several_columns_in_units_is_not_the_value_by_itself(tmp_path: Path) -> None:
+    with pytest.raises(NoColumn, match="no column looks like the value"):
+        judged(tmp_path, "kernel,cycles/op,MiB/s\nA,340,3000\nB,350,3100\n")
+
+
+def test_a_line_that_another_program_printed_is_not_a_header(tmp_path: Path) -> None:
+    with pytest.raises(UnknownText):
+        judged(tmp_path, "CoreMark 1.0 : 23456.789 / GCC12.2.0 -O2 / Heap\n")

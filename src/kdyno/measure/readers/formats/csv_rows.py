@@ -15,7 +15,7 @@ import pandas as pd  # type: ignore[import-untyped]
 from kdyno.base.errors import UserError
 from kdyno.measure.readers import units
 from kdyno.measure.readers.cells import Cell, cell_of
-from kdyno.measure.readers.errors import AllMissing, Broken, EmptyCell, ManyVariants, NoRows, TooLarge
+from kdyno.measure.readers.errors import AllMissing, Broken, EmptyCell, ManyVariants, MixedUnits, NoRows, TooLarge
 from kdyno.measure.readers.frames import join_tables
 from kdyno.measure.readers.numerals import MISSING_SPELLINGS, Decimal, is_missing
 from kdyno.measure.readers.readings import LEFT, Frame, LongTable
@@ -110,12 +110,16 @@ def _frame(source: FileSource, shape: Shape, roles: Roles, looked_at: Sequence[s
         texts = [str(text) for text in table[name].cat.categories]
         cells = [None if is_missing(text) else cell_of(text, shape.decimal.mark) for text in texts]
         written = dict.fromkeys(cell.unit for cell in cells if cell and cell.kind == "value")
-        if any(_is_bad(text, cell) for text, cell in zip(texts, cells, strict=True)) or len(written) > 1:
-            raise _locate_fault(source, shape, roles, "its values are in several units")
-        numbers = np.array([float(cell.mean) if cell else np.nan for cell in cells])
+        if any(_is_bad(text, cell) for text, cell in zip(texts, cells, strict=True)):
+            raise _locate_fault(source, shape, roles, "a value in it is invalid, but no line shows which")
+        unit = next(iter(written), "")
+        factors = {other: units.factor(other, unit) for other in written}
+        if foreign := next((other for other, factor in factors.items() if factor is None), None):
+            raise MixedUnits(benchmark=name, unit=unit, other=foreign)
+        numbers = np.array([float(cell.mean) * (factors[cell.unit] or 1.0) if cell else np.nan for cell in cells])
         codes = table[name].cat.codes.to_numpy()
         table[name] = np.where(codes < 0, np.nan, numbers[codes])
-        own_units[name] = next(iter(written), "")
+        own_units[name] = unit
     return table, own_units
 
 

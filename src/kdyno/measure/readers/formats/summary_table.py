@@ -195,6 +195,7 @@ class _Table:
                     or cell.unit
                     or self.request.unit
                     or (units.unit_of_column(column) if self._has_units_in_headings() else "")
+                    or (units.unit_of_column(own) if own.endswith((")", "]")) else "")
                     or units.unit_of_column(key),
                     direction="",
                     left={name: self._at(row, name) for name in layout.left},
