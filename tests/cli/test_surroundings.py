@@ -155,6 +155,8 @@ def test_a_state_directory_with_a_space_is_refused_before_a_source_is_copied(lab
         (MemoryError(), "out of memory"),
         (RecursionError(), "nested too deep"),
         (RuntimeError("can't start new thread"), "no more threads"),
+        (SystemError("error return without exception set"), "out of memory"),
+        (SystemError("<function f at 0x7f> returned NULL without setting an exception"), "out of memory"),
     ],
 )
 def test_what_python_cannot_hold_is_one_message(lab: Lab, error: Exception, message: str) -> None:

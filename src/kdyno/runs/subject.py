@@ -148,7 +148,7 @@ def _nothing(
     """Return the error with the names that were tried; `near` are hints of the store at its runs."""
     tried, candidates = [], []
     if set(wanted) - {"image", "run"}:
-        tried.append("no file or directory")
+        tried.append("a symbolic link to nothing" if Path(named).is_symlink() else "no file or directory")
         candidates += _near_files(Path(named))
     if "image" in wanted:
         tried.append(f"no image in {state.images}")
@@ -163,7 +163,7 @@ def _nothing(
 
 def _near_files(path: Path) -> list[str]:
     with suppress(OSError):
-        names = [entry.name for entry in path.parent.iterdir()]
+        names = [entry.name for entry in path.parent.iterdir() if entry.name != path.name]
         return [str(path.with_name(name)) for name in difflib.get_close_matches(path.name, names, n=2)]
     return []
 

@@ -351,7 +351,7 @@ def test_cells_in_several_units_are_converted_to_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cells", [("10 ms", "5 MB"), ("10 ms", "10")])
 def test_cells_whose_units_cannot_be_converted_are_refused_with_both(tmp_path: Path, cells: tuple[str, str]) -> None:
-    with pytest.raises(MixedUnits, match="values in '.*' and in '.*', which can't be converted"):
+    with pytest.raises(MixedUnits, match=r"values in '.*' and in '.*', which can't be converted"):
         judged(tmp_path, f"kernel,time\nA,{cells[0]}\nB,{cells[1]}\nB,9 ms\n")
 
 

@@ -153,3 +153,10 @@ def test_the_start_of_several_names_is_refused_with_their_number(place: Place) -
     place.store.begin(specimen.run_record().model_copy(update={"id": RUN[:8] + "f" * 56, "name": "other"}), [])
     with pytest.raises(RunAmbiguous, match="2 runs"):
         find_run(RUN[:6], place.state, place.store)
+
+
+def test_a_symbolic_link_to_nothing_is_called_that_and_not_suggested(place: Place) -> None:
+    Path("dangling").symlink_to("nowhere")
+    with pytest.raises(NothingOfThatName, match="called dangling: a symbolic link to nothing") as gone:
+        find_kernel("dangling", place.state)
+    assert "did you mean" not in gone.value.advice
