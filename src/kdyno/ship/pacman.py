@@ -48,7 +48,7 @@ class PacmanPackager:
     """Makes packages whose files are those of the kernel's own pacman-pkg."""
 
     kind: PackageKind = "pacman"
-    programs: Mapping[str, str] = {"bsdtar": "libarchive-tools", "xz": "xz-utils", "depmod": "kmod"}
+    programs: Mapping[str, str] = {"bsdtar": "libarchive-tools", "xz": "xz-utils"}
 
     def names(self, kernel: PackagedKernel) -> tuple[str, str]:
         return f"linux{kernel.suffix}", f"linux{kernel.suffix}-headers"

@@ -123,7 +123,7 @@ class RpmPackager:
     """Makes packages whose files are those of the kernel's own binrpm-pkg."""
 
     kind: PackageKind = "rpm"
-    programs: Mapping[str, str] = {"rpmbuild": "rpm", "depmod": "kmod"}
+    programs: Mapping[str, str] = {"rpmbuild": "rpm"}
 
     def names(self, kernel: PackagedKernel) -> tuple[str, str]:
         return f"kernel{kernel.suffix}", f"kernel{kernel.suffix}-devel"

@@ -98,7 +98,8 @@ def verify(
             judged=plan.judged.key[:12],
             variant=plan.variant.name,
         )
-    packager = PACKAGERS[found.package_kind or "deb"]
+    assert found.package_kind, "the card is from a package"
+    packager = PACKAGERS[found.package_kind]
     names = packager.names(packaged_kernel(plan))
     for path, content in zip(paths, contents, strict=True):
         if content.name not in names or content.kind != packager.kind:

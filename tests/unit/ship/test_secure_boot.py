@@ -28,7 +28,7 @@ from tests.unit.ship.test_other_kinds import needs
 from tests.unit.ship_packages import KERNEL, RELEASE, card
 from tests.unit.ship_specimen import experiment_of, judged_run, order_of, session_of, small_disk
 
-signer = needs("sbsign", "sbverify", "openssl", "bsdtar", "xz", "depmod")
+signer = needs("sbsign", "sbverify", "openssl", "bsdtar", "xz")
 
 
 def efi_program(content: bytes = b"code" * 100, signature: bytes = b"") -> bytes:
