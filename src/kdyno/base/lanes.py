@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 
@@ -63,10 +63,9 @@ def _read_lane(title: str, cost_unit: str, bandwidth_unit: str, bandwidth_scale:
     return Lane(clock=Clock(title, cost_unit, bandwidth_unit, bandwidth_scale), **row)
 
 
-LANES: dict[str, Lane] = {
-    row["name"]: _read_lane(**row)
-    for row in json.loads((files("kdyno") / "data" / "lanes.json").read_text(encoding="utf-8"))
-}
+ROWS = Path(__file__).parent.parent / "data" / "lanes.json"
+"""Not by importlib.resources, whose import takes longer than all else that a list of runs needs of lanes."""
+LANES: dict[str, Lane] = {row["name"]: _read_lane(**row) for row in json.loads(ROWS.read_text(encoding="utf-8"))}
 DEFAULT_LANE = LANES["model"]
 """Meant where an experiment names none."""
 COUNTED_LANE = LANES["model"]
