@@ -2,7 +2,6 @@
 
 use super::round_trip::{self, Calls, End};
 use crate::measure::Recorder;
-use crate::params::Param;
 use crate::params::Params;
 use crate::sys::{Stop, inet};
 use crate::test::{Metric, Test};
@@ -12,14 +11,7 @@ pub static TEST: Test = Test {
     name: "lat_tcp",
     suite: Some(Suite::Lmbench),
     description: "send a message to another process and back over TCP on loopback",
-    params: &[Param {
-        name: "bytes",
-        description: "bytes in the message",
-        default: 1,
-        in_real_time: None,
-        min: 1,
-        max: 1 << 20,
-    }],
+    params: &[round_trip::BYTES],
     metrics: &[Metric {
         suffix: "",
         kind: Kind::Latency,

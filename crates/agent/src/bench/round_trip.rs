@@ -1,9 +1,14 @@
 //! A message to a peer and back: what lat_pipe, lat_unix, lat_tcp and lat_udp have in common.
 
 use crate::measure::Recorder;
+use crate::params::Param;
 use crate::sys::peer::Peer;
 use crate::sys::{Stop, exactly, fd};
 use std::os::fd::{AsRawFd, OwnedFd};
+
+/// The size of a message in a stream.
+pub const BYTES: Param =
+    Param { name: "bytes", description: "bytes in the message", default: 1, in_real_time: None, min: 1, max: 1 << 20 };
 
 /// Return bytes that distinguish what was sent from what was there, what is misplaced, and one block of 256 from the
 /// next.
