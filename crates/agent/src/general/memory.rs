@@ -212,8 +212,8 @@ fn files(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
 /// Map all pages at once, and ask which are present.
 fn populated(file: libc::c_int, pages: usize) -> Result<(), Failure> {
     let memory = Memory::map(pages, libc::MAP_SHARED | libc::MAP_POPULATE, file)?;
-    let mut there = vec![0_u8; pages];
+    let mut presence = vec![0_u8; pages];
     // SAFETY: a byte for each page.
-    check("mincore()", unsafe { libc::mincore(memory.start.cast(), pages * PAGE, there.as_mut_ptr()) })?;
+    check("mincore()", unsafe { libc::mincore(memory.start.cast(), pages * PAGE, presence.as_mut_ptr()) })?;
     Ok(())
 }

@@ -117,14 +117,14 @@ fn events() -> Result<(), Stop> {
         // SAFETY: no pointers.
         fd::owned("eventfd()", unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) })
     };
-    let (there, back) = (counter()?, counter()?);
+    let (request, reply) = (counter()?, counter()?);
     let epoll = Epoll::new()?;
-    epoll.watch(there.as_raw_fd(), 1)?;
-    epoll.watch_both(there.as_raw_fd(), 1)?;
+    epoll.watch(request.as_raw_fd(), 1)?;
+    epoll.watch_both(request.as_raw_fd(), 1)?;
     epoll.wait(0)?;
-    epoll.forget(there.as_raw_fd())?;
-    epoll.watch(back.as_raw_fd(), 2)?;
-    let (to, from) = (there.as_raw_fd(), back.as_raw_fd());
+    epoll.forget(request.as_raw_fd())?;
+    epoll.watch(reply.as_raw_fd(), 2)?;
+    let (to, from) = (request.as_raw_fd(), reply.as_raw_fd());
     let other = Child::spawn(|| {
         for _ in 0..EVENTS {
             let got = fd::read_u64("read(eventfd)", to)?;

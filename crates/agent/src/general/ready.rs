@@ -38,42 +38,42 @@ impl Descriptors {
     /// Ask once, in one of the ways, about a few or about many.
     pub fn ask(&self, mix: &mut Mix) -> Result<(), Stop> {
         let first = mix.below(MOST);
-        let asked: Vec<RawFd> = self.0[first..].iter().take(mix.size(MOST)).map(AsRawFd::as_raw_fd).collect();
+        let descriptors: Vec<RawFd> = self.0[first..].iter().take(mix.size(MOST)).map(AsRawFd::as_raw_fd).collect();
         let interest = [libc::POLLIN, libc::POLLOUT, libc::POLLIN | libc::POLLOUT][mix.below(3)];
         match mix.below(5) {
-            0 | 1 => Ok(poll(&asked, interest)?),
-            2 | 3 => Ok(select(&asked, interest)?),
-            _ => optional(epoll(&asked[..asked.len().min(16)], interest)),
+            0 | 1 => Ok(poll(&descriptors, interest)?),
+            2 | 3 => Ok(select(&descriptors, interest)?),
+            _ => optional(epoll(&descriptors[..descriptors.len().min(16)], interest)),
         }
     }
 }
 
-fn poll(asked: &[RawFd], events: libc::c_short) -> Result<(), Failure> {
-    let mut asked: Vec<_> = asked.iter().map(|&fd| libc::pollfd { fd, events, revents: 0 }).collect();
+fn poll(descriptors: &[RawFd], events: libc::c_short) -> Result<(), Failure> {
+    let mut polled: Vec<_> = descriptors.iter().map(|&fd| libc::pollfd { fd, events, revents: 0 }).collect();
     // SAFETY: as many as said.
-    check("poll()", unsafe { libc::poll(asked.as_mut_ptr(), asked.len() as libc::nfds_t, 0) })?;
+    check("poll()", unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, 0) })?;
     Ok(())
 }
 
-fn select(asked: &[RawFd], interest: libc::c_short) -> Result<(), Failure> {
+fn select(descriptors: &[RawFd], interest: libc::c_short) -> Result<(), Failure> {
     let mut at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
     let fits = |fd: &&RawFd| (**fd as usize) < libc::FD_SETSIZE;
-    let end = asked.iter().filter(fits).max().map_or(0, |highest| highest + 1);
+    let end = descriptors.iter().filter(fits).max().map_or(0, |highest| highest + 1);
     // SAFETY: all bits 0 is an empty set, and each descriptor that is put in is below its size.
     unsafe {
         let mut read: libc::fd_set = std::mem::zeroed();
-        asked.iter().filter(fits).for_each(|&fd| libc::FD_SET(fd, &mut read));
+        descriptors.iter().filter(fits).for_each(|&fd| libc::FD_SET(fd, &mut read));
         let mut write = read;
-        let if_asked = |event, set| if interest & event == 0 { null_mut() } else { set };
-        let (read, write) = (if_asked(libc::POLLIN, &raw mut read), if_asked(libc::POLLOUT, &raw mut write));
+        let if_watched = |event, set| if interest & event == 0 { null_mut() } else { set };
+        let (read, write) = (if_watched(libc::POLLIN, &raw mut read), if_watched(libc::POLLOUT, &raw mut write));
         check("select()", libc::select(end, read, write, null_mut(), &mut at_once))?;
     }
     Ok(())
 }
 
-fn epoll(asked: &[RawFd], interest: libc::c_short) -> Result<(), Failure> {
+fn epoll(descriptors: &[RawFd], interest: libc::c_short) -> Result<(), Failure> {
     let epoll = Epoll::new()?;
-    for (key, &fd) in asked.iter().enumerate() {
+    for (key, &fd) in descriptors.iter().enumerate() {
         match epoll.watch(fd, key as u64) {
             // A file is always ready, and can't be watched.
             Err(Failure::Errno { errno: libc::EPERM, .. }) => {}
@@ -87,9 +87,9 @@ fn epoll(asked: &[RawFd], interest: libc::c_short) -> Result<(), Failure> {
 
 /// Wait until a socket can be read from, by poll.
 pub fn readable_by_poll(socket: RawFd) -> Result<(), Failure> {
-    let mut asked = libc::pollfd { fd: socket, events: libc::POLLIN, revents: 0 };
+    let mut polled = libc::pollfd { fd: socket, events: libc::POLLIN, revents: 0 };
     // SAFETY: one pollfd, as said.
-    check("poll()", unsafe { libc::poll(&mut asked, 1, 10_000) })?;
+    check("poll()", unsafe { libc::poll(&mut polled, 1, 10_000) })?;
     Ok(())
 }
 
@@ -99,9 +99,9 @@ pub fn readable_by_select(socket: RawFd) -> Result<(), Failure> {
     let mut patience = libc::timeval { tv_sec: 10, tv_usec: 0 };
     // SAFETY: all bits 0 is an empty set, and the descriptor is below its size; null for "not asked".
     check("select()", unsafe {
-        let mut asked: libc::fd_set = std::mem::zeroed();
-        libc::FD_SET(socket, &mut asked);
-        libc::select(socket + 1, &mut asked, null_mut(), null_mut(), &mut patience)
+        let mut watched: libc::fd_set = std::mem::zeroed();
+        libc::FD_SET(socket, &mut watched);
+        libc::select(socket + 1, &mut watched, null_mut(), null_mut(), &mut patience)
     })?;
     Ok(())
 }

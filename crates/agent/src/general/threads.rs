@@ -40,10 +40,14 @@ fn work() -> Result<(), Failure> {
         running.push(start.named("clone()")?);
     }
     drop(tell);
-    let came = receiver.iter().count();
+    let received = receiver.iter().count();
     for thread in running {
         let _ = thread.join();
     }
-    let wanted = THREADS * TURNS;
-    if came == wanted { Ok(()) } else { Err(Failure::Short { call: "messages of threads", wanted, got: came }) }
+    let expected = THREADS * TURNS;
+    if received == expected {
+        Ok(())
+    } else {
+        Err(Failure::Short { call: "messages of threads", wanted: expected, got: received })
+    }
 }

@@ -41,8 +41,8 @@ pub fn calibrate(once: &mut impl FnMut(u64) -> Result<(u64, u64), Stop>) -> Resu
 /// Return the smallest number of operations that lasts long enough, if so many took that long. The first tries are cold
 /// and say little, so no step is larger than ten times.
 fn better(operations: u64, elapsed: u64) -> u64 {
-    let wanted = (u128::from(operations) * u128::from(TARGET)).div_ceil(u128::from(elapsed.max(1)));
-    u64::try_from(wanted).unwrap_or(u64::MAX).clamp(1, operations * 10).min(MOST_OPERATIONS)
+    let least = (u128::from(operations) * u128::from(TARGET)).div_ceil(u128::from(elapsed.max(1)));
+    u64::try_from(least).unwrap_or(u64::MAX).clamp(1, operations * 10).min(MOST_OPERATIONS)
 }
 
 #[cfg(test)]
