@@ -115,10 +115,10 @@ impl Answer {
 
     /// Return the range of the addresses from the start to before the end.
     fn within(&mut self, (start, end): (u64, u64)) -> Result<Range<usize>, String> {
-        let place = |address| self.addresses.partition_point(|asked| *asked < address);
-        let found = place(start)..place(end);
-        self.steps.take(1 + found.len())?;
-        Ok(found)
+        let index_of = |address| self.addresses.partition_point(|known| *known < address);
+        let range = index_of(start)..index_of(end);
+        self.steps.take(1 + range.len())?;
+        Ok(range)
     }
 
     /// Return whether this unit contains an address that no other unit has claimed.
@@ -201,7 +201,7 @@ impl Answer {
                     if self.units[index] != Some(number) {
                         continue;
                     }
-                    let found = match scope {
+                    let entry_scope = match scope {
                         Some(known) => known,
                         None => *scope.insert(self.scope(dwarf, unit, &entry, names)?),
                     };
@@ -211,7 +211,7 @@ impl Answer {
                     if self.scopes[index].len() == DEEPEST {
                         return Err(format!("more than {DEEPEST} functions are inlined into each other"));
                     }
-                    self.scopes[index].push(found);
+                    self.scopes[index].push(entry_scope);
                 }
             }
         }
@@ -303,19 +303,19 @@ impl<'a, 'data> Names<'a, 'data> {
     }
 
     fn of_origin(&mut self, mut offset: usize) -> Result<String, String> {
-        let mut found = String::new();
+        let mut name = String::new();
         for _ in 0..MOST_HOPS {
             let Some((unit, entry)) = self.entry(offset)? else { break };
-            let (own, is_last) = self.own(&unit, &entry)?;
-            if is_last || found.is_empty() {
-                found = own;
+            let (own_name, is_last) = self.own(&unit, &entry)?;
+            if is_last || name.is_empty() {
+                name = own_name;
             }
             match origin(&unit, &entry).filter(|_| !is_last) {
                 Some(next) => offset = next,
                 None => break,
             }
         }
-        Ok(found)
+        Ok(name)
     }
 
     /// Return the name that an entry has itself, and whether the linker has it: then it is the one.
@@ -391,6 +391,6 @@ fn symbols<'data>(binary: &Binary<'data>) -> Result<Vec<Symbol<'data>>, String> 
 /// Return the symbol that an address is in; one without a size reaches to the next.
 fn symbol_at<'a, 'data>(symbols: &'a [Symbol<'data>], address: u64) -> Option<&'a Symbol<'data>> {
     let last = symbols.partition_point(|symbol| symbol.address <= address).checked_sub(1)?;
-    let found = &symbols[last];
-    (found.size == 0 || address - found.address < found.size).then_some(found)
+    let symbol = &symbols[last];
+    (symbol.size == 0 || address - symbol.address < symbol.size).then_some(symbol)
 }
