@@ -71,19 +71,19 @@ pub fn run(arguments: Vec<OsString>) -> String {
 
 /// Write what gives the link its order; returns the words of the changed call.
 fn laid_out(link: &KernelLink, arguments: &[OsString]) -> Result<Vec<OsString>, String> {
-    let asked = asked()?;
+    let request = read_request()?;
     if let Some(list) = link.candidates.iter().find(|path| path.to_string_lossy().starts_with('@')) {
         return Err(format!("its objects are listed in {}, which it doesn't read", list.display()));
     }
     let unreadable = |error| format!("can't read {}: {error}", link.script.display());
     let data = env::var(DATA).unwrap_or_default();
     let data: Vec<&str> = data.split_whitespace().collect();
-    let given = with_data(&fs::read_to_string(&link.script).map_err(unreadable)?, &data)?;
-    let script = Script::parse(&given)?;
-    let wanted = asked.order.as_ref().map_or(&[][..], |order| &order.functions);
-    let mut survey = Survey::of(&link.candidates, &script, wanted)?;
+    let original = with_data(&fs::read_to_string(&link.script).map_err(unreadable)?, &data)?;
+    let script = Script::parse(&original)?;
+    let ordered_functions = request.order.as_ref().map_or(&[][..], |order| &order.functions);
+    let mut survey = Survey::of(&link.candidates, &script, ordered_functions)?;
     grouped::keep(&link.output, &survey.grouped)?;
-    let first = asked.order.as_ref().map_or(Ok(First::default()), |order| First::of(order, &survey))?;
+    let first = request.order.as_ref().map_or(Ok(First::default()), |order| First::of(order, &survey))?;
     if survey.functions.is_empty() && first.sections.is_empty() {
         return Err("its objects have no function sections; they are made by -ffunction-sections".to_owned());
     }
@@ -91,23 +91,23 @@ fn laid_out(link: &KernelLink, arguments: &[OsString]) -> Result<Vec<OsString>, 
     for section in &first.sections {
         survey.functions.remove(section);
     }
-    let header = header(&asked, &survey, &first, sections);
+    let header = header(&request, &survey, &first, sections);
     let mut changes = Changes { first: &first.sections, groups: survey.lacking, ..Changes::default() };
-    if asked.seed.is_none() {
+    if request.seed.is_none() {
         // Where no copies are made, the statements before have taken the sections that come first.
         changes.patterns = patterns(&survey.functions, &survey.others);
     }
     let arguments = if is_lld(LINKER) {
         changes.first_statements = sorted_with_gaps(&first);
-        changes.statements = asked.seed.map_or(String::new(), |_| sorted(PREFIXES.1));
-        let mut arguments = copied(link, arguments, &first, &survey.functions, asked.seed)?;
-        if asked.seed.is_some() || asked.order.is_some() {
+        changes.statements = request.seed.map_or(String::new(), |_| sorted(PREFIXES.1));
+        let mut arguments = copied(link, arguments, &first, &survey.functions, request.seed)?;
+        if request.seed.is_some() || request.order.is_some() {
             arguments.push(OWN_ORDER.into());
         }
         arguments
     } else {
         changes.first_statements = with_gaps(&first.sections, &first.gaps);
-        changes.statements = asked.seed.map_or(String::new(), |seed| in_order(&shuffled(&survey.functions, seed)));
+        changes.statements = request.seed.map_or(String::new(), |seed| in_order(&shuffled(&survey.functions, seed)));
         arguments.to_vec()
     };
     let path = link.output.with_file_name(SCRIPT);
@@ -117,7 +117,7 @@ fn laid_out(link: &KernelLink, arguments: &[OsString]) -> Result<Vec<OsString>, 
 }
 
 /// Read what the environment asks for.
-fn asked() -> Result<WantedOrder, String> {
+fn read_request() -> Result<WantedOrder, String> {
     if env::var_os(FORMAT.0).is_none_or(|format| format != FORMAT.1) {
         return Err(format!("{} must be {}: kdyno and lkd are of different versions", FORMAT.0, FORMAT.1));
     }

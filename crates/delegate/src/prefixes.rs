@@ -30,10 +30,10 @@ pub fn patterns(taken: &BTreeSet<String>, others: &BTreeSet<String>) -> Vec<Stri
         let mut next = Vec::new();
         while let Some(name) = rest.first() {
             let byte = name[length];
-            let (these, after) = rest.split_at(rest.partition_point(|name| name[length] == byte));
+            let (longer, after) = rest.split_at(rest.partition_point(|name| name[length] == byte));
             let start = others.partition_point(|name| name.get(length) < Some(&byte));
             let end = others.partition_point(|name| name.get(length) <= Some(&byte));
-            next.push((these, &others[start..end], length + 1));
+            next.push((longer, &others[start..end], length + 1));
             rest = after;
         }
         waiting.extend(next.into_iter().rev());

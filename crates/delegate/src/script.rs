@@ -80,8 +80,8 @@ impl<'a> Script<'a> {
     /// after the functions: assembly code without sections of its own.
     pub fn with(&self, changes: &Changes) -> String {
         let group = |is_cold| {
-            let these = changes.groups.iter().filter(move |group| group.is_cold == is_cold);
-            these.map(|group| format!("*({}*)\n", group.prefix)).collect::<String>()
+            let groups = changes.groups.iter().filter(move |group| group.is_cold == is_cold);
+            groups.map(|group| format!("*({}*)\n", group.prefix)).collect::<String>()
         };
         // A wide main input leaves nothing to what comes after it.
         let (before, after) =
