@@ -102,18 +102,18 @@ impl<'a, M: Model> Annealing<'a, M> {
     }
 
     fn exchanged(&mut self, unit: u32, here: u64, other: u32) -> Option<Vec<(u32, u64)>> {
-        let there = self.room.start[other as usize].filter(|_| other != unit)?;
+        let place_of_other = self.room.start[other as usize].filter(|_| other != unit)?;
         self.room.take(unit);
         self.room.take(other);
-        let mut fits = self.room.is_free(unit, there);
+        let mut fits = self.room.is_free(unit, place_of_other);
         if fits {
-            self.room.put(unit, there);
+            self.room.put(unit, place_of_other);
             fits = self.room.is_free(other, here);
             self.room.take(unit);
         }
         self.room.put(unit, here);
-        self.room.put(other, there);
-        fits.then(|| vec![(unit, there), (other, here)])
+        self.room.put(other, place_of_other);
+        fits.then(|| vec![(unit, place_of_other), (other, here)])
     }
 
     /// Return a place for a unit: anywhere, a little further, or beside a unit that runs before or after it.

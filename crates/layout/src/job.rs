@@ -181,9 +181,9 @@ struct Numbers<'a>(&'a [u8]);
 impl<'a> Numbers<'a> {
     fn rows<const N: usize>(&mut self, rows: usize) -> Result<impl Iterator<Item = [u64; N]> + use<'a, N>, String> {
         let bytes = rows.checked_mul(8 * N).filter(|bytes| *bytes <= self.0.len()).ok_or("it is cut short")?;
-        let (these, rest) = self.0.split_at(bytes);
+        let (numbers, rest) = self.0.split_at(bytes);
         self.0 = rest;
         let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-        Ok(these.chunks_exact(8 * N).map(move |row| std::array::from_fn(|at| number(&row[8 * at..8 * at + 8]))))
+        Ok(numbers.chunks_exact(8 * N).map(move |row| std::array::from_fn(|at| number(&row[8 * at..8 * at + 8]))))
     }
 }

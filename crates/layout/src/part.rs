@@ -59,9 +59,9 @@ pub fn parts_of(job: &Job, parts: &[Part]) -> Vec<Vec<usize>> {
     for (number, part) in parts.iter().enumerate() {
         let blocks = &job.traces[part.trace].blocks;
         for unit in part.steps.iter().filter_map(|step| blocks[step.block as usize].unit) {
-            let those = &mut parts_of[unit as usize];
-            if those.last() != Some(&number) {
-                those.push(number);
+            let unit_parts = &mut parts_of[unit as usize];
+            if unit_parts.last() != Some(&number) {
+                unit_parts.push(number);
             }
         }
     }

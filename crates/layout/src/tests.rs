@@ -83,10 +83,10 @@ proptest! {
         let job = job(0);
         let mut room = Room::packed(&job, &job.orders[0]);
         for (unit, place, _) in moves {
-            let here = room.start[unit as usize].unwrap();
+            let from = room.start[unit as usize].unwrap();
             room.take(unit);
-            let there = if room.is_free(unit, place * GRAIN) { place * GRAIN } else { here };
-            room.put(unit, there);
+            let to = if room.is_free(unit, place * GRAIN) { place * GRAIN } else { from };
+            room.put(unit, to);
         }
         let placed = addresses(&job, &room.order());
         for (placed, start) in placed.iter().zip(&room.start).take(HOT as usize) {

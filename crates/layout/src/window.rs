@@ -25,10 +25,10 @@ pub fn window(steps: &[Step]) -> &[Step] {
 /// Return the length of a turn: the first distance at which the same steps come again.
 fn turn(steps: &[Step]) -> Option<usize> {
     (1..=MOST.min(steps.len() / 2)).find(|distance| {
-        let (these, those) = (&steps[..*distance], &steps[*distance..2 * distance]);
+        let (first, second) = (&steps[..*distance], &steps[*distance..2 * distance]);
         // Most distances fail here.
-        these[0] == those[0] && {
-            let alike = these.iter().zip(those).filter(|(this, that)| this == that).count();
+        first[0] == second[0] && {
+            let alike = first.iter().zip(second).filter(|(step, other)| step == other).count();
             100 * alike >= ALIKE * distance && *distance >= SHORTEST
         }
     })
