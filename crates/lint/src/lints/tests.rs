@@ -232,10 +232,10 @@ fn findings_without_end_are_told_in_part_and_said_to_be_more() {
     std::fs::write(&path, object(&[Specimen { name: "f", code: &calls, relocations: &places }])).unwrap();
     let file = path.to_str().unwrap().to_owned();
     let settings = Settings { files: vec![file.clone()], ..Settings::default() };
-    let mut told = Vec::new();
-    lint_files(&settings, &mut |one| told.push(one));
+    let mut outputs = Vec::new();
+    lint_files(&settings, &mut |output| outputs.push(output));
     std::fs::remove_file(&path).unwrap();
-    let found = told.iter().filter(|one| matches!(one, Told::Finding(_))).count();
-    assert_eq!(found, 100_000);
-    assert!(matches!(told.last(), Some(Told::Refused { why, .. }) if why.starts_with("more than 100000 findings")));
+    let findings = outputs.iter().filter(|output| matches!(output, Told::Finding(_))).count();
+    assert_eq!(findings, 100_000);
+    assert!(matches!(outputs.last(), Some(Told::Refused { why, .. }) if why.starts_with("more than 100000 findings")));
 }
