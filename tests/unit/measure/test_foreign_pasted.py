@@ -317,9 +317,15 @@ def test_extremes_by_variant_are_left_out_with_a_note(tmp_path: Path) -> None:
 
 
 def test_columns_of_runs_are_values_of_one_benchmark(tmp_path: Path) -> None:
-    for heads in ("run1,run2,run3", "1,2,3", "iteration 0,iteration 1,iteration 2", "Trial_1,Trial_2,Trial_3"):
+    for heads in ("run1,run2,run3", "iteration 0,iteration 1,iteration 2", "Trial_1,Trial_2,Trial_3"):
         text = f"kernel,{heads},avg\n6.12,10.1,10.2,10.3,10.2\n6.13,9.9,9.8,9.7,9.8\n"
         assert judged(tmp_path, text) == ["6.13: value"], heads
+
+
+@pytest.mark.parametrize("heads", ["1,2,3", "run2,run4,run8"])
+def test_numbers_that_may_be_of_threads_are_not_runs(tmp_path: Path, heads: str) -> None:
+    with pytest.raises(NoColumn, match="no column looks like the value"):
+        judged(tmp_path, f"kernel,{heads}\n6.12,10.1,10.2,10.3\n6.13,9.9,9.8,9.7\n")
 
 
 def test_runs_of_benchmarks_are_not_compared_with_each_other(tmp_path: Path) -> None:

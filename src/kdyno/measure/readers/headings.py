@@ -121,13 +121,13 @@ _RUN_WORDS = frozenset(
 
 
 def numbered_runs(headings: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that are runs of one measurement, by their names: `run1`, `run2`, ..., or `1`, `2`, ...; none
-    unless there are two of them, and they count up from 0 or 1.
+    """Return the columns that are runs of one measurement, by their names: `run1`, `run2`, ...; none unless there are
+    two of them, and they count up from 0 or 1. Bare numbers may as well be those of threads.
     """
     runs: dict[int, str] = {}
     for heading in headings:
         match = _NUMBERED.fullmatch(bare(heading))
-        if match and match["stem"] in {"", *_RUN_WORDS, "run_no", "run no", "run nr"}:
+        if match and match["stem"] in _RUN_WORDS:
             runs.setdefault(int(match["number"]), heading)
     first = min(runs, default=0)
     return (
