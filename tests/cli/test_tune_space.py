@@ -182,7 +182,9 @@ def test_rungs_of_two_lanes_are_not_compared_and_the_last_one_decides(two_lanes:
 
 
 def test_the_table_of_two_lanes_names_the_lane_of_each_recipe(two_lanes: Lab) -> None:
-    done = two_lanes("tune", space(two_lanes, search=LANES), "--no-confirm", "--html", "page.html")
+    done = two_lanes(
+        "tune", space(two_lanes, search=LANES), "--no-confirm", "--html", str(two_lanes.directory / "page.html")
+    )
     assert done.status == 0, done.err
     rows = [line.split() for line in done.out.splitlines() if "cmdline" in line and "%" in line]
     assert [("wall" in row, "model" in row) for row in rows[:3]] == [(True, False), (True, False), (False, True)]
