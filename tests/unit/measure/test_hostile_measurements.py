@@ -226,7 +226,7 @@ def hyperfine(command: str = '"b"', times: str = "1.0,2.0", more: str = "") -> s
         (hyperfine(more=',"exit_codes":5'), "hyperfine", "exit_codes is not a list"),
         ('{"results":5}', "hyperfine", "results is not a list"),
         ('{"results":[5]}', "hyperfine", "a result is not an object"),
-        ("5", "hyperfine", "the first line holds numbers, not the names of columns"),
+        ("5", "hyperfine", "no measurement found"),
         ("null", "pyperf", "the document is not an object"),
         ('{"benchmarks":{}}', "pyperf", "benchmarks is not a list"),
         ('{"benchmarks":[{"runs":[{"values":{"a":1}}]}]}', "pyperf", "values is not a list"),

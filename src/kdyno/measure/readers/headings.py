@@ -114,7 +114,7 @@ def meaning(heading: str) -> Meaning:
     return ""
 
 
-_NUMBERED = re.compile(r"(?P<stem>.*?)[\s_#.-]*(?P<number>\d{1,3})")
+_LAST_NUMBER = re.compile(r"\d{1,3}\Z")
 _RUN_WORDS = frozenset(
     ("run", "iter", "iteration", "trial", "rep", "repeat", "repetition", "sample", "round", "try", "r")
 )
@@ -126,9 +126,10 @@ def numbered_runs(headings: Sequence[str]) -> tuple[str, ...]:
     """
     runs: dict[int, str] = {}
     for heading in headings:
-        match = _NUMBERED.fullmatch(bare(heading))
-        if match and match["stem"] in _RUN_WORDS:
-            runs.setdefault(int(match["number"]), heading)
+        name = bare(heading)
+        number = _LAST_NUMBER.search(name)
+        if number and name[: number.start()].rstrip(" \t_#.-") in _RUN_WORDS:
+            runs.setdefault(int(number[0]), heading)
     first = min(runs, default=0)
     return (
         tuple(runs.values())

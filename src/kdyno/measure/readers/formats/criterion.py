@@ -22,7 +22,7 @@ NORMAL_QUANTILE = 1.959964
 _ESTIMATES = {"mean", "median"}
 _V = r"(?P<{}>\d+(?:\.\d+)?) (?P<{}>ps|ns|[µμu]s|ms|s)"
 _TIME = re.compile(
-    r"^(?P<name>\S.*?)?\s*time:\s+\["
+    r"^(?P<name>\S(?:(?!\stime:\s).)*+)?\s*+time:\s+\["
     + " ".join(map(_V.format, ("low", "mean", "high"), ("_low", "unit", "_high")))
     + r"\]"
 )
@@ -105,7 +105,7 @@ def _read_text(source: FileSource) -> ProgramOutput:
         if named := _BENCHMARKING.search(line):
             above = named["name"].strip()
         elif match := _TIME.match(line):
-            name, mean = match["name"] or above or "time", float(match["mean"])
+            name, mean = (match["name"] or above or "time").rstrip(), float(match["mean"])
             low, high = (
                 float(match[side]) * (units.factor(match[f"_{side}"], match["unit"]) or 1.0) for side in ("low", "high")
             )

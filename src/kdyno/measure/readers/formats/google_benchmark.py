@@ -19,7 +19,10 @@ TITLE = "google-benchmark output"
 _COLUMNS = "name,iterations,real_time,cpu_time,time_unit"
 """The header of the CSV begins like this."""
 _HEAD = re.compile(r"^Benchmark +Time +CPU(?: +Iterations)?\b")
-_ROW = re.compile(r"^(?P<name>\S.*?) +(?P<time>\d+(?:\.\d+)?) (?P<unit>ns|us|ms|s) +\d\S* (?:ns|us|ms|s) +(?P<n>\d+)")
+_ROW = re.compile(
+    r"^(?P<name>\S(?:(?! \d+(?:\.\d+)? (?:ns|us|ms|s) ).)*+) "
+    r"(?P<time>\d+(?:\.\d+)?) (?P<unit>ns|us|ms|s) +\d\S*+ (?:ns|us|ms|s) +(?P<n>\d+)"
+)
 _AGGREGATE = re.compile(r"(?P<run>.*)_(?P<kind>mean|median|stddev|cv|min|max)")
 _OWN = {"real_time", "cpu_time", "aggregate_name", "error_occurred"}
 """Keys that every entry has."""
@@ -91,7 +94,7 @@ def _rows(source: FileSource) -> Iterator[tuple[str, str, str, str]]:
     lines = source.text.splitlines()
     if not any(line.startswith(_COLUMNS) for line in lines):
         for match in filter(None, map(_ROW.match, lines)):
-            yield match["name"], match["time"], match["unit"], match["n"]
+            yield match["name"].rstrip(), match["time"], match["unit"], match["n"]
         return
     for cells in csv.reader(lines):
         if len(cells) > len(_COLUMNS.split(",")):

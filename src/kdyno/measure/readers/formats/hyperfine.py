@@ -20,7 +20,7 @@ TITLE = "hyperfine output"
 _COLUMNS = "command,mean,stddev,median,user,system,min,max"
 """The header of the CSV begins like this; parameters follow."""
 _PARAMETER = "parameter_"
-_BENCHMARK = re.compile(r"^\s*Benchmark (?:#?\d+): (?P<command>\S.*?)\s*$")
+_BENCHMARK = re.compile(r"^\s*Benchmark #?\d+: (?P<command>\S.*)")
 _V = r"(?P<{}>\d+(?:\.\d+)?) (?P<{}>ns|[µμu]s|ms|s|min)"
 _TIME = re.compile(
     r"^\s*Time \((?:mean ± σ|abs ≡)\): +" + _V.format("mean", "unit") + "(?: ± +" + _V.format("sd", "sd_unit") + ")?"
@@ -99,7 +99,7 @@ def _read_text(source: FileSource) -> ProgramOutput:
     command = ""
     for line in source.text.splitlines():
         if benchmark := _BENCHMARK.match(line):
-            command = benchmark["command"]
+            command = benchmark["command"].rstrip()
         elif command and (time := _TIME.match(line)):
             mean = float(time["mean"])
             factor = units.factor(time["sd_unit"], time["unit"]) if time["sd"] else None

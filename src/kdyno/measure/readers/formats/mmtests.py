@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kdyno.base.measurement import Direction
 from kdyno.measure.readers.errors import Broken
@@ -12,9 +13,8 @@ from kdyno.measure.readers.sheet import last_place
 from kdyno.measure.readers.source import FileSource
 
 TITLE = "mmtests' comparison"
-_NUMBER = r"-?\d+(?:\.\d+)?"
-_CELL = re.compile(rf"(?P<value>{_NUMBER}) +[(*] *{_NUMBER}%[)*]")
-_ROW = re.compile(rf"^(?P<kind>\w+) +(?P<name>\S.*?)? +{_CELL.pattern.replace('?P<value>', '')}")
+_NUMBER = r"-?\d++(?:\.\d++)?+"
+_CELL = re.compile(rf"(?<![\d.])(?P<value>{_NUMBER}) +[(*] *{_NUMBER}%[)*]")
 _NAMES = re.compile(r"^ {8,}\S+(?: +\S+)* *$")
 _MEANS: dict[str, Direction] = {"amean": "lower", "bamean": "lower", "hmean": "higher", "bhmean": "higher"}
 """The mean that mmtests takes of times, and that of rates."""
@@ -24,7 +24,8 @@ LINE_LENGTH = 1000
 
 def recognises(source: FileSource) -> bool:
     lines = source.head.splitlines()
-    return any(_is_mean(_ROW.match(line[:LINE_LENGTH])) for line in lines)
+    rows = filter(None, (_row(line[:LINE_LENGTH]) for line in lines))
+    return any(row.kind.lower() in _MEANS for row in rows)
 
 
 def read(source: FileSource) -> ProgramOutput:
@@ -34,11 +35,10 @@ def read(source: FileSource) -> ProgramOutput:
     deviations: dict[str, list[str]] = {}
     others: dict[str, None] = {}
     for line in (line[:LINE_LENGTH] for line in source.text.splitlines()):
-        row = _ROW.match(line)
+        row = _row(line)
         if row:
-            cells = [str(match["value"]) for match in _CELL.finditer(line)]
-            kind, label = row["kind"], f"{title} {(row['name'] or '').strip()}".strip()
-            if _is_mean(row):
+            kind, cells, label = row.kind, row.cells, f"{title} {row.name}".strip()
+            if kind.lower() in _MEANS:
                 means[label, kind] = kind, cells, _variants(names, len(cells))
             elif kind.lower() == _DEVIATION:
                 deviations[label] = cells
@@ -65,8 +65,20 @@ def read(source: FileSource) -> ProgramOutput:
     return ProgramOutput(usable, (*unusable, note) if others else unusable)
 
 
-def _is_mean(row: re.Match[str] | None) -> bool:
-    return row is not None and row["kind"].lower() in _MEANS
+class _MmtestsRow(NamedTuple):
+    kind: str
+    """What its values are: Amean, Stddev, ..."""
+    name: str
+    cells: list[str]
+
+
+def _row(line: str) -> _MmtestsRow | None:
+    """Return the parts of a row; None for any other line."""
+    cells = list(_CELL.finditer(line))
+    if not cells or not line[0].isalpha():
+        return None
+    kind, _, name = line[: cells[0].start()].partition(" ")
+    return _MmtestsRow(kind, name.strip(), [cell["value"] for cell in cells])
 
 
 def _variants(names: Sequence[Sequence[str]], columns: int) -> Sequence[str]:
