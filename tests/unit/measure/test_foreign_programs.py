@@ -73,7 +73,7 @@ def test_a_format_is_known_by_its_beginning(file: str, form: str) -> None:
     assert recognise(read(str(DATA / file)), JudgeRequest()).name == form
 
 
-@pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2]", '{"benchmarks": []}', '[{"kernel": "a", "wall": 1.5}]'])
+@pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2]", '{"benchmarks": []}', '[{"kernel": "a", "wall": [1.5]}]'])
 def test_json_of_no_program_is_refused_with_what_to_make_of_it(text: str) -> None:
     with pytest.raises(
         UnknownForm, match="is JSON, but not in the form of fio or iperf3 or perf or hyperfine or pyperf"
@@ -83,7 +83,7 @@ def test_json_of_no_program_is_refused_with_what_to_make_of_it(text: str) -> Non
 
 def test_what_unknown_json_has_stands_in_the_hint() -> None:
     with pytest.raises(UnknownForm) as caught:
-        recognise(source('[{"kernel": "a", "wall": 1.5}]'), JudgeRequest())
+        recognise(source('[{"kernel": "a", "wall": [1.5]}]'), JudgeRequest())
     assert caught.value.advice.endswith("columns variant, benchmark and value, from what it has: kernel, wall")
 
 

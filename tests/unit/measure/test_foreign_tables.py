@@ -265,7 +265,7 @@ def test_what_is_wrong_with_a_table_is_said_in_one_message(text: str, error: typ
     ("data", "error", "says"),
     [
         (b"\x7fELF\0\0\1", errors.NotText, "zero bytes"),
-        ("variant,value\n".encode("utf-16"), errors.NotText, "UTF-16"),
+        ("variant,value\n".encode("utf-16-le"), errors.NotText, "zero bytes"),
         ("variant,value\n\xe9,1\n".encode("latin1"), errors.WrongEncoding, "line 2: byte 0xe9 is not UTF-8"),
     ],
 )

@@ -113,6 +113,11 @@ class RaggedRow(FileError):
     hint = "correct that line; text with {delimiter} in it must be quoted"
 
 
+class UnalignedRow(FileError):
+    message = "{file}, line {line}: columns: {fields}, in most rows: {columns}"
+    hint = "put two or more blanks between columns, one blank within a name, and `-` where a cell is empty"
+
+
 class ColumnTwice(FileError):
     message = "{file}, line {line}: columns {first} and {second} are both called {column!r}"
     hint = "give them different names in that line: no option could tell them apart"

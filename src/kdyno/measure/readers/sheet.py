@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
+from kdyno.measure.readers.delimited import DELIMITERS, LINE_END, SAMPLE, agreement
 from kdyno.measure.readers.errors import (
     BadValue,
     BeyondLimits,
@@ -24,7 +25,6 @@ from kdyno.measure.readers.errors import (
 from kdyno.measure.readers.numerals import Decimal, Mark, decimal_of_columns
 from kdyno.measure.readers.source import LOOKED_AT, FileSource
 
-DELIMITERS = ",;\t|"
 LONGEST_FIELD = 1000
 """Characters; a longer field is an unclosed quote or not a name."""
 MOST_COLUMNS = 1000
@@ -40,7 +40,6 @@ MOST_DIGITS = 9
 DOUBLE_DIGITS = 15
 """Digits of a number that was written as precisely as it was known."""
 _DASHES = re.compile(r":?[-=]+:?")
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _WRITTEN = re.compile(r"[-+]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][-+]?[0-9]{1,3})?")
 _BAR = re.compile(r"(?<!\\)\|")
 _MARKS = re.compile(r"\*\*|__|`|^=(?=[^=]+=$)|(?<=[^=])=$")
@@ -126,7 +125,8 @@ def shape_of(source: FileSource) -> Shape:
     Raise NothingButComments, HugeField, TooLarge, ColumnTwice, NoHeader, and the errors of Source.require_text.
     """
     source.require_text()
-    lines = _LINE_END.split(source.head)
+    source = source.delimited
+    lines = LINE_END.split(source.head)
     whole = len(lines) - (len(source.data) > LOOKED_AT)  # the last one may be cut
     told = _SEPARATOR_LINE.fullmatch(lines[0].strip())
     above = next((index for index, line in enumerate(lines) if _is_content(line, index)), None)
@@ -134,8 +134,8 @@ def shape_of(source: FileSource) -> Shape:
         raise NothingButComments(file=source.shown, size=min(LOOKED_AT, len(source.data)))
     if above >= whole:
         raise TooLarge(file=source.shown, most=LOOKED_AT, what="bytes in its first line")
-    sample = lines[above : min(above + 30, whole)]
-    delimiter = told["delimiter"] if told else max(DELIMITERS, key=lambda candidate: _agreement(sample, candidate))
+    sample = lines[above : min(above + SAMPLE, whole)]
+    delimiter = told["delimiter"] if told else max(DELIMITERS, key=lambda candidate: agreement(sample, candidate))
     rows = [tuple(cell.strip() for cell in row) for row in csv.reader(sample, delimiter=delimiter) if row]
     header, first = _fill_header(rows[0]), tuple(rows[1:])
     _require_small(source, above + 1, header)
@@ -152,10 +152,13 @@ def has_columns(source: FileSource) -> bool:
     """Return whether a text is divided into columns, judging by its beginning: most lines have as many fields as the
     first; or it is one column of numbers under a name.
     """
-    lines = [line for index, line in enumerate(_LINE_END.split(source.head)[:30]) if _is_content(line, index)]
+    source = source.delimited
+    if source.form != "text":
+        return False
+    lines = [line for index, line in enumerate(LINE_END.split(source.head)[:SAMPLE]) if _is_content(line, index)]
     if not lines:
         return True  # and says what is wrong with it
-    delimiter = max(DELIMITERS, key=lambda candidate: _agreement(lines, candidate))
+    delimiter = max(DELIMITERS, key=lambda candidate: agreement(lines, candidate))
     try:
         rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
     except csv.Error:
@@ -186,7 +189,7 @@ def last_place(text: str) -> float:
 
 def rows(source: FileSource, shape: Shape) -> Iterator[SheetRow]:
     """Yield all rows below the header, with the number of the line that each ends in. Raise HugeField and RaggedRow."""
-    text = io.TextIOWrapper(io.BytesIO(source.data), encoding="utf-8-sig", newline="")
+    text = io.TextIOWrapper(io.BytesIO(source.delimited.data), encoding="utf-8-sig", newline="")
     reader = csv.reader(text, delimiter=shape.delimiter)
     below = False
     try:
@@ -333,13 +336,3 @@ def _cells(line: str) -> tuple[str, ...]:
         inner = inner[1:-1] if inner.endswith("|") and len(inner) > 1 else inner[1:]
     cells = _BAR.split(inner)
     return tuple(_MARKS.sub("", cell.strip()).replace("\\|", "|").strip() for cell in cells)
-
-
-def _agreement(sample: list[str], delimiter: str) -> tuple[bool, int]:
-    """Return how well a delimiter fits: whether it divides every line into equally many fields, and how many."""
-    try:
-        widths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
-    except csv.Error:
-        return False, 0
-    wide = min(widths, default=0)
-    return len(set(widths)) == 1 and wide > 1, widths[0] if widths else 0

@@ -9,12 +9,13 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from kdyno.base.names import printable
+from kdyno.measure.readers import delimited
 from kdyno.measure.readers.errors import Broken, EmptyFile, FileReadTwice, NotText, TooLarge, Unreadable, WrongEncoding
 from kdyno.measure.readers.json_values import not_json, require_moderate
 
@@ -38,10 +39,10 @@ BINARY = {
     b"\x1f\x8b": "it is compressed; gunzip it",
     b"\xfd7zXZ\0": "it is compressed; unxz it",
     b"\x28\xb5\x2f\xfd": "it is compressed; unzstd it",
-    b"\xff\xfe": "it is UTF-16; convert it: iconv -f utf-16 -t utf-8",
-    b"\xfe\xff": "it is UTF-16; convert it: iconv -f utf-16 -t utf-8",
 }
 """First bytes -> advice for such a file."""
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""First bytes of what PowerShell 5 writes with `>`."""
 _COLOURS = re.compile(rb"\x1b\[[0-9;]*[mK]")
 """What programs write to terminals around words; a file has it after `script`, `--color=always` and the like."""
 Form = Literal["text", "json", "xml"]
@@ -58,10 +59,12 @@ class FileSource:
     name: str
     """The variant that the file stands for if its format names none: NAME of NAME=FILE, else the file's name."""
     data: bytes
+    file_sha256: str = ""
+    """The hash of the file; empty if `data` is all of it, unchanged."""
 
     @cached_property
     def sha256(self) -> str:
-        return hashlib.sha256(self.data).hexdigest()
+        return self.file_sha256 or hashlib.sha256(self.data).hexdigest()
 
     @cached_property
     def head(self) -> str:
@@ -94,6 +97,18 @@ class FileSource:
         except (ValueError, RecursionError) as error:
             raise Broken(file=self.shown, format="JSON", why=not_json(error)) from error
 
+    @cached_property
+    def delimited(self) -> FileSource:
+        """The table in this file as delimited text: of columns aligned by blanks, line for line, and of records in
+        JSON. The file itself if it has neither. Raise UnalignedRow, and the errors of `document`.
+        """
+        if self.form == "json":
+            table = delimited.from_records(self.document)
+            return self if table is None else replace(self, shown=f"{self.shown} as CSV", data=table.encode())
+        if self.form == "text" and delimited.is_aligned(self.head):
+            return replace(self, data=delimited.from_blanks(self.text, self.shown).encode())
+        return self
+
     def require_text(self) -> None:
         """Raise EmptyFile, NotText or WrongEncoding unless this is text in UTF-8, with or without a byte order mark."""
         _ = self._is_text
@@ -115,7 +130,7 @@ class FileSource:
 
 
 def read_all(named: Sequence[str]) -> list[FileSource]:
-    """Read several files, each FILE or NAME=FILE. Raise FileReadTwice, Unreadable and TooLarge.
+    """Read several files, each FILE or NAME=FILE. Raise FileReadTwice, Unreadable, TooLarge and NotText.
 
     Files without a NAME are different variants, with as much of their paths as makes the names differ.
     """
@@ -133,7 +148,7 @@ def read_all(named: Sequence[str]) -> list[FileSource]:
 def read(named: str) -> FileSource:
     """Read FILE or NAME=FILE; a file whose own name has a `=` in it needs no NAME, and `-` is standard input.
 
-    Raise Unreadable and TooLarge.
+    Raise Unreadable, TooLarge and NotText.
     """
     [source] = read_all([named])
     return source
@@ -185,7 +200,20 @@ def _read(path: Path, name: str) -> FileSource:
         raise Unreadable(file=printable(path), why=error.strerror) from error
     if len(content) > MOST_BYTES:
         raise TooLarge(file=printable(path), most=MOST_BYTES, what="bytes")
-    return FileSource(shown=printable(path), name=printable(name), data=_COLOURS.sub(b"", content))
+    shown = printable(path)
+    data = _COLOURS.sub(b"", _utf8(content, shown))
+    file_sha256 = "" if data == content else hashlib.sha256(content).hexdigest()
+    return FileSource(shown=shown, name=printable(name), data=data, file_sha256=file_sha256)
+
+
+def _utf8(content: bytes, shown: str) -> bytes:
+    """Return text in UTF-16 that has a byte order mark as UTF-8, and any other content unchanged. Raise NotText."""
+    if not content.startswith(_UTF_16):
+        return content
+    try:
+        return content.decode("utf-16").encode()
+    except UnicodeError as error:
+        raise NotText(file=shown, why="it begins like UTF-16, and is not valid UTF-16") from error
 
 
 def _content(path: Path) -> bytes:

@@ -40,6 +40,7 @@ def read(source: FileSource, request: JudgeRequest) -> LongTable:
     Raise NoHeader, NoRows, NoColumn, NoSuchColumn, RaggedRow, HugeField, BadValue, EmptyCell, ManyVariants and
     TooLarge.
     """
+    source = source.delimited
     shape = shape_of(source)
     if request.decimal:
         shape = replace(shape, decimal=Decimal(request.decimal))

@@ -228,6 +228,7 @@ READERS = (
         summary_table.recognises,
         summary_table.read,
         "the columns variant, mean, sd and n, or cells like `79.8 ± 0.1`",
+        ("text", "json"),
         lone_variant="name the column of the variants with --variant, say --wide if each is a column, or ",
     ),
     Reader(
@@ -236,6 +237,7 @@ READERS = (
         lambda source, _: has_columns(source),
         _read_csv,
         "the columns variant, benchmark and value",
+        ("text", "json"),
         lone_variant="name the column of the variants with --variant, say --wide if each is a column, or ",
     ),
 )

@@ -33,6 +33,8 @@ TITLE = "a table of means and standard deviations"
 
 
 def recognises(source: FileSource, request: JudgeRequest) -> bool:
+    if source.delimited.form != "text":
+        return False
     if has_pipe_table(source.head) or request.wide:
         return True
     shape = shape_of(source)

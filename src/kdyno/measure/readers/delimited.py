@@ -1,0 +1,128 @@
+"""Tables that are rewritten as delimited text: columns aligned by blanks, and lists of records in JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kdyno.measure.readers.errors import UnalignedRow
+from kdyno.measure.readers.numerals import NUMBER, tidy
+
+DELIMITERS = ",;\t|"
+SAMPLE = 30
+"""Lines that show how a text is divided into columns."""
+LINE_END = re.compile(r"\r\n|\r|\n")
+_WIDE_GAP = re.compile(r"(?<![ \u00a0\t±])(?<!\+/-)(?:[ \u00a0\t]{2,}+|\t)(?!±|\+/-)")
+_ONE_BLANK = re.compile(r"[ \u00a0\t]+")
+_RULE = re.compile(r"[-=_+\s─━┼]*")
+_NUMERAL = re.compile(NUMBER)
+
+
+def agreement(sample: Sequence[str], delimiter: str) -> tuple[bool, int]:
+    """Return how well a delimiter fits: whether it divides every line into equally many fields, and how many."""
+    try:
+        widths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
+    except csv.Error:
+        return False, 0
+    wide = min(widths, default=0)
+    return len(set(widths)) == 1 and wide > 1, widths[0] if widths else 0
+
+
+def is_aligned(head: str) -> bool:
+    """Return whether a text that begins like this has columns aligned by blanks."""
+    lines = [line for line in LINE_END.split(head) if line.strip() and not line.startswith("#")]
+    if any(agreement(lines[:SAMPLE], delimiter)[0] for delimiter in DELIMITERS):
+        return False
+    return _gap(head) is not None
+
+
+def from_blanks(text: str, file: str) -> str:
+    """Return an aligned text with tabs between its columns, line for line. Rules, and lines above and below the table
+    that aren't divided, become blank. Raise UnalignedRow.
+    """
+    gap = _gap(text) or _WIDE_GAP
+    lines = [_fields(line, gap) for line in LINE_END.split(text)]
+    places = [index for index, fields in enumerate(lines) if len(fields) > 1]
+    first, last = places[0], places[-1]
+    width = _width([lines[index] for index in places[1:]])
+    for number, fields in enumerate(lines[first + 1 : last + 1], first + 2):
+        if fields and len(fields) != width:
+            raise UnalignedRow(file=file, line=number, fields=len(fields), columns=width)
+    header = [""] * (width - len(lines[first])) + lines[first]
+    return "\n" * first + _written([header, *lines[first + 1 : last + 1]], "\t")
+
+
+def from_records(document: Any) -> str | None:
+    """Return a list of flat objects as CSV, with a line for each; None for any other document."""
+    if not isinstance(document, list) or not document or not all(isinstance(row, dict) and row for row in document):
+        return None
+    if any(isinstance(value, (dict, list)) for row in document for value in row.values()):
+        return None
+    header = list(dict.fromkeys(key for row in document for key in row))
+    return _written([header, *([_cell(row.get(key)) for key in header] for row in document)], ",")
+
+
+def _cell(value: str | float | bool | None) -> str:
+    """Return a value of JSON, in which all numbers are floats, as a cell on one line."""
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return "" if value is None else " ".join(str(value).split())
+
+
+def _gap(text: str) -> re.Pattern[str] | None:
+    """Return what is between the columns of an aligned text: two blanks, or one where that divides all lines alike."""
+    lines = LINE_END.split(text)[:SAMPLE]
+    return next((gap for gap in (_WIDE_GAP, _ONE_BLANK) if _divides(gap, lines)), None)
+
+
+def _divides(gap: re.Pattern[str], lines: Sequence[str]) -> bool:
+    """Return whether most lines have as many fields as the first that is divided, and a column below it has numbers.
+
+    One blank may be within a name or before a unit. It must divide all lines, and the header must have no number: what
+    programs log has. The first column, an index, may have no name if the header is indented.
+    """
+    divided = [(line, fields) for line in lines if len(fields := _fields(line, gap)) > 1]
+    if len(divided) < 2:
+        return False
+    (top, header), *below = divided
+    width = _width([fields for _, fields in below])
+    rows = [fields for _, fields in below if len(fields) == width]
+    numeric = [
+        sum(bool(_NUMERAL.match(tidy(cell))) for cell in column) * 2 > len(rows) for column in zip(*rows, strict=True)
+    ]
+    if any(field[0] in DELIMITERS or field[-1] in DELIMITERS for field in header) or not any(numeric[1:]):
+        return False
+    if gap is _ONE_BLANK:
+        is_whole = len(rows) == len(below) and not any(len(_fields(line, gap)) == 1 for line in lines)
+        if not is_whole or any(_NUMERAL.fullmatch(field) for field in header):
+            return False
+    if width == len(header) + 1:
+        is_index = numeric[0] or gap is _WIDE_GAP
+        return is_index and _indent(top) > min(_indent(line) for line, _ in below)
+    return width == len(header) and len(rows) * 2 > len(below)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _fields(line: str, gap: re.Pattern[str]) -> list[str]:
+    """Return the fields of a line; none for a blank line, a comment and a rule."""
+    if line.startswith("#") or _RULE.fullmatch(line):
+        return []
+    return gap.split(line.strip())
+
+
+def _width(body: Iterable[Sequence[str]]) -> int:
+    """Return the number of fields that most rows have."""
+    return Counter(map(len, body)).most_common(1)[0][0]
+
+
+def _written(table: Iterable[Sequence[str]], delimiter: str) -> str:
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(table)
+    return text.getvalue()
