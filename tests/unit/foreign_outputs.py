@@ -46,6 +46,11 @@ OUTPUTS = {
     "schbench": ("schbench-before.txt", "schbench-after.txt"),
     "netperf": ("netperf-before.txt", "netperf-after.txt"),
     "ebizzy": ("ebizzy-before.txt", "ebizzy-after.txt"),
+    "cyclictest": ("cyclictest-before.txt", "cyclictest-after.txt"),
+    "stream": ("stream-before.txt", "stream-after.txt"),
+    "dd": ("dd-before.txt", "dd-after.txt"),
+    "7z": ("7z-before.txt", "7z-after.txt"),
+    "coremark": ("coremark-before.txt", "coremark-after.txt"),
     "numbers": ("numbers-before.txt", "numbers-after.txt"),
 }
 """A file of either variant, and others."""

@@ -18,7 +18,7 @@ from kdyno.measure.readers.errors import (
     UnknownText,
 )
 from kdyno.measure.readers.formats import criterion, fio, google_benchmark, hyperfine, mmtests, netperf, schbench
-from kdyno.measure.readers.formats.registry import recognise
+from kdyno.measure.readers.formats.registry import BY_NAME, recognise
 from kdyno.measure.readers.readings import FileSeries, ProgramOutput
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.source import FileSource, read
@@ -375,4 +375,76 @@ def test_one_of_several_columns_in_units_is_not_the_value_by_itself(tmp_path: Pa
 
 def test_a_line_that_another_program_printed_is_not_a_header(tmp_path: Path) -> None:
     with pytest.raises(UnknownText):
-        judged(tmp_path, "CoreMark 1.0 : 23456.789 / GCC12.2.0 -O2 / Heap\n")
+        judged(tmp_path, "SomeMark 1.0 : 23456.789 / GCC12.2.0 -O2 / Heap\n")
+
+
+ONE_LINE_EACH = {
+    "cyclictest": (
+        "cyclictest-before.txt",
+        {
+            "cyclictest average, thread 0": (3.0, 3.0),
+            "cyclictest maximum, thread 0": (20.0, 20.0),
+            "cyclictest average, thread 1": (4.0, 4.0),
+            "cyclictest maximum, thread 1": (18.0, 18.0),
+        },
+        ("us", "lower"),
+    ),
+    "stream": (
+        "stream-before.txt",
+        {
+            "stream Copy, 10000000 elements, 2 threads": (22345.6, 22345.6),
+            "stream Triad, 10000000 elements, 2 threads": (18001.1, 18001.1),
+        },
+        ("MB/s", "higher"),
+    ),
+    "7z": (
+        "7z-before.txt",
+        {"7z compressing, 2 threads": (6785.0, 6785.0), "7z decompressing, 2 threads": (7269.0, 7269.0)},
+        ("MIPS", "higher"),
+    ),
+    "coremark": ("coremark-before.txt", {"coremark": (32401.782098, 32401.782098)}, ("iterations/s", "higher")),
+}
+
+
+@pytest.mark.parametrize("program", ONE_LINE_EACH)
+def test_each_run_in_a_file_of_a_program_is_a_value(program: str) -> None:
+    file, values, (unit, direction) = ONE_LINE_EACH[program]
+    text = (DATA / file).read_text()
+    reader = recognise(source(text * 2), JudgeRequest())
+    assert reader.name == program
+    output = reader.read(source(text * 2), JudgeRequest())
+    assert isinstance(output, ProgramOutput)
+    assert {name: one.values for name, one in named(output).items()} == values
+    assert {(one.unit, one.direction) for one in output.series} == {(unit, direction)}
+
+
+def test_the_score_of_coremark_alone_is_read() -> None:
+    text = "CoreMark 1.0 : 23456.789 / GCC12.2.0 -O2 / Heap\n"
+    output = BY_NAME["coremark"].read(source(text), JudgeRequest())
+    assert isinstance(output, ProgramOutput)
+    assert named(output)["coremark"].values == (23456.789,)
+
+
+def test_what_cyclictest_prints_while_it_runs_is_not_its_result() -> None:
+    block = (DATA / "cyclictest-before.txt").read_text().partition("\n")[2]
+    with pytest.raises(UnknownText) as caught:
+        recognise(source(f"policy: fifo\n\n{block}\x1b[4A{block}"), JudgeRequest())
+    assert "cyclictest" in caught.value.advice
+
+
+DD = """1024+0 records in
+1024+0 records out
+1073741824 bytes (1.1 GB, 1.0 GiB) copied, 1.23456 s, 870 MB/s
+900000000 bytes (900 MB, 858 MiB) copied, 1 s, 900 MB/s\r1024+0 records in
+1024+0 records out
+1073741824 bytes (1.1 GB, 1.0 GiB) copied, 1.19876 s, 896 MB/s
+"""
+
+
+def test_the_progress_of_dd_is_not_a_run() -> None:
+    reader = recognise(source(DD), JudgeRequest())
+    output = reader.read(source(DD), JudgeRequest())
+    assert isinstance(output, ProgramOutput)
+    [series] = output.series
+    assert (series.benchmark, series.values) == ("dd, 1073741824 bytes", (1.23456, 1.19876))
+    assert (series.unit, series.direction) == ("s", "lower")

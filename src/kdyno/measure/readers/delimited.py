@@ -33,7 +33,9 @@ def agreement(sample: Sequence[str], delimiter: str) -> tuple[bool, int]:
 
 
 def is_aligned(head: str) -> bool:
-    """Return whether a text that begins like this has columns aligned by blanks."""
+    """Return whether a text that begins like this has columns aligned by blanks. What moves a cursor isn't a table."""
+    if "\x1b" in head:
+        return False
     lines = [line for line in LINE_END.split(head) if line.strip() and not line.startswith("#")]
     if any(agreement(lines[:SAMPLE], delimiter)[0] for delimiter in DELIMITERS):
         return False

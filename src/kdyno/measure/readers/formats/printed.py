@@ -252,6 +252,59 @@ PROGRAMS = (
         ((_line(r"^VALUE records/s", "records/s", "higher"),),),
     ),
     PrintedProgram(
+        "cyclictest",
+        # what it prints while it runs moves the cursor up, and each of its lines is about a part of the run
+        re.compile(r"\A(?![^\x1b]*\x1b\[\d+A)(?=[^\x1b]*^T: *\d+ \( *\d+\) P: *\d+ I:)", re.MULTILINE),
+        "lines of -q like `T: 0 ( 1234) P:80 I:1000 C:  10000 Min:      2 Act:    3 Avg:    3 Max:      20`",
+        (
+            (_line(r"^T:.* Avg: *VALUE\b", "us", "lower", "average"),),
+            (_line(r"^T:.* Max: *VALUE\b", "us", "lower", "maximum"),),
+        ),
+        facts={r"^T: *(\d+) ": r"thread \1"},
+    ),
+    PrintedProgram(
+        "stream",
+        re.compile(r"^Function +Best Rate MB/s", re.MULTILINE),
+        "lines like `Copy:           12345.6     0.012988     0.012960     0.013020`",
+        ((_line(r"^(?P<name>Copy|Scale|Add|Triad): +VALUE ", "MB/s", "higher"),),),
+        start=re.compile(r"^STREAM version"),
+        facts={
+            r"^Array size = (\d+)": r"\1 elements",
+            r"^Number of Threads counted = (\d+)": r"\1 threads",
+        },
+    ),
+    PrintedProgram(
+        "dd",
+        re.compile(r"^\d+ bytes (?:\([^)\n]*\) )?copied, ", re.MULTILINE),
+        "lines like `1073741824 bytes (1.1 GB, 1.0 GiB) copied, 1.23456 s, 870 MB/s`",
+        # the rate is rounded to three digits; status=progress prints whole seconds
+        ((_line(r" copied, (?P<value>\d+[.,]\d+) s(?:econds)?,", "s", "lower"),),),
+        facts={r"^(\d+) bytes ": r"\1 bytes"},
+    ),
+    PrintedProgram(
+        "7z",
+        re.compile(r"^Dict +Speed +Usage +R/U +Rating", re.MULTILINE),
+        "lines of `7z b` like `Avr:             185  11722  21717  |              198  10485  20761`",
+        (
+            (_line(r"^Avr:[^|]* VALUE +\|", "MIPS", "higher", "compressing"),),
+            (_line(r"^Avr:[^|]*\|.* VALUE *$", "MIPS", "higher", "decompressing"),),
+        ),
+        start=re.compile(r"^7-Zip "),
+        facts={r"Benchmark threads: +(\d+)": r"\1 threads"},
+    ),
+    PrintedProgram(
+        "coremark",
+        re.compile(r"^Iterations/Sec +: \d|^CoreMark 1\.0 : \d", re.MULTILINE),
+        "lines like `Iterations/Sec   : 32403.402868`, or `CoreMark 1.0 : 32403.402868 / GCC12.2.0 -O2 / Heap`",
+        (
+            (
+                _line(r"^Iterations/Sec +: VALUE", "iterations/s", "higher"),
+                _line(r"^CoreMark 1\.0 : VALUE", "iterations/s", "higher"),
+            ),
+        ),
+        start=re.compile(r"^2K performance run parameters"),
+    ),
+    PrintedProgram(
         "time",
         re.compile(
             r"^real\s+\d\S*\s+user\s+\d|Elapsed \(wall clock\) time|user .*elapsed \d+%CPU|s user \S+s system \d+% cpu",
