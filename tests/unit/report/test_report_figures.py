@@ -131,7 +131,7 @@ def test_normal_residuals_lie_on_the_line_of_the_quantile_plot(report: FileRepor
     line, dots, _ = parts(residuals.quantile_plot(report, left))
     slope = (line["y"][1] - line["y"][0]) / (line["x"][1] - line["x"][0])
     assert slope == pytest.approx(2, rel=0.05)
-    assert dots["y"] == pytest.approx([2 * x for x in dots["x"]])
+    assert dots["y"] == pytest.approx([2 * x for x in dots["x"]], rel=1e-5)
 
 
 def test_power_reaches_eighty_percent_at_the_detectable_effect(report: FileReport) -> None:

@@ -115,8 +115,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in kernel_paths.HOOKS:
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text("# first\n# last\n")
-    (place / kernel_paths.SIGNALS).parent.mkdir(parents=True)
-    (place / kernel_paths.SIGNALS).write_text("")
+    for name in (*kernel_paths.INTERRUPTS, kernel_paths.SIGNALS):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text("")
     with (place / "Kconfig").open("a") as kconfig:
         kconfig.write('source "init/Kconfig"\n')
     monkeypatch.setattr(kernel_paths, "_nouser", lambda _release: "")
