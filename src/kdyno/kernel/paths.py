@@ -28,6 +28,8 @@ HOOKS = {
     "arch/um/Makefile": "CFLAGS_vmlinux += $(KDYNO_LINK)",
 }
 """By file: the line that is added at its end."""
+FLAG_DECLARED = "extern int signals_enabled;\n"
+"""In the header that masks interrupts of versions without SMP: later ones keep the flag of each CPU to themselves."""
 MASK = "\t*(volatile int *)&signals_enabled = 0;\n\tbarrier();\n"
 INTERRUPTS = {
     "arch/um/include/asm/irqflags.h": {
@@ -97,8 +99,11 @@ def _interrupts_as_on_x86(source: KernelSource) -> list[str]:
     """Return the patches by which interrupts cost all compilers the same, as instructions do.
 
     x86 masks and enables interrupts by one instruction. ARCH=um calls a function for it, nearly at each lock, which
-    ThinLTO with a profile inlines. So they are masked inline in all kernels, and what enables them is never inlined.
+    ThinLTO with a profile inlines. So they are masked inline in all kernels, and what enables them is never inlined. A
+    version whose flag is not declared for all keeps its calls.
     """
+    if not any(FLAG_DECLARED in _read(source, name) for name in INTERRUPTS):
+        return [_with_short_unblock(_read(source, SIGNALS))]
     parts = []
     for name, replacements in INTERRUPTS.items():
         before = after = _read(source, name)
