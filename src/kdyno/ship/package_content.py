@@ -118,6 +118,19 @@ class FileCollector:
         self.kernels: dict[str, bytes] = {}
         self._characters = 0
 
+    def content(self, kind: PackageKind, name: str, version: str, architecture: str, sha256: str) -> PackageContent:
+        """Return what was collected, as the content of the package with that name."""
+        return PackageContent(
+            kind=kind,
+            name=name,
+            version=version,
+            architecture=architecture,
+            sha256=sha256,
+            files=self.files,
+            cards=self.cards,
+            kernels=self.kernels,
+        )
+
     def add_file(self, written_name: str, size: int, read: Callable[[int], bytes]) -> None:
         """Take a file, of which `read` returns up to so many bytes, and none at the end."""
         name = self._new(written_name)

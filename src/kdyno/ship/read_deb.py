@@ -44,16 +44,7 @@ def read_deb(file: IO[bytes], sha256: str) -> PackageContent:
                 take_entry(collector, archive, entry)
     if parts != ["debian-binary", "control.tar", "data.tar"]:
         raise ValueError("its parts are not debian-binary, control.tar and data.tar")
-    return PackageContent(
-        kind="deb",
-        name=fields["Package"],
-        version=fields["Version"],
-        architecture=fields["Architecture"],
-        sha256=sha256,
-        files=collector.files,
-        cards=collector.cards,
-        kernels=collector.kernels,
-    )
+    return collector.content("deb", fields["Package"], fields["Version"], fields["Architecture"], sha256)
 
 
 def _members(file: IO[bytes]) -> Iterator[tuple[str, int, int]]:

@@ -38,13 +38,4 @@ def read_pacman(file: IO[bytes], size: int, sha256: str) -> PackageContent:
             take_entry(collector, archive, entry)
     if len(fields) != 3:
         raise ValueError(f"it has no {INFO} that names a package, version and architecture")
-    return PackageContent(
-        kind="pacman",
-        name=fields["pkgname"],
-        version=fields["pkgver"],
-        architecture=fields["arch"],
-        sha256=sha256,
-        files=collector.files,
-        cards=collector.cards,
-        kernels=collector.kernels,
-    )
+    return collector.content("pacman", fields["pkgname"], fields["pkgver"], fields["arch"], sha256)

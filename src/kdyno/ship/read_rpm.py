@@ -75,16 +75,7 @@ def read_rpm(file: IO[bytes], size: int, sha256: str) -> PackageContent:
     expected = _files_of_header(tags)
     collector = _read_archive(PackedPart(file, size - file.tell(), packing, MOST_DATA))
     _require_agreement(expected, collector.files)
-    return PackageContent(
-        kind="rpm",
-        name=name,
-        version=f"{version}-{release}",
-        architecture=arch,
-        sha256=sha256,
-        files=collector.files,
-        cards=collector.cards,
-        kernels=collector.kernels,
-    )
+    return collector.content("rpm", name, f"{version}-{release}", arch, sha256)
 
 
 def _header(file: IO[bytes]) -> tuple[dict[str, Tag], int]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kdyno.base.state import State
 from kdyno.runs.session import Session
-from kdyno.ship import ship as ship_module
 from kdyno.ship.find_card import find_card
 from kdyno.ship.lint import lint
 from kdyno.ship.package_content import PackageKind
@@ -22,9 +19,7 @@ from kdyno.ship.ship import Shipped, look_ahead, ship
 from kdyno.ship.terminal import shipped_lines
 from kdyno.ship.verify import NotOfThisKernel, verify
 from kdyno.store.records import RunRecord
-from kdyno.store.store import Store
-from kdyno.store.url import sqlite_file
-from tests.unit.ship_specimen import TUNED, experiment_of, judged_run, order_of, session_of, small_disk
+from tests.unit.ship_specimen import TUNED, order_of
 
 KINDS: tuple[PackageKind, ...] = ("rpm", "pacman")
 
@@ -38,32 +33,6 @@ def needs(*programs: str) -> pytest.MarkDecorator:
 
 pytestmark = needs(*(program for kind in KINDS for program in PACKAGERS[kind].programs))
 both = pytest.mark.parametrize("kind", KINDS)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick() -> Iterator[None]:
-    """Leave out the linters, and the room for a kernel of real size."""
-    with pytest.MonkeyPatch.context() as patch:
-        small_disk(patch)
-        patch.setattr(ship_module, "lint", lambda *_: None)
-        yield
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("ship")
-
-
-@pytest.fixture(scope="module")
-def session(place: Path) -> Iterator[Session]:
-    state = State(place / "state")
-    with Store(sqlite_file(state.store_file)) as store:
-        yield session_of(state, store)
-
-
-@pytest.fixture(scope="module")
-def run(place: Path, session: Session) -> RunRecord:
-    return judged_run(experiment_of(place, {"MODULES": True}), session)
 
 
 @pytest.fixture(scope="module")

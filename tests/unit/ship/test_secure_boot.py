@@ -6,14 +6,11 @@ import os
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kdyno.base.state import State
 from kdyno.runs.session import Session
-from kdyno.ship import ship as ship_module
 from kdyno.ship.find_card import find_card
 from kdyno.ship.packager import PackagedKernel, machine_checks
 from kdyno.ship.read_package import read_package
@@ -22,11 +19,9 @@ from kdyno.ship.ship import Shipped, ship
 from kdyno.ship.terminal import card_lines
 from kdyno.ship.verify import verify
 from kdyno.store.records import RunRecord
-from kdyno.store.store import Store
-from kdyno.store.url import sqlite_file
 from tests.unit.ship.test_other_kinds import needs
 from tests.unit.ship_packages import KERNEL, RELEASE, card
-from tests.unit.ship_specimen import experiment_of, judged_run, order_of, session_of, small_disk
+from tests.unit.ship_specimen import experiment_of, judged_run, order_of
 
 signer = needs("sbsign", "sbverify", "openssl", "bsdtar", "xz")
 
@@ -124,21 +119,6 @@ def test_an_unsigned_kernel_is_refused_where_secure_boot_is_on(
     done = subprocess.run(["sh", "-e", "-c", script], env={"PATH": path}, capture_output=True, text=True, check=False)
     assert (done.returncode != 0) == is_refused
     assert ("kdyno ship --sign-kernel KEY CERT" in done.stderr) == is_refused
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with pytest.MonkeyPatch.context() as patch:
-        small_disk(patch)
-        patch.setattr(ship_module, "lint", lambda *_: None)
-        yield tmp_path_factory.mktemp("ship")
-
-
-@pytest.fixture(scope="module")
-def session(place: Path) -> Iterator[Session]:
-    state = State(place / "state")
-    with Store(sqlite_file(state.store_file)) as store:
-        yield session_of(state, store)
 
 
 @pytest.fixture(scope="module")

@@ -7,16 +7,14 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kdyno.base.state import State
 from kdyno.runs.session import Session
-from kdyno.ship import ship as ship_module
 from kdyno.ship.build import PackagersMissing
 from kdyno.ship.find_card import find_card
 from kdyno.ship.plan import (
@@ -34,41 +32,13 @@ from kdyno.ship.ship import NoOutputDirectory, OtherFileThere, Shipped, look_ahe
 from kdyno.ship.terminal import card_lines, shipped_lines, verification_lines
 from kdyno.ship.verify import OtherKernel, verify
 from kdyno.store.records import RunRecord
-from kdyno.store.store import Store
-from kdyno.store.url import sqlite_file
-from tests.unit.ship_specimen import BASELINE, TUNED, experiment_of, judged_run, order_of, session_of, small_disk
+from tests.unit.ship_specimen import BASELINE, TUNED, experiment_of, judged_run, order_of
 
 TOOLS = ("dpkg-buildpackage", "dpkg-deb", "dh_builddeb", "rsync", "depmod", "cpio")
 pytestmark = pytest.mark.skipif(
     any(shutil.which(tool, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None for tool in TOOLS),
     reason="a program of the kernel's packaging is missing",
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick() -> Iterator[None]:
-    """Leave out lintian, which takes seconds, and the room for a kernel of real size."""
-    with pytest.MonkeyPatch.context() as patch:
-        small_disk(patch)
-        patch.setattr(ship_module, "lint", lambda *_: None)
-        yield
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("ship")
-
-
-@pytest.fixture(scope="module")
-def session(place: Path) -> Iterator[Session]:
-    state = State(place / "state")
-    with Store(sqlite_file(state.store_file)) as store:
-        yield session_of(state, store)
-
-
-@pytest.fixture(scope="module")
-def run(place: Path, session: Session) -> RunRecord:
-    return judged_run(experiment_of(place, {"MODULES": True}), session)
 
 
 @pytest.fixture(scope="module")
