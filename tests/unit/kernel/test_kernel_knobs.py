@@ -27,6 +27,7 @@ from kdyno.kernel.knobs import (
     contributions,
     decided,
     kconfig,
+    lines,
     lto,
     march,
     page_size,
@@ -286,7 +287,7 @@ def test_words_for_the_compiler_come_last_and_as_they_are() -> None:
     assert contribute("cflags", words) == Contribution(kcflags=words)
     assert contribute("cflags", ()) == Contribution()
     made = contributions(Recipe(opt="O3", cflags=("-fno-ipa-cp",), lines=True), context())
-    assert made.kcflags == ("-O3", "-g1", "-gdwarf-4", "-fno-ipa-cp")
+    assert made.kcflags == ("-O3", *lines.FLAGS["gcc"], "-fno-ipa-cp")
 
 
 def test_words_for_llvm_reach_the_link_too_where_lto_makes_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
