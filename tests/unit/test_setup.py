@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 import pytest
@@ -36,7 +38,17 @@ class Checkout:
         self.place = directory / "kernels für alle"
         self.calls_file = directory / "calls"
         self.os_release = directory / "os-release"
-        for name in ("tools/setup", TABLE, UBUNTU_TABLE, LOCK, PAGES, "pyproject.toml", "Cargo.toml", "Cargo.lock"):
+        for name in (
+            "tools/setup",
+            "tools/build-rust",
+            TABLE,
+            UBUNTU_TABLE,
+            LOCK,
+            PAGES,
+            "pyproject.toml",
+            "Cargo.toml",
+            "Cargo.lock",
+        ):
             (self.place / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.place / name)
         self.edit("tools/setup", "/etc/os-release", f"{self.os_release}")
@@ -102,6 +114,7 @@ def test_the_first_set_up_makes_the_environment_and_the_second_does_nothing(chec
     first = checkout.setup()
     assert (first.returncode, checkout.environments_made()) == (0, 1), first.stderr
     assert "installing kdyno" in first.stderr
+    assert "tools/build-rust" in checkout.calls("python3")
     second = checkout.setup()
     assert (second.returncode, second.stderr, checkout.environments_made()) == (0, "", 0)
 
@@ -260,3 +273,25 @@ def test_where_names_are_unknown_set_up_goes_on_without_what_it_can_do_without(c
     done = checkout.setup()
     assert done.returncode == 1
     assert "needs Rust 1.88 or newer (here: cargo 1.63.0): install cargo and rustc by hand" in done.stderr
+
+
+def cargo_features(*packages: str) -> set[str]:
+    """Each library that these packages are built with, and its features."""
+    command = ["cargo", "tree", "--locked", "--edges=normal,build", "--prefix=none", "--format={p} {f}"]
+    selected = [f"--package={package}" for package in packages]
+    tree = subprocess.run([*command, *selected], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return {line.removesuffix(" (*)") for line in tree.splitlines()}
+
+
+def test_programs_that_are_built_together_have_the_libraries_that_each_has_alone() -> None:
+    """Otherwise setuptools-rust, which builds each alone, would compile again what tools/build-rust has built."""
+    loader = SourceFileLoader("build_rust", str(ROOT / "tools/build-rust"))
+    spec = spec_from_loader("build_rust", loader)
+    assert spec is not None
+    build_rust = module_from_spec(spec)
+    loader.exec_module(build_rust)
+    for command in build_rust.cargo_commands():
+        packages = [word.removeprefix("--package=") for word in command if word.startswith("--package=")]
+        together = cargo_features(*packages)
+        for package in packages:
+            assert cargo_features(package) <= together, package

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// What was asked can't be done as asked, or its result is wrong.
 const ASKED: u8 = 1;
 /// The surroundings failed: the kernel, memory, the disk, rights.
@@ -9,9 +11,8 @@ const SURROUNDINGS: u8 = 3;
 /// The command line can't be understood: EX_USAGE of <sysexits.h>.
 const USAGE: u8 = 64;
 
-/// A process can hand it to another (feature `serde`).
-#[derive(Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+/// A process can hand it to another.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     message: String,
     /// Empty where there is no way out to tell.
