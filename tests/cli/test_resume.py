@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kdyno.store.store import Store
 from tests.cli.conftest import Lab
 from tests.cli.replay import BLOCKS, slower
 
@@ -166,12 +167,30 @@ def test_a_store_that_is_full_is_said_and_the_run_goes_on_afterwards(lab: Lab, e
     goes_on(lab, experiment, kept)
 
 
+def loaded_modules(lab: Lab, *words: str) -> set[str]:
+    """Return the modules that a command has loaded at its end."""
+    names = "import atexit, sys\natexit.register(lambda: print('loaded', *sys.modules, file=sys.stderr))"
+    process = lab.start(*words, script=names)
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+    [loaded] = [line.split()[1:] for line in err.splitlines() if line.startswith("loaded ")]
+    return set(loaded)
+
+
 def test_a_run_with_nothing_to_do_loads_neither_exporters_nor_explanations(lab: Lab) -> None:
     experiment = lab.experiment()
     assert lab("run", experiment, "-q").status == 0
-    names = "import atexit, sys\natexit.register(lambda: print('loaded', *sys.modules, file=sys.stderr))"
-    process = lab.start("run", experiment, "-q", script=names)
-    _, err = process.communicate()
-    [loaded] = [line.split() for line in err.splitlines() if line.startswith("loaded ")]
-    assert process.returncode == 0 and "kdyno.runs.run" in loaded
-    assert not {"kdyno.runs.exporters", "kdyno.understand.explain.budgets", "kdyno.measure.cycles.family"} & {*loaded}
+    loaded = loaded_modules(lab, "run", experiment, "-q")
+    assert "kdyno.runs.run" in loaded
+    assert not {"kdyno.runs.exporters", "kdyno.understand.explain.budgets", "kdyno.measure.cycles.family"} & loaded
+
+
+def test_a_plan_and_a_run_on_record_are_shown_without_numpy(lab: Lab) -> None:
+    experiment = lab.experiment()
+    assert lab("run", experiment, "-q").status == 0
+    with Store(f"sqlite:///{lab.state}/store.sqlite") as store:
+        [run] = store.runs()
+    for words in (("plan", experiment), ("show", run.id), ("runs",)):
+        loaded = loaded_modules(lab, *words)
+        assert "kdyno.store.database" in loaded
+        assert not {"numpy", "scipy"} & loaded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 from collections import defaultdict
@@ -9,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 from pydantic import computed_field
 
 from kdyno.base.frozen import Frozen, digest
@@ -281,7 +281,7 @@ def _usual_time(seconds: Sequence[float], what: str, plan: BuildPlan) -> tuple[f
     of_what = f"of {plan.base.spec} by {plan.toolchain.identity.family} here"
     if len(seconds) == 1:
         return seconds[0], f"measured: the only {what} {of_what}"
-    usual = float(np.quantile(seconds, USUAL, method="higher"))
+    usual = sorted(seconds)[math.ceil(USUAL * (len(seconds) - 1))]
     return usual, f"measured: three of four of the {len(seconds):,} {what}s {of_what} took no longer"
 
 

@@ -12,7 +12,6 @@ from kdyno.boot.base import BootEnd, BootOrder
 from kdyno.kernel.image import Image
 from kdyno.measure.guest.job import ClangCounters, Counters, Job, MemoryCounters
 from kdyno.measure.workload.base import NotRead, WorkloadSettings
-from kdyno.profile.ir_profile import counters_range
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import Boot
 
@@ -55,6 +54,8 @@ class BootRequest:
         requested = self.job.counters
         if not isinstance(requested, ClangCounters) or self.image is None:
             return requested
+        from kdyno.profile.ir_profile import counters_range
+
         addresses = counters_range(self.image.vmlinux)
         return MemoryCounters(address=addresses.start, bytes=len(addresses))
 

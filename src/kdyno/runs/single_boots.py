@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from kdyno.base.errors import InfrastructureError, KdynoError, UserError
 from kdyno.base.files import require_writable
@@ -23,7 +23,6 @@ from kdyno.kernel.recipe import Training
 from kdyno.measure.guest.agent import test_orders
 from kdyno.measure.guest.job import Counters, Job
 from kdyno.measure.guest.pmu import Events, PmuConfig
-from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record, with_benchmarks
 from kdyno.measure.guest.steps import failure
 from kdyno.measure.paths.table import path_orders
 from kdyno.measure.workload.base import WorkloadSettings
@@ -32,6 +31,9 @@ from kdyno.runs.keys import boot_key
 from kdyno.runs.one_boot import BootRequest, attach_samples, boot_record
 from kdyno.runs.session import Session
 from kdyno.store.records import Boot
+
+if TYPE_CHECKING:
+    from kdyno.measure.guest.pmu_record import PmuRecord
 
 Kind = Literal["pmu", "counters"]
 """A field of Boot: the file that a boot writes."""
@@ -169,6 +171,8 @@ class SingleBoots:
         cmdline: tuple[str, ...] = (),
     ) -> PmuRecord:
         """Boot an image with the emulated PMU, and write its record to `out`. Raises BootForFileFailed."""
+        from kdyno.measure.guest.pmu_record import read_pmu_record, with_benchmarks
+
         require_writable(out)
         run = self.count(image, load, seed=seed, events=events, family=family, cmdline=cmdline)
         with_benchmarks(run.record, run.benchmarks, out)

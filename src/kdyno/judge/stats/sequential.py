@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from scipy import special
-
 from kdyno.base.errors import UserError
 
 MOST_LOOKS = 8
@@ -42,6 +40,8 @@ def spent_alpha(share: float, alpha: float) -> float:
     """
     if share == 1:
         return alpha
+    from scipy import special  # takes long to import, and only runs with several looks need it
+
     return 4 * float(special.ndtr(special.ndtri(alpha / 4) / math.sqrt(share)))
 
 

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
-import numpy as np
-
 DIGITS = b"".join(bytes([code, 0]) for code in b"0123456789")
 TOKENS = 256
 FIRST_DIGIT = ord("0")
@@ -148,6 +146,8 @@ def _markers(vmlinux: bytes, table: int) -> Iterator[tuple[int, list[int]]]:
     Between them and the table may be the symbols' order by name (from 6.2 on, and in stable kernels of 6.1), 3 bytes
     each, which may look like one more number.
     """
+    import numpy as np  # takes long to import, and only a kernel without other symbols needs it
+
     window = min(table, MOST_SYMBOLS * 4)
     first = table - window + (table - window) % 4
     numbers = np.frombuffer(vmlinux[first : table - (table - first) % 4], dtype="<u4").astype(np.int64)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kdyno.measure.guest.pmu_limits import LONGEST_NAME, MOST, Room
+from kdyno.measure.guest.pmu_limits import LONGEST_NAME, MOST, Room, Unsound
 from kdyno.measure.guest.pmu_parts import (
     BLOCK,
     BRANCH,
@@ -22,7 +22,7 @@ from kdyno.measure.guest.pmu_parts import (
     StackNode,
     Trace,
 )
-from kdyno.measure.guest.pmu_values import Counts, Unsound, Values, unzigzag
+from kdyno.measure.guest.pmu_values import Counts, Values, unzigzag
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from kdyno.measure.guest.pmu_values import Unsound
-
 MOST: Final = {
     "body_bytes": 1 << 25,
     "functions": 1 << 16,
@@ -27,6 +25,10 @@ MOST: Final = {
 
 LONGEST_NAME: Final = 1024
 """Bytes of a function's name; the kernel's own tools allow at most 512."""
+
+
+class Unsound(ValueError):
+    """A body is invalid; the text says why."""
 
 
 class Room:

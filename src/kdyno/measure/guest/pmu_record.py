@@ -22,10 +22,9 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.mistakes import first_fault
 from kdyno.base.profile_files import refuse_other_tools
 from kdyno.measure.guest.pmu_body import PmuBody, read_body
-from kdyno.measure.guest.pmu_limits import MOST, limit_name
+from kdyno.measure.guest.pmu_limits import MOST, Unsound, limit_name
 from kdyno.measure.guest.pmu_magic import MAGIC
 from kdyno.measure.guest.pmu_parts import Array, Function, Region
-from kdyno.measure.guest.pmu_values import Unsound
 
 VERSION = b"2"
 LONGEST_HEADER = 1 << 20

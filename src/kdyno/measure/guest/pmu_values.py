@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from kdyno.measure.guest.pmu_limits import Unsound
+
 DECODED_AT_ONCE = 1 << 16
 """Bytes: few enough to stay in the cache, which makes it four times as fast."""
 LONGEST = 10
 """Bytes of a number of 64 bits."""
 
 Counts = NDArray[np.uint64]
-
-
-class Unsound(ValueError):
-    """A body is invalid; the text says why."""
 
 
 class Values:
