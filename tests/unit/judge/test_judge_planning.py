@@ -10,6 +10,7 @@ from scipy import stats
 from statsmodels.stats.power import TTestIndPower, TTestPower  # type: ignore[import-untyped]
 
 from kdyno.base.arrays import Values
+from kdyno.judge.stats.detectable import chances, detectable
 from kdyno.judge.stats.estimate import EstimateLimits
 from kdyno.judge.stats.planning import bound, power
 from kdyno.judge.stats.planning.design import Bounds, Costs, plan
@@ -31,6 +32,21 @@ def test_the_detectable_effect_has_the_power_asked_for() -> None:
         assert power.power(effect, n, 0.01, 0.05) == pytest.approx(0.82, abs=0.04)
         assert power.detectable(n, 0.01, EstimateLimits(margin=0.0), family=34) > effect
         assert power.detectable(n, 0.0, EstimateLimits(margin=0.0)) == 0
+
+
+@pytest.mark.parametrize("df", [2.5, 11.0, 300.0])
+@pytest.mark.parametrize("family", [1, 814])
+@pytest.mark.parametrize("rounding", [0.0, 0.004])
+def test_the_detectable_effect_is_found_with_the_probability_that_it_is_for(
+    df: float, family: int, rounding: float
+) -> None:
+    limits = EstimateLimits(margin=0.01)
+    for aim in (0.5, 0.8, 0.95):
+        effect = detectable(0.002, df, limits, family=family, rounding=rounding, aim=aim)
+        if rounding == 0:
+            assert chances([effect], 0.002, df, limits, family=family) == pytest.approx([aim], abs=1e-7)
+        else:
+            assert effect > detectable(0.002, df, limits, family=family, aim=aim)
 
 
 def test_one_replicate_fewer_than_needed_is_too_few() -> None:

@@ -133,6 +133,19 @@ def test_the_studentized_range_is_that_of_scipy(q: float, k: int, df: float) -> 
     assert studentized.tail(q, k, df) == pytest.approx(stats.studentized_range.sf(q, k, df), abs=1e-6)
 
 
+@pytest.mark.parametrize("k", [2, 3, 12, 20])
+@pytest.mark.parametrize("df", [1.0, 2.7, 21.4, 1e4])
+def test_the_studentized_range_is_its_double_integral(k: int, df: float) -> None:
+    """The integral that a spline stands for: over the spread, and for each over the smallest of the means."""
+    for q in (0.0, 0.3, 2.1, 3.63, 7.7, 40.0):
+        spreads, weights = studentized.errors(df)
+        smallest = 9 * studentized.MEANS[0]
+        density = 9 * studentized.MEANS[1] * stats.norm.pdf(smallest)
+        inside = stats.norm.cdf(smallest + q * spreads[:, None]) - stats.norm.cdf(smallest)
+        integral = float(weights @ (1 - k * inside ** (k - 1) @ density))
+        assert studentized.tail(q, k, df) == pytest.approx(min(1.0, max(0.0, integral)), abs=1e-12)
+
+
 def test_the_table_that_fits_the_spreads_comes_first() -> None:
     alike = analysed(noisy(5, 0.01, 0.02)).pairs
     assert [table.method for table in alike] == ["tukey", "games-howell"]
