@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shlex
 from datetime import UTC, datetime
@@ -47,6 +48,13 @@ def command(words: tuple[str, ...]) -> str:
     return clean(shlex.join(words))
 
 
+def quoted(text: str) -> Markup:
+    """Return a text for the content of an element, its quotation marks as they are: as references they are five times
+    as long.
+    """
+    return Markup(html.escape(clean_lines(text), quote=False))
+
+
 def breakable(name: str) -> Markup:
     """Return a name that a narrow column breaks between its words."""
     return Markup(re.sub(r"([_.])", r"\1<wbr>", str(escape(clean_lines(name)))))
@@ -59,5 +67,6 @@ FILTERS = {
     "moment": moment,
     "bytes": size,
     "command": command,
+    "quoted": quoted,
     "breakable": breakable,
 }

@@ -22,7 +22,9 @@ from kdyno.report.sections.boots import disturbances
 from kdyno.store.artefacts import Artefacts
 
 BAR_WIDTH = 160
-"""The width of the drawing of an effect, in the units of its SVG."""
+"""The width of the drawing of an effect in pixels, as the style has it."""
+MOST_IN_PRINT = 16
+"""Columns of variants that are readable on a printed page; more are printed as a table for each variant."""
 FEW_SENTENCES = 8
 """Rows of a variant; the others are folded."""
 
@@ -46,13 +48,22 @@ class Table:
 
 
 @dataclass(frozen=True)
+class BarScale:
+    """The scale of all drawings of effects."""
+
+    low: str
+    """The gain at the left end, in percent."""
+    high: str
+    band_left: float
+    """The place of the band of equivalence, in the units of the drawing."""
+    band_width: float
+    zero: float
+
+
+@dataclass(frozen=True)
 class EffectBar:
     """An effect with its interval, as places on the scale of the page."""
 
-    width: int
-    band_left: float
-    band_width: float
-    zero: float
     low: float
     mid: float
     high: float
@@ -67,6 +78,8 @@ class OverviewCell:
     """The gain as a logarithm, for sorting; empty if there is none."""
     factor: str
     """The effect as a factor: `1.02×`; empty if there is none."""
+    details: str
+    """The interval, and the smallest effect that could have been seen."""
     bar: EffectBar | None
 
 
@@ -114,7 +127,8 @@ def _page_data(report: Report) -> dict[str, Any]:
         "note_count": format_count(len(report.notices) + len(first_lines) - 1, "note"),
         "tables": tables,
         "overview": _overview(report, by_variant, axis),
-        "scale": {"low": view.percent_gain(axis.low), "high": view.percent_gain(axis.high)},
+        "crowded": len(tables) > MOST_IN_PRINT,
+        "scale": _bar_scale(axis, report.margin),
         "panels": panels.panels(report, {table.variant: table.rows for table in tables}, flags),
         "anchors": {
             clean(analysis.benchmark): panels.anchor(number) for number, analysis in enumerate(report.analyses)
@@ -142,21 +156,31 @@ def _overview(report: Report, by_variant: Mapping[str, Sequence[VerdictRow]], ax
         own = [rows[variant].get(name) for variant in by_variant]
         first = next(row for row in own if row is not None)
         about = "" if first.is_mean else described[name]
-        cells = [_overview_cell(row, axis, report.margin) if row else None for row in own]
+        cells = [_overview_cell(row, axis) if row else None for row in own]
         lines.append(OverviewLine(name, about, first.baseline, first.unit, cells, first.is_mean))
     return lines
 
 
-def _overview_cell(row: VerdictRow, axis: view.Axis, margin: float) -> OverviewCell:
-    factor = f"{row.ratio:.3g}×" if row.ratio is not None else ""
-    if row.span is None:
-        return OverviewCell(row, "", factor, None)
+def _bar_scale(axis: view.Axis, margin: float) -> BarScale:
     edge = math.log1p(margin)
-    low, mid, high, zero, left, right = (
-        _place(gain, axis) for gain in (row.span.low, row.span.mid, row.span.high, 0.0, -edge, edge)
+    left, right = _place(-edge, axis), _place(edge, axis)
+    return BarScale(
+        low=view.percent_gain(axis.low),
+        high=view.percent_gain(axis.high),
+        band_left=left,
+        band_width=round(right - left, 1),
+        zero=_place(0.0, axis),
     )
-    bar = EffectBar(BAR_WIDTH, left, round(right - left, 1), zero, low, mid, high)
-    return OverviewCell(row, round(row.span.mid, 6), factor, bar)
+
+
+def _overview_cell(row: VerdictRow, axis: view.Axis) -> OverviewCell:
+    factor = f"{row.ratio:.3g}×" if row.ratio is not None else ""
+    sees = f", sees {row.sensitivity}" if row.sensitivity else ""
+    details = f"{row.interval}{sees}" if row.interval else ""
+    if row.span is None:
+        return OverviewCell(row, "", factor, details, None)
+    bar = EffectBar(*(_place(gain, axis) for gain in (row.span.low, row.span.mid, row.span.high)))
+    return OverviewCell(row, float(f"{row.span.mid:.5g}"), factor, details, bar)
 
 
 def _place(gain: float, axis: view.Axis) -> float:

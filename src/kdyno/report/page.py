@@ -1,6 +1,6 @@
 """The common parts of every page with plots: plotly and the script that calls it, the style, and the policy.
 
-What a reader doesn't see at once is packed, as gzip in base64, and the script unpacks it when it is needed.
+What a reader doesn't see at once is packed, as gzip in base 85, and the script unpacks it when it is needed.
 
 Every text from a guest or a file is escaped. If one were not, the page's policy would stop it: a browser runs the two
 scripts and uses the style whose hashes the policy names, and nothing else.
@@ -13,8 +13,11 @@ import gzip
 import hashlib
 import json
 import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -25,29 +28,52 @@ from kdyno.report.figures import style
 TEMPLATES = files("kdyno.report") / "templates"
 PLOTLY = "plotly-basic.min.js"
 """plotly.js with scatter plots and bars alone (npm: plotly.js-basic-dist-min), a quarter of the whole; as released."""
+REFERENCE = "$"
+"""The key of an object that refers to a common part of plots; plotly has no such key."""
+FEWEST_LETTERS = 24
+"""The length from which on a common part is stored once, as JSON."""
+_BASE_85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+"""Python's digits of base 85 (RFC 1924)."""
+LETTERS = _BASE_85.translate(str.maketrans("&<>", ".,:"))
+"""The digits of base 85 in a page: none starts a tag or a character reference."""
+_TO_LETTERS = bytes.maketrans(_BASE_85.encode(), LETTERS.encode())
+_FROM_LETTERS = bytes.maketrans(LETTERS.encode(), _BASE_85.encode())
 STYLE_OF_MAPS = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
 """The id of a style element that plotly.js makes if there is none; no plot here is a map."""
 
 
-class PackedList:
-    """Plots of one page, or parts of it, as JSON. They are packed together: apart they would be most of the page."""
+class PackedFigures:
+    """The plots of one page. They are packed together, and what several have in common is stored once."""
 
     def __init__(self) -> None:
-        self._items: list[str] = []
+        self._figures: list[str] = []
 
-    def add(self, item: str) -> int:
-        """Keep a JSON text, and return its number, by which the script finds it."""
-        self._items.append(item)
-        return len(self._items) - 1
-
-    def add_html(self, part: str) -> int:
-        """Keep a part of the page, and return its number."""
-        return self.add(json.dumps(str(part)))
+    def add(self, figure: str) -> int:
+        """Keep a plot as JSON, and return its number, by which the script finds it."""
+        self._figures.append(figure)
+        return len(self._figures) - 1
 
     @property
     def packed(self) -> str:
-        """A JSON list of all that was kept, packed."""
-        return pack(f"[{','.join(self._items)}]")
+        """The plots and their common parts, packed: see `share`."""
+        return pack(json.dumps(share([json.loads(figure) for figure in self._figures]), separators=(",", ":")))
+
+
+class PackedBodies:
+    """The contents of the closed panels of one page, packed together."""
+
+    def __init__(self) -> None:
+        self._bodies: list[str] = []
+
+    def add(self, body: str) -> int:
+        """Keep a part of the page, and return its number."""
+        self._bodies.append(str(body))
+        return len(self._bodies) - 1
+
+    @property
+    def packed(self) -> str:
+        """A JSON list of the parts, packed."""
+        return pack(json.dumps(self._bodies))
 
 
 @dataclass(frozen=True)
@@ -60,9 +86,8 @@ class PageParts:
     style: Markup
     style_id: str
     """A style element that keeps plotly from making one that the policy forbids."""
-    figures: PackedList
-    bodies: PackedList
-    """The contents of closed panels."""
+    figures: PackedFigures
+    bodies: PackedBodies
 
     @property
     def packed_plotly(self) -> str:
@@ -103,18 +128,76 @@ def parts() -> PageParts:
     return PageParts(
         plotly=plotly,
         script=Markup(
+            f"const LETTERS = {json.dumps(LETTERS)};\n"
             f"const CONFIG = {json.dumps(style.CONFIG)};\nconst THEMED = {json.dumps(style.THEMED)};\n{script}"
         ),
         style=Markup("\n".join([css, *keys])),
         style_id=of_maps[1] if of_maps else "style",
-        figures=PackedList(),
-        bodies=PackedList(),
+        figures=PackedFigures(),
+        bodies=PackedBodies(),
     )
 
 
 def pack(text: str) -> str:
-    """Return a text as gzip in base64, equal for equal texts."""
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    """Return a text as gzip in base 85, equal for equal texts. It is 6 % shorter than in base64."""
+    return base64.b85encode(gzip.compress(text.encode(), mtime=0)).translate(_TO_LETTERS).decode()
+
+
+def unpack(packed: str) -> str:
+    """Return the text that `pack` packed."""
+    return gzip.decompress(base64.b85decode(packed.encode().translate(_FROM_LETTERS))).decode()
+
+
+def share(items: Sequence[Any]) -> dict[str, Any]:
+    """Return JSON values and what they have in common: `{"shared": [...], "items": [...]}`.
+
+    A list, a text or an object that occurs more than once is one entry of `shared`, and `{"$": n}` is in its places.
+    gzip sees repetitions within 32 kB alone, and the plots of a page are megabytes apart.
+    """
+    count_by_text: Counter[str] = Counter()
+
+    def count(part: Any) -> None:
+        key = _key_of(part)
+        if key is not None:
+            count_by_text[key] += 1
+        if key is None or count_by_text[key] == 1:
+            for inner in _inner_parts(part):
+                count(inner)
+
+    shared: list[Any] = []
+    place_by_text: dict[str, int] = {}
+
+    def refer(part: Any) -> Any:
+        key = _key_of(part)
+        if key is None or count_by_text[key] == 1:
+            return copy(part)
+        if key not in place_by_text:
+            shared.append(copy(part))
+            place_by_text[key] = len(shared) - 1
+        return {REFERENCE: place_by_text[key]}
+
+    def copy(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {name: refer(inner) for name, inner in part.items()}
+        return [refer(inner) for inner in part] if isinstance(part, list) else part
+
+    for item in items:
+        count(item)
+    return {"items": [refer(item) for item in items], "shared": shared}
+
+
+def _key_of(part: Any) -> str | None:
+    """Return a part as text if it is long enough to be shared, else None."""
+    if not isinstance(part, dict | list | str):
+        return None
+    key = json.dumps(part, separators=(",", ":"))
+    return key if len(key) >= FEWEST_LETTERS else None
+
+
+def _inner_parts(part: Any) -> Iterable[Any]:
+    if isinstance(part, dict):
+        return part.values()
+    return part if isinstance(part, list) else ()
 
 
 def _hash(text: str) -> str:

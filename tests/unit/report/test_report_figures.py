@@ -41,7 +41,7 @@ def test_one_margin_is_one_whatever_the_margin_is() -> None:
 
 def test_intervals_against_the_margin_are_sorted_by_effect() -> None:
     figure = margin.against_margin(specimen.summaries(), "x86-64-v3")
-    rows = json.loads(to_json(figure))["layout"]["yaxis"]["categoryarray"]
+    rows = json.loads(to_json(figure))["layout"]["yaxis"]["ticktext"]
     assert list(reversed(rows)) == ["i7-4790K", "Ryzen 5950X", "N100"]  # the mean of summaries has no interval
 
 
@@ -131,7 +131,7 @@ def test_normal_residuals_lie_on_the_line_of_the_quantile_plot(report: FileRepor
     line, dots, _ = parts(residuals.quantile_plot(report, left))
     slope = (line["y"][1] - line["y"][0]) / (line["x"][1] - line["x"][0])
     assert slope == pytest.approx(2, rel=0.05)
-    assert dots["y"] == pytest.approx([2 * x for x in dots["x"]], rel=1e-5)
+    assert dots["y"] == pytest.approx([2 * x for x in dots["x"]], rel=0.005, abs=0.02)
 
 
 def test_power_reaches_eighty_percent_at_the_detectable_effect(report: FileReport) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import base64
 import errno
-import gzip
 import hashlib
 import json
 import re
@@ -19,19 +18,15 @@ from kdyno.judge.verdicts.model import FileReport, RunReport
 from kdyno.judge.verdicts.rows import table_rows
 from kdyno.report.figures.style import VARIANT_COLOURS
 from kdyno.report.html import render, write_html
-from kdyno.report.page import parts
+from kdyno.report.page import LETTERS, pack, parts, share, unpack
 from tests.unit import foreign_specimen, specimen
 
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>{{7*7}}\x1b[2J"
 
 
-def unpack(packed: str) -> str:
-    return gzip.decompress(base64.b64decode(packed)).decode()
-
-
 def packed_script(html: str, name: str) -> str:
     """Return the content of the element in which a page holds something packed."""
-    [packed] = re.findall(rf'<script type="text/plain" id="{name}">([\w+/=]*)</script>', html)
+    [packed] = re.findall(rf'<script type="text/plain" id="{name}">([{re.escape(LETTERS)}]*)</script>', html)
     return str(packed)
 
 
@@ -42,7 +37,14 @@ def with_bodies(html: str) -> str:
     bodies: list[str] = json.loads(unpack(packed_script(html, "bodies")))
     places = [f'<div data-body="{number}"></div>' for number in range(len(bodies))]
     assert all(html.count(place) == 1 for place in places)
-    return re.sub(r'<div data-body="(\d+)"></div>', lambda place: bodies[int(place[1])], html)
+    filled = re.sub(r'<div data-body="(\d+)"></div>', lambda place: bodies[int(place[1])], html)
+    return re.sub(r'<tbody data-columns="([^"]*)">', lambda place: f"<tbody>{rows_of(place[1])}", filled)
+
+
+def rows_of(packed: str) -> str:
+    """Return the rows of a table that is packed by columns."""
+    columns = [column.split("\n") for column in packed.split("\t")]
+    return "".join("<tr>" + "".join(f"<td>{cell}" for cell in row) for row in zip(*columns, strict=True))
 
 
 class Page(HTMLParser):
@@ -99,8 +101,18 @@ def page(report: RunReport) -> Page:
 
 def figures_of(page: Page) -> list[dict[str, Any]]:
     """The plots of a page, which it holds packed, in the order of their numbers."""
-    figures: list[dict[str, Any]] = json.loads(unpack(page.packed["figures"]))
+    packed = json.loads(unpack(page.packed["figures"]))
+    figures: list[dict[str, Any]] = [resolve(item, packed["shared"]) for item in packed["items"]]
     return figures
+
+
+def resolve(part: Any, shared: list[Any]) -> Any:
+    """Return a part of a plot without references, as the script of a page reads it."""
+    if isinstance(part, dict):
+        return (
+            resolve(shared[part["$"]], shared) if "$" in part else {key: resolve(v, shared) for key, v in part.items()}
+        )
+    return [resolve(inner, shared) for inner in part] if isinstance(part, list) else part
 
 
 def test_the_name_the_lane_and_the_verdicts_come_first_and_then_the_notes(page: Page) -> None:
@@ -124,10 +136,12 @@ def test_all_variants_are_side_by_side_in_one_table_on_one_scale(report: RunRepo
     [heading] = [index for index, (_, attributes) in enumerate(page.tags) if attributes.get("id") == "overview"]
     columns = [attributes for tag, attributes in page.tags[heading:] if "data-by" in attributes]
     assert len(columns) == 1 + len(report.variants)
-    bars = [attributes for tag, attributes in page.tags if tag == "rect"]
+    bars = [tag for tag, attributes in page.tags if tag == "svg" and not attributes]
     spans = [row.span for variant in report.others for row in table_rows(report, variant)]
     assert len(bars) == sum(span is not None for span in spans)
-    assert len({(bar["x"], bar["width"]) for bar in bars}) == 1
+    scales = [attributes["href"] for tag, attributes in page.tags if tag == "use"]
+    assert scales == ["#scale"] * len(bars)
+    assert sum(tag == "rect" for tag, _ in page.tags) == 1
 
 
 def test_the_page_loads_nothing(page: Page) -> None:
@@ -197,6 +211,21 @@ def test_every_plot_of_a_panel_is_json_that_plotly_reads(page: Page) -> None:
     numbers = [attributes["data-figure"] for _, attributes in page.tags if "data-figure" in attributes]
     assert numbers == [str(number) for number in range(len(plots))]
     assert all(plot["data"] and plot["layout"]["height"] for plot in plots)
+
+
+def test_what_plots_have_in_common_is_stored_once_and_read_back_whole() -> None:
+    long = list(range(30))
+    items = [{"x": long, "y": [long, "a text of more than twenty letters"]}, "a text of more than twenty letters", None]
+    packed = share(items)
+    assert len(packed["shared"]) == 2
+    assert json.dumps(packed).count("27, 28, 29") == 1
+    assert [resolve(item, packed["shared"]) for item in packed["items"]] == items
+
+
+@pytest.mark.parametrize("text", ["", "a", "\n\0é", "kernel " * 1000, "".join(map(chr, range(32, 5000)))])
+def test_a_packed_text_holds_no_letter_that_means_something_in_html(text: str) -> None:
+    assert unpack(pack(text)) == text
+    assert not set(pack(text)) & set("<>&\"'/\\ \n")
 
 
 def test_each_name_in_a_table_leads_to_its_panel(page: Page) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from kdyno.judge.verdicts.model import Report
 from kdyno.judge.verdicts.rows import Span, VerdictRow
@@ -17,10 +18,10 @@ def forest(report: Report, variant: str, axis: view.Axis) -> Figure:
     last.
     """
     rows = view.plotted_rows(report, variant)
-    margin, ticks = math.log1p(report.margin), view.ticks(axis)
+    margin, ticks, lines = math.log1p(report.margin), view.ticks(axis), heights(rows)
     return figure(
         [
-            _trace(verdict, colour, [(row, row.span) for row in rows if row.verdict == verdict and row.span])
+            _trace(verdict, colour, [(row, row.span) for row in rows if row.verdict == verdict and row.span], lines)
             for verdict, colour in COLOURS.items()
         ],
         110 + ROW_PIXELS * max(len(rows), 2),
@@ -39,17 +40,24 @@ def forest(report: Report, variant: str, axis: view.Axis) -> Figure:
 
 
 def rows_axis(rows: list[VerdictRow]) -> Part:
-    """Return the vertical axis of a plot with one line for each row, the first on top."""
+    """Return the vertical axis of a plot with one line for each row, the first on top: see `heights`."""
     return {
-        "categoryorder": "array",
-        "categoryarray": [text(row.name) for row in reversed(rows)],
+        "tickvals": list(range(len(rows))),
+        "ticktext": [text(row.name) for row in reversed(rows)],
         "range": [-0.7, len(rows) - 0.3],
+        "showgrid": True,
+        "zeroline": False,
         "automargin": True,
         "ticks": "",
     }
 
 
-def _trace(verdict: str, colour: str, shown: list[tuple[VerdictRow, Span]]) -> Part:
+def heights(rows: list[VerdictRow]) -> dict[str, int]:
+    """Return the line of each row by its name, counted from the bottom."""
+    return {row.name: line for line, row in enumerate(reversed(rows))}
+
+
+def _trace(verdict: str, colour: str, shown: list[tuple[VerdictRow, Span]], lines: Mapping[str, int]) -> Part:
     """Return the rows of one verdict."""
     means = [row.is_mean for row, _ in shown]
     return {
@@ -57,7 +65,7 @@ def _trace(verdict: str, colour: str, shown: list[tuple[VerdictRow, Span]]) -> P
         "name": verdict,
         "showlegend": bool(shown),
         "x": [span.mid for _, span in shown],
-        "y": [text(row.name) for row, _ in shown],
+        "y": [lines[row.name] for row, _ in shown],
         "error_x": {
             "type": "data",
             "symmetric": False,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from kdyno.judge.verdicts.model import Report
-from kdyno.judge.verdicts.rows import Span, VerdictRow
+from kdyno.judge.verdicts.rows import VerdictRow
 from kdyno.report import view
-from kdyno.report.figures.forest import ROW_PIXELS, rows_axis
+from kdyno.report.figures.forest import ROW_PIXELS, heights, rows_axis
 from kdyno.report.figures.style import BAND, COLOURS, FAINT, INK, Figure, Part, figure, legend_above, text
 
 TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -24,7 +25,7 @@ def against_margin(report: Report, variant: str) -> Figure | None:
     expected.
     """
     rows = sorted(view.plotted_rows(report, variant), key=lambda row: -row.span.mid if row.span else 0)
-    unit, better = math.log1p(report.margin), view.sides(report).right
+    unit, better, lines = math.log1p(report.margin), view.sides(report).right, heights(rows)
     if not rows or not unit:
         return None
     spans = [row.span for row in rows if row.span]
@@ -33,11 +34,8 @@ def against_margin(report: Report, variant: str) -> Figure | None:
     ticks = [sign * tick for tick in TICKS for sign in ((-1, 1) if tick else (1,))]
     return figure(
         [
-            _detectable_band(rows, unit),
-            *(
-                _trace(verdict, colour, [(row, row.span) for row in rows if row.verdict == verdict and row.span], unit)
-                for verdict, colour in COLOURS.items()
-            ),
+            _detectable_band(rows, unit, lines),
+            *(_trace(rows, verdict, unit, lines) for verdict in COLOURS),
         ],
         110 + ROW_PIXELS * max(len(rows), 2),
         legend=legend_above(),
@@ -59,7 +57,7 @@ def place(gain: float, unit: float) -> float:
     return math.asinh(gain / unit)
 
 
-def _detectable_band(rows: list[VerdictRow], unit: float) -> Part:
+def _detectable_band(rows: list[VerdictRow], unit: float, lines: Mapping[str, int]) -> Part:
     """Return the smallest effects that could have been seen, to both sides of nothing, as one line broken between
     rows.
     """
@@ -70,20 +68,21 @@ def _detectable_band(rows: list[VerdictRow], unit: float) -> Part:
         "mode": "lines",
         "line": {"color": FAINT, "width": 9},
         "x": [end for _, far in reaches for end in (-far, far, None)],
-        "y": [end for row, _ in reaches for end in (text(row.name), text(row.name), None)],
+        "y": [end for row, _ in reaches for end in (lines[row.name], lines[row.name], None)],
         "hoverinfo": "skip",
     }
 
 
-def _trace(verdict: str, colour: str, shown: list[tuple[VerdictRow, Span]], unit: float) -> Part:
+def _trace(rows: list[VerdictRow], verdict: str, unit: float, lines: Mapping[str, int]) -> Part:
     """Return the rows of one verdict."""
+    shown = [(row, row.span) for row in rows if row.verdict == verdict and row.span]
     mid = [place(span.mid, unit) for _, span in shown]
     return {
         "type": "scatter",
         "name": verdict,
         "showlegend": bool(shown),
         "x": mid,
-        "y": [text(row.name) for row, _ in shown],
+        "y": [lines[row.name] for row, _ in shown],
         "error_x": {
             "type": "data",
             "symmetric": False,
@@ -93,7 +92,7 @@ def _trace(verdict: str, colour: str, shown: list[tuple[VerdictRow, Span]], unit
             "width": 3,
         },
         "mode": "markers",
-        "marker": {"color": colour, "size": 8, "opacity": 1},
+        "marker": {"color": COLOURS[verdict], "size": 8, "opacity": 1},
         "hovertext": [text(row.sentence) for row, _ in shown],
         "hoverinfo": "text",
     }

@@ -22,16 +22,17 @@ Flags = Mapping[tuple[str, int | None], str]
 
 @dataclass(frozen=True)
 class OrderPoint:
-    """One value as its distance from its variant's mean, in %."""
+    """One value and its distance from its variant's mean."""
 
     order: int
     residual: float
+    """100 times the logarithm of the value over the mean."""
     value: BootValue
 
 
 def points(values: Sequence[BootValue]) -> list[OrderPoint]:
-    """Return the residuals of one benchmark: ln(value) minus its variant's mean, in %; values without an order are left
-    out.
+    """Return the residuals of one benchmark: 100 times ln(value) minus its variant's mean; values without an order are
+    left out.
     """
     by_variant: dict[str, list[BootValue]] = {}
     for value in values:
@@ -57,8 +58,9 @@ def order(report: Report, shown: Sequence[OrderPoint], flags: Flags, *, legend: 
         return None
     traces = [_variant(report, name, shown) for name in report.variants]
     marked = [point for point in shown if (point.value.variant, point.value.block) in flags]
-    if marked:
-        traces.append(_flagged_trace(marked, flags))
+    for place, name in enumerate(dict.fromkeys(point.value.variant for point in marked)):
+        own = [point for point in marked if point.value.variant == name]
+        traces.append({**_flagged_trace(own, flags), "showlegend": place == 0})
     line, slope = _line(shown)
     return figure(
         [*traces, line],
@@ -97,7 +99,7 @@ def _variant(report: Report, name: str, shown: Sequence[OrderPoint]) -> Part:
         "name": text(name),
         "mode": "markers",
         "x": [point.order for point in own],
-        "y": [point.residual for point in own],
+        "y": [_percent(point.residual) for point in own],
         "marker": {"size": 6, "color": colours(report)[name]},
         **hover_template(": %{y:+.3~g} %", [point.value for point in own]),
     }
@@ -109,11 +111,17 @@ def _flagged_trace(marked: Sequence[OrderPoint], flags: Flags) -> Part:
         "name": "disturbed",
         "mode": "markers",
         "x": [point.order for point in marked],
-        "y": [point.residual for point in marked],
+        "y": [_percent(point.residual) for point in marked],
+        "legendgroup": "disturbed",
         "marker": FLAGGED,
         "hovertext": [text(flags[point.value.variant, point.value.block]) for point in marked],
         "hoverinfo": "text",
     }
+
+
+def _percent(residual: float) -> float:
+    """Return a residual as a change in percent, as the plots of residuals beside this one show it."""
+    return 100 * math.expm1(min(residual / 100, 700.0))
 
 
 def _line(shown: Sequence[OrderPoint]) -> tuple[Part, float]:
@@ -130,7 +138,7 @@ def _line(shown: Sequence[OrderPoint]) -> tuple[Part, float]:
         "name": "drift",
         "mode": "lines",
         "x": ends,
-        "y": [float(residuals.mean()) + slope * (end - float(order.mean())) for end in ends],
+        "y": [_percent(float(residuals.mean()) + slope * (end - float(order.mean()))) for end in ends],
         "line": {"color": INK, "width": 1.5, "dash": "dash"},
         "hoverinfo": "skip",
     }

@@ -12,6 +12,8 @@ from kdyno.report.figures.style import INK, Figure, Part, colours, figure, hover
 
 MANY_POWERS = 6
 """Powers of ten on an axis that leave no room for ticks between them."""
+MOST_EFFECT = 10.0
+"""The largest effect that is drawn, as a fraction. Two replicates show effects from 1e30 on alone."""
 MARGIN = {"l": 56, "r": 10, "t": 8, "b": 42}
 
 
@@ -44,7 +46,8 @@ def detectable(report: Report, curves: Sequence[PowerCurve]) -> Figure | None:
     """Return the smallest effect that is seen with 80 % power, over the number of replicates; a dot marks this run's
     number.
     """
-    drawn = [curve for curve in curves if len(curve.detectable) > 1 and all(p.effect > 0 for p in curve.detectable)]
+    shown = [(curve, [p for p in curve.detectable if p.effect <= MOST_EFFECT]) for curve in curves]
+    drawn = [(curve, points) for curve, points in shown if len(points) > 1 and all(p.effect > 0 for p in points)]
     if not drawn:
         return None
     return figure(
@@ -52,21 +55,21 @@ def detectable(report: Report, curves: Sequence[PowerCurve]) -> Figure | None:
             _curve(
                 report,
                 curve.variant,
-                [point.n for point in curve.detectable],
-                [100 * point.effect for point in curve.detectable],
+                [point.n for point in points],
+                [100 * point.effect for point in points],
                 "n = %{x}: %{y:.3~g} %",
-                [9 if point.n == curve.n else 0 for point in curve.detectable],
+                [9 if point.n == curve.n else 0 for point in points],
             )
-            for curve in drawn
+            for curve, points in drawn
         ],
         280,
         showlegend=False,
         margin=MARGIN,
         shapes=[_mark(y=100 * report.margin)],
-        xaxis={"title": {"text": "replicates"}, **_log_axis([p.n for curve in drawn for p in curve.detectable])},
+        xaxis={"title": {"text": "replicates"}, **_log_axis([p.n for _, points in drawn for p in points])},
         yaxis={
             "title": {"text": "smallest effect seen, %"},
-            **_log_axis([100 * report.margin, *(100 * p.effect for curve in drawn for p in curve.detectable)]),
+            **_log_axis([100 * report.margin, *(100 * p.effect for _, points in drawn for p in points)]),
         },
     )
 

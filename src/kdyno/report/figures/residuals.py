@@ -18,16 +18,17 @@ def quantile_plot(report: Report, residuals: Sequence[Residual]) -> Figure | Non
     """Return the residuals against normal quantiles: those of a normal distribution lie on the line."""
     if len(residuals) < FEWEST:
         return None
-    ranked = sorted(residuals, key=lambda residual: residual.percent)
+    percents = [residual.percent for residual in residuals]
+    ranked = sorted(range(len(residuals)), key=percents.__getitem__)
     normal = NormalDist()
-    scores = [normal.inv_cdf((rank + 0.5) / len(ranked)) for rank in range(len(ranked))]
-    low, _, high = quantiles([residual.percent for residual in ranked], n=4, method="inclusive")
+    score_by_place = {place: normal.inv_cdf((rank + 0.5) / len(ranked)) for rank, place in enumerate(ranked)}
+    low, _, high = quantiles(percents, n=4, method="inclusive")
     slope = (high - low) / (2 * normal.inv_cdf(0.75))
-    ends = [scores[0], scores[-1]]
+    ends = [score_by_place[ranked[0]], score_by_place[ranked[-1]]]
     return _residual_figure(
         [
             {**_line(ends, [(low + high) / 2 + slope * end for end in ends]), "name": "normal"},
-            *_variant_traces(report, list(zip(scores, ranked, strict=True))),
+            *_variant_traces(report, [(score_by_place[place], one) for place, one in enumerate(residuals)]),
         ],
         "normal quantile",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -43,6 +44,10 @@ BAND = {"fillcolor": "#3b6ea8", "opacity": 0.08, "line": {"width": 0}, "layer": 
 CONFIG = {"displaylogo": False, "responsive": True, "modeBarButtons": [["toImage", "zoom2d", "pan2d", "resetScale2d"]]}
 """The buttons: none that would send data anywhere."""
 
+SIGNIFICANT = 3
+"""The fewest significant digits of a number in a plot; a hover text shows it."""
+STEPS = 500
+"""The number of places along an axis that numbers distinguish; a plot is a few hundred pixels high."""
 MOST_POINTS = 300
 """Points that are drawn of one variant: more would hide each other, and make the page large."""
 
@@ -60,7 +65,8 @@ def text(name: str) -> str:
 def figure(traces: Sequence[Part], height: int, **layout: Any) -> Figure:
     """Return a plot from its traces. Axes get the report's grid unless they say otherwise."""
     axes = {name: {"gridcolor": GRID, "zerolinecolor": GRID, **axis} for name, axis in _axes(layout).items()}
-    shown = [{name: _round_values(part) for name, part in trace.items()} for trace in traces]
+    steps = _find_steps(traces, axes)
+    shown = [_round_trace(trace, steps) for trace in traces]
     clear = "rgba(0,0,0,0)"
     common = {"template": "none", "font": FONT, "paper_bgcolor": clear, "plot_bgcolor": clear}
     return go.Figure(data=shown, layout=common | {"height": height} | layout | axes)
@@ -94,13 +100,47 @@ def to_json(figure: Figure) -> str:
     return str(figure.to_json()).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _round_values(part: Any) -> Any:
-    """Return a part of a trace, its numbers with six digits, which is more than a plot shows, and halves the page."""
-    if isinstance(part, float):
-        return float(f"{part:.6g}")
-    if isinstance(part, dict):
-        return {name: _round_values(value) for name, value in part.items()}
-    return [_round_values(value) for value in part] if isinstance(part, list) else part
+def _find_steps(traces: Sequence[Part], axes: Mapping[str, Part]) -> dict[str, float]:
+    """Return for each linear axis, by a trace's name for it such as `x2`, the step that its numbers are rounded to."""
+    ends: dict[str, list[float]] = {}
+    for trace in traces:
+        for letter in "xy":
+            numbers = [value for value in trace.get(letter, ()) if isinstance(value, float | int)]
+            ends.setdefault(_axis_of(trace, letter), []).extend([min(numbers), max(numbers)] if numbers else [])
+    logarithmic = {name for name in ends if axes.get(f"{name[0]}axis{name[1:]}", {}).get("type") == "log"}
+    return {name: (max(own) - min(own)) / STEPS for name, own in ends.items() if own and name not in logarithmic}
+
+
+def _round_trace(trace: Part, steps: Mapping[str, float]) -> Part:
+    """Return a trace whose numbers have the digits that its axes show."""
+    rounded = dict(trace)
+    for letter in "xy":
+        step = steps.get(_axis_of(trace, letter), 0.0)
+        if letter in trace:
+            rounded[letter] = [_round_value(value, step) for value in trace[letter]]
+        if error := trace.get(f"error_{letter}"):
+            lengths = {
+                name: [_round_value(value, step) for value in part] if isinstance(part, list) else part
+                for name, part in error.items()
+            }
+            rounded[f"error_{letter}"] = lengths
+    return rounded
+
+
+def _axis_of(trace: Part, letter: str) -> str:
+    return str(trace.get(f"{letter}axis", letter))
+
+
+def _round_value(value: Any, step: float) -> Any:
+    """Return a number to three significant digits, or to as many more as a step shows; anything else as it is."""
+    if not isinstance(value, float) or not math.isfinite(value) or not value:
+        return value
+    exponent = math.floor(math.log10(abs(value)))
+    decimals = SIGNIFICANT - 1 - exponent
+    if step:
+        decimals = max(decimals, math.ceil(-math.log10(step)))
+    rounded = round(value, decimals)
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
 
 
 def _axes(layout: Mapping[str, Any]) -> dict[str, Part]:

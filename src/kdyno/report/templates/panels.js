@@ -1,15 +1,34 @@
 // What isn't seen at once is packed: plotly, every plot (data-figure of an element is its place in the list), and the
 // contents of panels (data-body).
+// Five letters, the digits of a number of base 85, are four bytes.
+function decode(text) {
+  const digits = Object.fromEntries([...LETTERS].map((letter, digit) => [letter, digit]));
+  const padding = (5 - (text.length % 5)) % 5;
+  const whole = text + LETTERS.at(-1).repeat(padding);
+  const view = new DataView(new ArrayBuffer((whole.length / 5) * 4));
+  for (let place = 0; place < whole.length; place += 5) {
+    let number = 0;
+    for (let next = place; next < place + 5; next++) number = number * 85 + digits[whole[next]];
+    view.setUint32((place / 5) * 4, number);
+  }
+  return new Uint8Array(view.buffer, 0, view.byteLength - padding);
+}
 const unpacked = {};
 function unpack(id) {
   return (unpacked[id] ??= (async () => {
-    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const stream = new Blob([decode(document.getElementById(id).textContent)]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Response(stream).text();
   })());
 }
 const lists = {};
 const unpackList = (id) => (lists[id] ??= unpack(id).then(JSON.parse));
+// What plots have in common is in the list once: {"$": n} refers to it.
+function whole(part, shared) {
+  if (part === null || typeof part !== "object") return part;
+  if ("$" in part) return whole(shared[part.$], shared);
+  if (Array.isArray(part)) return part.map((inner) => whole(inner, shared));
+  return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, whole(inner, shared)]));
+}
 let plotly;
 function loadPlotly() {
   return (plotly ??= unpack("plotly").then((source) => {
@@ -34,7 +53,8 @@ function narrow(axis) {
 }
 async function plot(spot, config) {
   await loadPlotly();
-  const figure = themed((await unpackList("figures"))[spot.dataset.figure]);
+  const { items, shared } = await unpackList("figures");
+  const figure = themed(whole(items[spot.dataset.figure], shared));
   if (spot.clientWidth < 500) narrow(figure.layout.xaxis);
   await Plotly.react(spot, figure.data, figure.layout, config);
 }
@@ -46,11 +66,22 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   for (const spot of document.querySelectorAll(".lazy.js-plotly-plot")) plot(spot, SMALL);
 });
 
+// A packed table is stored by columns, which are alike: between them is a tab, between their cells a line break.
+function fill(rows, text) {
+  for (const [place, column] of text.split("\t").entries()) {
+    for (const [line, cell] of column.split("\n").entries()) {
+      const row = place === 0 ? rows.insertRow() : rows.rows[line];
+      row.insertCell().textContent = cell;
+    }
+  }
+}
 // A panel is filled and its plots are drawn when it is first opened: what nobody looks at costs nothing.
 async function draw(panel) {
   for (const spot of panel.querySelectorAll("[data-body]:empty")) {
     const body = (await unpackList("bodies"))[spot.dataset.body];
-    if (!spot.hasChildNodes()) spot.innerHTML = body;
+    if (spot.hasChildNodes()) continue;
+    spot.innerHTML = body;
+    for (const rows of spot.querySelectorAll("[data-columns]")) fill(rows, rows.dataset.columns);
   }
   for (const spot of panel.querySelectorAll(".lazy:empty")) plot(spot, SMALL);
 }
@@ -71,7 +102,11 @@ document.addEventListener("click", (event) => {
 });
 addEventListener("hashchange", () => reveal(location.hash.slice(1)));
 reveal(location.hash.slice(1));
-addEventListener("beforeprint", () => document.querySelectorAll(".notes").forEach((notes) => (notes.open = true)));
+// Paper can't be opened: the notes are open there, and if the table of all variants has no room, those of each are.
+addEventListener("beforeprint", () => {
+  const crowded = document.querySelector(".crowded") !== null;
+  for (const part of document.querySelectorAll(crowded ? ".notes, .every" : ".notes")) part.open = true;
+});
 
 // The table of all verdicts: filter, hide what is alike, show factors, sort by a column.
 const overview = document.getElementById("overview");
