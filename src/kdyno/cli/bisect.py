@@ -81,7 +81,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=number_from(0, 100),
         default=DEFAULT.layouts,
         metavar="N",
-        help="link orders in which a culprit is checked; 0: the images of the search (%(default)s)",
+        help="most link orders of a kernel; 0: one image of each, also for the check (%(default)s)",
     )
     parser.add_argument(
         "--no-revert", action="store_true", help="don't measure the bad end without the culprit, which takes a build"

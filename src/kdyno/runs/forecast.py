@@ -224,6 +224,15 @@ def forecast_builds(plans: Plans, state: State, trainings: Sequence[PlannedTrain
     return tuple(builds)
 
 
+def usual_build(plan: BuildPlan, state: State) -> tuple[float | None, float, bool]:
+    """Return the seconds of a build like this one and of a link, and whether that of the build is a guess; None if it
+    is unknown.
+    """
+    similar = _SimilarBuilds(state)
+    build, _, is_guess = _build_time(plan, similar)
+    return build, _link_time(plan, similar)[0], is_guess
+
+
 def _build_forecast(
     plan: Plan, variant: str, decision: Decision, reason: str, time: tuple[float | None, str, bool] = (0.0, "", False)
 ) -> BuildForecast:

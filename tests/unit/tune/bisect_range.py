@@ -33,7 +33,10 @@ class SyntheticRange:
     same: Mapping[int, int] = field(default_factory=dict)
     """By state, an earlier one with the same code."""
     seed: int = 1
+    layouts: int = 0
+    """The most link orders of a kernel; 0: one image of each."""
     boots: int = 0
+    seconds: float = 0.0
     trials: list[Trial] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -42,6 +45,7 @@ class SyntheticRange:
         for state, luck in self.lucky.items():
             self.lucks[state] = luck
         self.drawn: dict[int, list[float]] = {}
+        self.drawn_checks: dict[tuple[int, int], list[float]] = {}
 
     def level(self, state: int) -> float:
         return sum(size for step, size in self.changes.items() if step <= state)
@@ -57,39 +61,48 @@ class SyntheticRange:
         if trial.state in self.same:
             return SameCode(self.same[trial.state])
         values = self.drawn.setdefault(trial.state, [])
-        effect = self.level(trial.state) + self.lucks[trial.state] - self.lucks[0]
         while len(values) < trial.blocks:
+            order = len(values) % max(1, self.layouts)
+            effect = self.level(trial.state) + self.luck_of(trial.state, order) - self.luck_of(0, order)
             values.append(float(effect + self.chance.normal(0, self.noise)))
             self.boots += 1
-        return Differences(tuple(values[: trial.blocks]))
+        return Differences(tuple(values[: trial.blocks]), self.layouts)
+
+    def luck_of(self, state: int, order: int) -> float:
+        """Return what the layout of one image adds."""
+        if order == 0:
+            return float(self.lucks[state])
+        return float(np.random.default_rng([self.seed, state, order]).normal(0, self.luck))
 
     def _check(self, trial: Check) -> Outcome:
-        layouts = 4
-        luck = self.chance.normal(0, self.luck, (layouts, 2))
+        layouts = self.layouts or 4
+        values = self.drawn_checks.setdefault((trial.before, trial.after), [])
         effect = self.level(trial.after) - self.level(trial.before)
-        self.boots += 2 * trial.blocks
-        values = [
-            float(effect + luck[block % layouts] @ [-1, 1] + self.chance.normal(0, self.noise))
-            for block in range(trial.blocks)
-        ]
-        return Differences(tuple(values), layouts)
+        while len(values) < trial.blocks:
+            order = 1000 + len(values) % layouts
+            luck = self.luck_of(trial.after, order) - self.luck_of(trial.before, order)
+            values.append(float(effect + luck + self.chance.normal(0, self.noise)))
+            self.boots += 2
+        return Differences(tuple(values[: trial.blocks]), layouts)
 
 
-def planted(seed: int, size: float, noise: float, luck: float) -> SyntheticRange:
+def planted(seed: int, size: float, noise: float, luck: float, layouts: int = 0) -> SyntheticRange:
     """Return a range with one change of this size, at any step."""
     step = int(np.random.default_rng([seed, 7]).integers(1, STEPS + 1))
-    return SyntheticRange(STEPS, {step: size}, noise=noise, luck=luck, seed=seed)
+    return SyntheticRange(STEPS, {step: size}, noise=noise, luck=luck, seed=seed, layouts=layouts)
 
 
 COSTS = TrialCosts(build=900, block=20)
 """A kernel takes some minutes to build, and a boot some seconds."""
 
 
-def bisected(kernels: SyntheticRange, **settings: float) -> Search:
+def bisected(kernels: SyntheticRange, costs: TrialCosts = COSTS, **settings: float) -> Search:
     """The search after its last trial."""
-    search = Search(BisectEvidence(kernels.steps), SearchSettings(**{"margin": 0.003, "revert": False, **settings}))  # type: ignore[arg-type]
-    while (trial := search.next_trial(COSTS)) is not None:
+    values = {"margin": 0.003, "revert": False, "layouts": kernels.layouts, **settings}
+    search = Search(BisectEvidence(kernels.steps), SearchSettings(**values))  # type: ignore[arg-type]
+    while (trial := search.next_trial(costs)) is not None:
         assert len(kernels.trials) < 500, "the search doesn't end"
+        kernels.seconds += costs.seconds(trial, search.evidence, kernels.layouts)
         search.learn(trial, kernels.measure(trial))
     return search
 

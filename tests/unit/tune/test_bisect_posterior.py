@@ -12,26 +12,29 @@ from scipy.stats import multivariate_normal
 
 from kdyno.tune.bisect.choice import buildable_probability, candidates, information
 from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, SameCode
-from kdyno.tune.bisect.posterior import LUCK, PAIR, SINGLE, Posterior
+from kdyno.tune.bisect.posterior import PAIR, SINGLE, Posterior
 
 STEPS = 12
 
 
-def differences(mean: float, blocks: int, spread: float) -> Differences:
+def differences(mean: float, blocks: int, spread: float, layouts: int = 0) -> Differences:
     offsets = np.linspace(-1, 1, blocks) if blocks > 1 else np.zeros(1)
-    return Differences(tuple(map(float, mean + spread * offsets)))
+    return Differences(tuple(map(float, mean + spread * offsets)), layouts)
 
 
 @st.composite
 def evidences(draw: st.DrawFn) -> BisectEvidence:
-    """Measured states with a bad end; a check between two of them perhaps."""
+    """Measured states with a bad end, perhaps in several link orders; a check between two of them perhaps."""
     evidence = BisectEvidence(STEPS)
+    layouts = draw(st.sampled_from([0, 3]))
     effects = st.floats(-0.03, 0.03, allow_subnormal=False)
     blocks = st.integers(1, 6)
-    evidence.learn(Measure(STEPS, 4), differences(draw(st.floats(0.005, 0.03)), 4, draw(st.floats(1e-4, 5e-3))))
+    evidence.learn(
+        Measure(STEPS, 4), differences(draw(st.floats(0.005, 0.03)), 4, draw(st.floats(1e-4, 5e-3)), layouts)
+    )
     for state in draw(st.lists(st.integers(1, STEPS - 1), max_size=5, unique=True)):
         count = draw(blocks)
-        evidence.learn(Measure(state, count), differences(draw(effects), count, draw(st.floats(0, 5e-3))))
+        evidence.learn(Measure(state, count), differences(draw(effects), count, draw(st.floats(0, 5e-3)), layouts))
     if draw(st.booleans()):
         edges = [0, *sorted(evidence.measured)]
         place = draw(st.integers(0, len(edges) - 2))
@@ -42,10 +45,16 @@ def evidences(draw: st.DrawFn) -> BisectEvidence:
 
 def by_definition(posterior: Posterior, evidence: BisectEvidence) -> np.ndarray:
     """The probability of each step, from the covariance of all measured values under each pair of steps."""
-    states, scale = sorted(evidence.measured), posterior.scale
+    scale = posterior.scale
     checks = list(evidence.checks.items())
-    values = [evidence.measured[state].mean for state in states] + [check.mean for _, check in checks]
-    most = max(len(evidence.measured[state].values) for state in states)
+    images = [
+        (state, order, values)
+        for state in sorted(evidence.measured)
+        for order, values in evidence.measured[state].values_by_order().items()
+    ]
+    values = [float(np.mean(own)) for _, _, own in images] + [check.mean for _, check in checks]
+    orders = sorted({order for _, order, _ in images})
+    most = [max(len(own) for _, other, own in images if other == order) for order in orders]
     pairs: dict[tuple[int, ...], float] = {(step,): SINGLE / STEPS for step in range(1, STEPS + 1)}
     for first in range(1, STEPS + 1):
         for second in range(1, STEPS + 1):
@@ -56,20 +65,26 @@ def by_definition(posterior: Posterior, evidence: BisectEvidence) -> np.ndarray:
     total = 0.0
     for steps, prior in pairs.items():
         weight, sizes_of_steps = 0.0, np.zeros(len(steps))
-        for part in LUCK:
+        for part in posterior.luck_parts:
             luck = part * scale
-            # A change in an interval moves all states from the interval's end on.
-            design = np.array([[1.0, *(float(state >= step) for step in steps)] for state in states])
-            noise = [luck**2 + posterior.noise**2 / len(evidence.measured[state].values) for state in states]
+            # A change in an interval moves all states from the interval's end on; each order has a level of its own.
+            design = np.array(
+                [
+                    [*(float(order == other) for other in orders), *(float(state >= step) for step in steps)]
+                    for state, order, _ in images
+                ]
+            )
+            noise = [luck**2 + posterior.noise**2 / len(own) for _, _, own in images]
             for (before, after), check in checks:
                 inside = [float(before < step <= after) for step in steps]
-                design = np.vstack([design, [0.0, *inside]])
+                design = np.vstack([design, [*[0.0] * len(orders), *inside]])
                 noise.append(posterior.noise**2 / len(check.values) + 2 * luck**2 / check.layouts)
-            sizes = np.diag([luck**2 + posterior.noise**2 / most, *[scale**2] * len(steps)])
+            levels = [luck**2 + posterior.noise**2 / count for count in most]
+            sizes = np.diag([*levels, *[scale**2] * len(steps)])
             covariance = design @ sizes @ design.T + np.diag(noise)
             likelihood = prior * math.exp(multivariate_normal.logpdf(values, cov=covariance, allow_singular=False))
             weight += likelihood
-            sizes_of_steps += likelihood * (sizes @ design.T @ np.linalg.solve(covariance, values))[1:]
+            sizes_of_steps += likelihood * (sizes @ design.T @ np.linalg.solve(covariance, values))[len(orders) :]
         total += weight
         for step, size in zip(steps, sizes_of_steps, strict=True):
             masses[step - 1] += weight * (size > 0)
@@ -102,7 +117,7 @@ def test_probabilities_are_probabilities_of_at_most_two_changes(evidence: Bisect
 def test_the_unit_of_the_effect_does_not_matter(evidence: BisectEvidence, factor: float) -> None:
     scaled = BisectEvidence(STEPS)
     for state, measured in evidence.measured.items():
-        scaled.measured[state] = Differences(tuple(factor * value for value in measured.values))
+        scaled.measured[state] = Differences(tuple(factor * value for value in measured.values), measured.layouts)
     for pair, check in evidence.checks.items():
         scaled.checks[pair] = Differences(tuple(factor * value for value in check.values), check.layouts)
     expected = Posterior(evidence).step_probabilities()

@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from kdyno.base.errors import InfrastructureError, KdynoError, Unbuildable, UserError
@@ -35,8 +36,8 @@ from kdyno.kernel.source_trees import LinkLeadsOut, NotPlain
 from kdyno.kernel.unpack import SourceTooLarge, TreeNotClean
 from kdyno.kernel.version import NotAKernelTree
 from kdyno.runs.experiment.models import MOST_SHORT_NAME, Experiment
-from kdyno.runs.experiment.plan import derived_seed
-from kdyno.runs.forecast import LINK_SECONDS, boot_time, forecast_builds
+from kdyno.runs.experiment.plan import derived_seed, layout_seed
+from kdyno.runs.forecast import boot_time, usual_build
 from kdyno.runs.given import KernelUnfitForWorkload
 from kdyno.runs.images import build_images
 from kdyno.runs.prepare import prepare
@@ -46,7 +47,17 @@ from kdyno.runs.train import make_inputs
 from kdyno.store.progress import GIVEN_UP_AFTER
 from kdyno.tune.bisect.choice import TrialCosts
 from kdyno.tune.bisect.code import code_digest
-from kdyno.tune.bisect.evidence import Check, Differences, Measure, Outcome, Revert, SameCode, Trial, Untestable
+from kdyno.tune.bisect.evidence import (
+    Check,
+    Differences,
+    Measure,
+    Outcome,
+    Revert,
+    SameCode,
+    Trial,
+    Untestable,
+    orders_of,
+)
 from kdyno.tune.bisect.packages import PackageRange
 from kdyno.tune.bisect.ranges import KernelRange
 
@@ -119,57 +130,64 @@ class BisectBench:
     """Names of benchmarks or tests whose mean counts; empty: all."""
     session: Session
     layouts: int
-    """The link orders of a check; 0: the images of the search."""
+    """The most link orders of a kernel; 0: one image of each."""
     is_better_sought: bool = False
     """Whether the search is for what made the benchmarks better."""
     code_by_state: dict[int, str] = field(default_factory=dict)
     build_seconds: list[float] = field(default_factory=list)
+    """Those of the first image of each kernel that this command has built."""
+    link_seconds: list[float] = field(default_factory=list)
+    """Those of its further images."""
     images: dict[int, Image] = field(default_factory=dict)
+    most_layouts: int = field(init=False)
+    """The most link orders; 0 where kernels have none: a built kernel, a machine without images."""
 
     def __post_init__(self) -> None:
         self.session = replace(self.session, talk=TrialTalk(self.session.talk))
         if self.benchmarks:
             require_known(self.benchmarks, self.template.workload.benchmark_names(), "--benchmark")
+        self.most_layouts = 0
         self.prepared = prepare(self._experiment((0,), 1), self.session.state, self.session.talk)
         self.prepared.require_cpu()
+        is_given = any(isinstance(plan, GivenPlan) for plans in self.prepared.plans.values() for plan in plans)
+        if self.prepared.about.needs_images and not is_given:
+            self.most_layouts = self.layouts
 
     @property
     def base(self) -> Recipe:
         """The recipe that all kernels share."""
         return self.template.variants[self.template.baseline]
 
-    @property
-    def _check_seed(self) -> int:
-        """The seed of checks, which share no boots with the search."""
-        return derived_seed(self.template.seed, "bisect check")
-
-    @property
-    def check_layouts(self) -> int:
-        """The number of link orders of a check; 0 where kernels have none: a built kernel, a machine without images."""
-        is_given = any(isinstance(plan, GivenPlan) for plans in self.prepared.plans.values() for plan in plans)
-        return self.layouts if self.prepared.about.needs_images and not is_given else 0
-
-    def _experiment(
-        self, states: Sequence[int], blocks: int, *, seed: int | None = None, layouts: int = 0
-    ) -> Experiment:
+    def _experiment(self, states: Sequence[int], blocks: int) -> Experiment:
         variants = {self.kernels.name(state): self.kernels.recipe(self.base, state) for state in states}
-        return self._experiment_of(variants, blocks, seed=seed, layouts=layouts)
+        return self._experiment_of(variants, blocks)
 
-    def _experiment_of(
-        self, variants: Mapping[str, Recipe], blocks: int, *, seed: int | None = None, layouts: int = 0
-    ) -> Experiment:
-        """Return the experiment with these variants, the first of which is the baseline."""
+    def _experiment_of(self, variants: Mapping[str, Recipe], blocks: int) -> Experiment:
+        """Return the experiment with these variants, the first of which is the baseline; each block has a link order of
+        its own, as long as there are.
+        """
         return self.template.model_copy(
             update={
                 "name": f"bisect-{self.template.name}"[:MOST_SHORT_NAME],
                 "variants": dict(variants),
                 "baseline": next(iter(variants)),
                 "blocks": blocks,
-                "layouts": layouts,
-                "seed": self.template.seed if seed is None else seed,
+                "layouts": orders_of(blocks, self.most_layouts) if self.most_layouts else 0,
                 "auto": False,
             }
         )
+
+    def _check_experiment(self, trial: Check, blocks: int) -> Experiment:
+        """Return the experiment of a check, which shares neither boots nor link orders with the search."""
+        experiment = self._experiment((trial.before, trial.after), blocks)
+        seed = derived_seed(experiment.seed, "bisect check")
+        if not experiment.layouts:
+            return experiment.model_copy(update={"seed": seed})
+        variants = {
+            name: recipe.model_copy(update={"layout_seed": derived_seed(seed, f"layouts {recipe.layout_seed}")})
+            for name, recipe in experiment.variants.items()
+        }
+        return experiment.model_copy(update={"seed": seed, "variants": variants})
 
     # Costs.
 
@@ -178,26 +196,43 @@ class BisectBench:
         about, workload = self.prepared.about, self.template.workload
         seconds, _, _ = boot_time(about.lane, about.pmu.events if about.pmu else None, workload, self.session.store)
         per_block = 1 if LANES[about.lane].is_repeatable else 2  # the boots of the good end are on record
-        build = self._build_seconds() if about.needs_images else 0.0
+        build, link = self._image_seconds() if about.needs_images else (0.0, 0.0)
         block = max(SHORTEST_BLOCK, per_block * seconds / about.parallel)
-        return TrialCosts(build=build, block=block, link=LINK_SECONDS, built=self._built())
+        return TrialCosts(build=build, block=block, link=link, built=self._built())
 
-    def _build_seconds(self) -> float:
-        if self.build_seconds:
-            return statistics.median(self.build_seconds)
+    def _image_seconds(self) -> tuple[float, float]:
+        """Return the seconds of a build and of a link: of this command's if it has made some, else of earlier ones."""
         if isinstance(self.kernels, PackageRange):
-            return DOWNLOAD_SECONDS
-        [forecast] = forecast_builds({"": next(iter(self.prepared.plans.values()))[:1]}, self.session.state)
-        if forecast.decision == "cached":
-            [plan] = next(iter(self.prepared.plans.values()))[:1]
-            return next(record.build_seconds for record in records(self.session.state) if record.key == plan.key)
-        return BUILD_SECONDS if forecast.seconds is None else forecast.seconds
+            return statistics.median(self.build_seconds or [DOWNLOAD_SECONDS]), 0.0
+        build, link, _ = self._usual_build
+        return (
+            statistics.median(self.build_seconds) if self.build_seconds else build,
+            statistics.median(self.link_seconds) if self.link_seconds else link,
+        )
+
+    @cached_property
+    def _usual_build(self) -> tuple[float, float, bool]:
+        """The seconds of a build and of a link by what is on record, and whether the first is a guess."""
+        [plan, *_] = next(iter(self.prepared.plans.values()))
+        if isinstance(plan, GivenPlan):
+            return 0.0, 0.0, False
+        build, link, is_guess = usual_build(plan, self.session.state)
+        return (BUILD_SECONDS, link, True) if build is None else (build, link, is_guess)
+
+    @property
+    def is_build_time_a_guess(self) -> bool:
+        """Whether nothing on record shows how long a build takes."""
+        has_builds = self.prepared.about.needs_images and not isinstance(self.kernels, PackageRange)
+        return has_builds and not self.build_seconds and self._usual_build[2]
 
     def _built(self) -> frozenset[int]:
-        """Return the states whose image was built by an earlier command with the same recipe."""
+        """Return the states whose first image was built by an earlier command with the same recipe."""
         if not self.prepared.about.needs_images:
             return frozenset(range(self.kernels.steps + 1))
-        return self.kernels.built(records(self.session.state), self.base, self.template.config)
+        base = self.base
+        if self.most_layouts:
+            base = base.model_copy(update={"layout_seed": layout_seed(base.layout_seed, 0)})
+        return self.kernels.built(records(self.session.state), base, self.template.config)
 
     # Trials.
 
@@ -209,11 +244,11 @@ class BisectBench:
             return self._revert(trial)
         if 0 not in self.images and self.prepared.about.needs_images:
             try:
-                self._build(0)
+                self._build(0, trial.blocks)
             except Unbuildable as error:
                 raise GoodEndUntestable(name=self.kernels.name(0), reason=error) from error
         try:
-            self._build(trial.state)
+            self._build(trial.state, trial.blocks)
         except UNTESTABLE as error:
             return Trialled(Untestable(_reason(error)))
         if (same := self._same_code(trial)) is not None:
@@ -225,21 +260,24 @@ class BisectBench:
             return self._run(self._experiment((0, trial.state), GIVEN_UP_AFTER), code)
         return trialled
 
-    def _build(self, state: int) -> None:
-        """Build the image of a state, unless the machine starts none."""
+    def _build(self, state: int, blocks: int = 1) -> None:
+        """Build the images of a state for so many blocks, unless there are some, or the machine starts none."""
         if state in self.images or not self.prepared.about.needs_images:
             return
         is_downloaded = isinstance(self.kernels, PackageRange) and state not in self._built()
         begun = time.monotonic()
-        prepared = prepare(self._experiment((state,), 1), self.session.state, self.session.talk)
+        prepared = prepare(self._experiment((state,), blocks), self.session.state, self.session.talk)
         if is_downloaded:
             self.build_seconds.append(time.monotonic() - begun)
-        is_cached = all(plan.cached for plans in prepared.plans.values() for plan in plans)
+        [plans] = prepared.plans.values()
+        is_cached = [plan.cached for plan in plans]
         make_inputs(prepared.trainings, self.session)
-        [[image]] = build_images(prepared.plans, self.session.state, self.session.talk).values()
-        self.images[state] = image
-        if not is_cached:
-            self.build_seconds.append(image.record.build_seconds)
+        [images] = build_images(prepared.plans, self.session.state, self.session.talk).values()
+        self.images[state] = image = images[0]
+        if not any(is_cached):
+            seconds, *links = [one.record.build_seconds for one in images]
+            self.build_seconds.append(seconds)
+            self.link_seconds += links
         if code := code_digest(image.vmlinux):
             # The same image that is started with other words is another kernel of the range.
             self.code_by_state[state] = digest([code, self.kernels.recipe(self.base, state).words])
@@ -251,14 +289,10 @@ class BisectBench:
         return next((state for state in others if state != trial.state), None) if code else None
 
     def _check(self, trial: Check) -> Trialled:
-        seed = self._check_seed
-        states, layouts = (trial.before, trial.after), self.check_layouts
-        experiment = self._experiment(states, trial.blocks, seed=seed, layouts=layouts)
-        trialled = self._run(experiment, None, layouts, is_check=True)
+        trialled = self._run(self._check_experiment(trial, trial.blocks), None, is_check=True)
         if isinstance(trialled.outcome, Untestable) and trialled.run and trial.blocks < GIVEN_UP_AFTER:
             # One failed boot may be chance here, too.
-            experiment = self._experiment(states, GIVEN_UP_AFTER, seed=seed, layouts=layouts)
-            return self._run(experiment, None, layouts, is_check=True)
+            return self._run(self._check_experiment(trial, GIVEN_UP_AFTER), None, is_check=True)
         return trialled
 
     def _revert(self, trial: Revert) -> Trialled:
@@ -269,16 +303,18 @@ class BisectBench:
                 self.kernels.name(bad): self.kernels.recipe(self.base, bad),
                 f"without-{self.kernels.name(trial.step)}": without,
             }
-            return self._run(self._experiment_of(variants, trial.blocks, seed=self._check_seed), None)
+            experiment = self._experiment_of(variants, trial.blocks)
+            seed = derived_seed(experiment.seed, "bisect check")
+            return self._run(experiment.model_copy(update={"seed": seed}), None)
         except UserError as error:  # also of the patch itself: it may be empty, or move links
             return Trialled(Untestable(_reason(error)))
 
-    def _run(self, experiment: Experiment, code: str | None, layouts: int = 0, *, is_check: bool = False) -> Trialled:
+    def _run(self, experiment: Experiment, code: str | None, *, is_check: bool = False) -> Trialled:
         """Carry out a run of two kernels, and read their differences. Raises GoodEndUntestable except for a check."""
         first, second = experiment.variants
         try:
             done = run_experiment(experiment, self.session, again=False)
-        except Unbuildable as error:  # in another link order: the images of the search were built before
+        except Unbuildable as error:  # in another link order: the first images of the search were built before
             return Trialled(Untestable(_reason(error)), code=code)
         if done.outcome.lost:
             names = format_list(list(done.outcome.lost))
@@ -292,7 +328,7 @@ class BisectBench:
         except _NoValue as problem:
             reason = self._no_value_reason(done.run_id, problem)
             return self._failed(problem.variant, reason, Trialled(Untestable(""), done.run_id, code), is_check)
-        outcome = Differences(tuple(values.values()), layouts, experiment.blocks, tuple(values))
+        outcome = Differences(tuple(values.values()), self.most_layouts, experiment.blocks, tuple(values))
         return Trialled(outcome, done.run_id, code)
 
     def _no_value_reason(self, run_id: str, problem: _NoValue) -> str:

@@ -34,8 +34,6 @@ from kdyno.tune.bisect.record import RecordFile
 from kdyno.tune.bisect.search import Culprit, Interval, Search, interval_of
 from kdyno.tune.bisect.settings import SearchSettings
 
-SPARE_BUILDS = 2
-"""Kernels beyond one for each halving that a forecast counts: noise, and kernels that don't build."""
 MOST_REASON = 400
 """The most characters of the reason why a kernel is skipped."""
 MOST_CONFIG = 20
@@ -69,6 +67,7 @@ class BisectOrder:
                 "benchmarks": self.benchmarks,
                 "better": self.better,
                 "search": [search.margin, search.layouts],
+                "luck": "by link orders",
             }
         )[:12]
 
@@ -124,8 +123,8 @@ class BisectionWork:
             is_better_sought=order.better,
             code_by_state=file.codes(),
         )
-        self.search = Search(file.evidence(), replace(order.settings, layouts=self.bench.check_layouts))
-        self._seconds: list[float] = []
+        self.search = Search(file.evidence(), replace(order.settings, layouts=self.bench.most_layouts))
+        self._seconds = self._forecast_seconds = 0.0
 
     def carry_out(self) -> Bisection:
         """Carry out the trials that are left, and return the result. Raises KdynoError."""
@@ -133,10 +132,12 @@ class BisectionWork:
         while (trial := self.search.next_trial(self.bench.costs())) is not None:
             begun = time.monotonic()
             self.session.talk.say(self._announcement(trial))
+            costs, evidence = self.bench.costs(), self.search.evidence
+            self._forecast_seconds += costs.seconds(trial, evidence, self.search.settings.layouts)
             trialled = self.bench.carry_out(trial)
             self.file.add(trial, trialled)
             self.search.learn(trial, trialled.outcome)
-            self._seconds.append(time.monotonic() - begun)
+            self._seconds += time.monotonic() - begun
             self.session.talk.say(f"  {self._shown(trial, trialled)}{self._left()}")
         return self._result()
 
@@ -150,18 +151,23 @@ class BisectionWork:
         if done:
             talk.say(f"bisection {self.order.id} continues: {format_count(done, 'trial')} on record")
             return
-        costs, steps = self.bench.costs(), self.kernels.steps
-        states = 2 + math.ceil(math.log2(steps)) + SPARE_BUILDS * (steps > 1)
-        seconds = states * (costs.build + self.order.settings.blocks * costs.block)
+        steps = self.kernels.steps
+        guess = ", a guess: no such build is on record" if self.bench.is_build_time_a_guess else ""
         talk.say(
             f"bisection {self.order.id}: {format_count(steps, 'step')} from {self.kernels.name(0)} to "
-            f"{self.kernels.name(steps)}; about {format_count(min(states, steps + 1), 'kernel')}, {span(seconds)}"
+            f"{self.kernels.name(steps)}; about {format_count(self.search.kernels_ahead(), 'kernel')}, "
+            f"{span(self._seconds_left())}{guess}"
         )
+
+    def _seconds_left(self) -> float:
+        """Return about how long the rest of the bisection takes, by how long its trials took so far."""
+        pace = self._seconds / self._forecast_seconds if self._forecast_seconds else 1.0
+        return pace * self.search.seconds_left(self.bench.costs())
 
     def _announcement(self, trial: Trial) -> str:
         if isinstance(trial, Check):
             before, after = self.kernels.name(trial.before), self.kernels.name(trial.after)
-            orders = " and link orders" if self.bench.check_layouts else ""
+            orders = " and link orders" if self.bench.most_layouts else ""
             return f"checking {after} against {before} in new boots{orders}: {format_count(trial.blocks, 'block')}"
         if isinstance(trial, Revert):
             step, bad = self.kernels.name(trial.step), self.kernels.name(self.kernels.steps)
@@ -186,21 +192,21 @@ class BisectionWork:
         return effect
 
     def _left(self) -> str:
-        """Return how much is left in words; empty before the ends differ, and at the end."""
-        if self.search.ends() != "worse":
+        """Return how much is left in words; empty at the end."""
+        search = self.search
+        if (ends := search.ends()) not in ("worse", "undecided"):
             return ""
-        self.search.settle()
-        if self.search.is_explained():
+        if ends == "worse":
+            search.settle()
+        seconds = self._seconds_left()
+        if not seconds:
             return ""
-        remaining = self.search.smallest_set(self.search.posterior())
-        if remaining is None:
-            return ""
-        more = self.search.trials_left()
-        seconds = (more + 1) * sum(self._seconds) / len(self._seconds)  # and a check
-        if len(remaining.steps) == 1:
-            return f"; {span(seconds)}"
-        kernels = format_count(max(1, math.ceil(more)), "more kernel")
-        return f"; the culprit is among {format_count(len(remaining.steps), 'step')}: about {kernels}, {span(seconds)}"
+        remaining = search.smallest_set(search.posterior()) if ends == "worse" and not search.is_explained() else None
+        if remaining is None or len(remaining.steps) == 1:
+            return f"; {span(seconds)} left"
+        kernels = format_count(max(1, math.ceil(search.trials_left())), "more kernel")
+        steps = format_count(len(remaining.steps), "step")
+        return f"; the culprit is among {steps}: about {kernels}, {span(seconds)} left"
 
     # The result.
 
@@ -290,7 +296,7 @@ class BisectionWork:
             check=effect_of(culprit.size, len(differences.values)) if culprit.size and differences else None,
             confirmed=culprit.checked == "confirmed",
             share=culprit.share,
-            layouts=differences.layouts if differences else 0,
+            layouts=differences.orders if differences and differences.layouts else 0,
             run=runs[-1] if runs else None,
             revert=effect_of(interval_of(reverted), len(reverted.values))
             if isinstance(reverted, Differences)

@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kdyno.base.arrays import Values
-from kdyno.tune.bisect.evidence import Check, Measure, Trial
+from kdyno.tune.bisect.evidence import BisectEvidence, Check, Measure, Revert, Trial, orders_of
 from kdyno.tune.bisect.posterior import Posterior
 
 PARTS = tuple(part / 8 for part in range(1, 8))
 """Where a state is tried in an interval, as parts of the weight of its steps."""
 BLOCKS = (1, 2, 4, 8, 16, 32, 64, 128)
 """The numbers of blocks that are considered for a new state."""
+FIRST_CHECKS = (4, 8, 16)
+"""The numbers of blocks that are considered for a new check."""
 GROWTH = (1.5, 2.0, 4.0)
 """The factors by which the blocks of a measured state may grow."""
 LEAST_MASS = 0.01
@@ -37,14 +39,37 @@ class TrialCosts:
     """The costs of a trial, in seconds."""
 
     build: float = 600.0
-    """Building the image of a state."""
+    """Building the first image of a state, or its objects again for more link orders."""
     block: float = 20.0
     """One block of boots."""
     link: float = 10.0
-    """Linking a state in another order. The objects for that are compiled with other flags, so that a check builds
-    both states again."""
+    """Linking the objects of a state in another order."""
     built: Collection[int] = field(default_factory=frozenset)
-    """States whose image exists, though they weren't measured."""
+    """States whose first image exists, though they weren't measured."""
+
+    def seconds(self, trial: Trial, evidence: BisectEvidence, layouts: int) -> float:
+        """Return the cost of a trial after the evidence so far; `layouts` is the most link orders of a state."""
+        match trial:
+            case Measure(state, blocks):
+                measured = evidence.measured
+                done = measured[state].blocks if state in measured else 0
+                most = max((differences.blocks for differences in measured.values()), default=0)
+                pairs = [(done, state in self.built), (most, 0 in self.built)]
+                images = sum(self._images(before, blocks, layouts, is_built=is_built) for before, is_built in pairs)
+                return images + (blocks - done) * self.block
+            case Check(before, after, blocks):
+                done = evidence.checks[before, after].blocks if (before, after) in evidence.checks else 0
+                images = 2 * self._images(done, blocks, layouts, is_built=False) if layouts else 0.0
+                return images + 2 * (blocks - done) * self.block
+            case Revert(_, blocks):
+                return self._images(0, blocks, layouts, is_built=False) + 2 * blocks * self.block
+
+    def _images(self, before: int, blocks: int, layouts: int, *, is_built: bool) -> float:
+        """Return the cost of the images that a state needs for more blocks than before."""
+        old, new = orders_of(before, layouts), orders_of(blocks, layouts)
+        if not old and is_built:
+            return self.build + (new - 1) * self.link if new > 1 else 0.0
+        return self.build + (new - max(1, old)) * self.link if new > old else 0.0
 
 
 @dataclass(frozen=True)
@@ -61,13 +86,13 @@ def choose(
 ) -> Choice | None:
     """Return the trial with the most information for its cost, the first of equals; None if no trial is worth a boot.
 
-    `may_build` allows states without an image. No state gets more than `most_blocks`. `layouts` is the number of link
-    orders of a check.
+    `may_build` allows states without an image. No state gets more than `most_blocks`. `layouts` is the most link orders
+    of a state.
     """
     hypotheses = posterior.likely(LEAST_HYPOTHESIS)
     choices = [
-        *_new_states(posterior, hypotheses, costs, most_blocks, may_build=may_build),
-        *_known_states(posterior, hypotheses, costs, most_blocks),
+        *_new_states(posterior, hypotheses, costs, most_blocks, layouts, may_build=may_build),
+        *_known_states(posterior, hypotheses, costs, most_blocks, layouts),
         *_checks(posterior, hypotheses, costs, most_blocks, layouts),
     ]
     worth = [choice for choice in choices if choice.bits >= LEAST_BITS]
@@ -78,24 +103,33 @@ Hypotheses = list[tuple[float, tuple[int, ...], Values]]
 
 
 def _new_states(
-    posterior: Posterior, hypotheses: Hypotheses, costs: TrialCosts, most_blocks: int, *, may_build: bool
+    posterior: Posterior,
+    hypotheses: Hypotheses,
+    costs: TrialCosts,
+    most_blocks: int,
+    layouts: int,
+    *,
+    may_build: bool,
 ) -> Iterator[Choice]:
+    evidence = posterior.evidence
+    # The good end's own luck in each order is known as well as the other states show it.
+    good_end = 1 / (1 + len(posterior.states))
     for interval in np.flatnonzero(posterior.masses >= LEAST_MASS):
         for state in candidates(posterior, int(interval), costs.built):
             is_built = state in costs.built
             if not (is_built or may_build):
                 continue
-            odds = 1.0 if is_built else buildable_probability(state, posterior.evidence.untestable)
+            odds = 1.0 if is_built else buildable_probability(state, evidence.untestable)
             components = _components(posterior, hypotheses, int(interval), state)
             for blocks in filter(lambda blocks: blocks <= most_blocks, BLOCKS):
-                variance = posterior.luck**2 + posterior.noise**2 / blocks
+                variance = posterior.image_variance(blocks, layouts) * (1 + good_end)
                 bits = odds * information(*components, math.sqrt(variance))
-                seconds = (0.0 if is_built else costs.build) + blocks * costs.block
-                yield Choice(Measure(state, blocks), bits, seconds)
+                trial = Measure(state, blocks)
+                yield Choice(trial, bits, costs.seconds(trial, evidence, layouts))
 
 
 def _known_states(
-    posterior: Posterior, hypotheses: Hypotheses, costs: TrialCosts, most_blocks: int
+    posterior: Posterior, hypotheses: Hypotheses, costs: TrialCosts, most_blocks: int, layouts: int
 ) -> Iterator[Choice]:
     for place, state in enumerate(posterior.states):
         done = posterior.evidence.measured[state].blocks
@@ -103,10 +137,11 @@ def _known_states(
         weights = np.array([probability for probability, _, _ in hypotheses])
         for total in grown(done, most_blocks):
             # Further boots of one image don't show more about its luck.
-            before, after = (posterior.luck**2 + posterior.noise**2 / count for count in (done, total))
+            before, after = (posterior.image_variance(count, layouts) for count in (done, total))
             if (gained := 1 / after - 1 / before) > 0:
                 bits = information(levels, weights, 1 / math.sqrt(gained))
-                yield Choice(Measure(state, total), bits, (total - done) * costs.block)
+                trial = Measure(state, total)
+                yield Choice(trial, bits, costs.seconds(trial, posterior.evidence, layouts))
 
 
 def _checks(
@@ -121,17 +156,13 @@ def _checks(
         weights = np.array([probability for probability, _, _ in hypotheses])
         checked = posterior.evidence.checks.get((before, after))
         done = checked.blocks if checked else 0
-        links = 0.0 if checked or not layouts else 2 * (costs.build + layouts * costs.link)
-        for total in grown(done, most_blocks) if done else [max(1, layouts), 2 * max(1, layouts)]:
-            precision = 1 / _check_variance(posterior, total, layouts)
-            gained = precision - (1 / _check_variance(posterior, done, layouts) if done else 0.0)
+        for total in grown(done, most_blocks) if done else FIRST_CHECKS:
+            precision = 1 / posterior.pair_variance(total, layouts)
+            gained = precision - (1 / posterior.pair_variance(done, layouts) if done else 0.0)
             if total <= most_blocks and gained > 0:
                 bits = information(sizes, weights, 1 / math.sqrt(gained))
-                yield Choice(Check(before, after, total), bits, links + 2 * (total - done) * costs.block)
-
-
-def _check_variance(posterior: Posterior, blocks: int, layouts: int) -> float:
-    return posterior.noise**2 / blocks + 2 * posterior.luck**2 / max(1, layouts)
+                trial = Check(before, after, total)
+                yield Choice(trial, bits, costs.seconds(trial, posterior.evidence, layouts))
 
 
 def grown(done: int, most: int) -> list[int]:

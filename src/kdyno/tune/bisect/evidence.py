@@ -6,7 +6,7 @@ A bisection has states 0 (the good end) to N (the bad end). Step k is the change
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,7 +50,7 @@ class Differences:
 
     values: tuple[float, ...]
     layouts: int = 0
-    """The number of link orders, which the blocks take in turn; 0: one image for each state."""
+    """The most link orders, which the blocks take in turn; 0: one image for each state."""
     requested: int = 0
     """The number of blocks that were requested; 0: as many as there are values. Blocks with a failed boot have none."""
     places: tuple[int, ...] = ()
@@ -63,12 +63,25 @@ class Differences:
 
     @property
     def mean(self) -> float:
-        return math.fsum(self.values) / len(self.values)
+        """The mean over the link orders, each of which has the same weight."""
+        means = self.means_by_order()
+        return math.fsum(means.values()) / len(means)
 
     @property
-    def squares(self) -> float:
-        """The sum of squares about the mean."""
-        return math.fsum((value - self.mean) ** 2 for value in self.values)
+    def orders(self) -> int:
+        """The number of link orders with a value."""
+        return len(self.values_by_order())
+
+    def values_by_order(self) -> dict[int, list[float]]:
+        """Return the values by the index of their link order."""
+        by_order: dict[int, list[float]] = {}
+        for place, value in zip(self.places or range(len(self.values)), self.values, strict=True):
+            by_order.setdefault(place % max(1, self.layouts), []).append(value)
+        return by_order
+
+    def means_by_order(self) -> dict[int, float]:
+        """Return the mean by the index of the link order."""
+        return {order: math.fsum(values) / len(values) for order, values in self.values_by_order().items()}
 
     def log_ratio(self) -> LogRatio:
         """Return the mean with its precision; link orders are the replicates if there are several."""
@@ -148,8 +161,27 @@ class BisectEvidence:
         return weights
 
 
+def orders_of(blocks: int, layouts: int) -> int:
+    """Return in how many link orders a state with so many blocks is measured, of at most `layouts`; 1 if that is 0."""
+    return min(blocks, max(1, layouts))
+
+
 def spread(measured: Mapping[int, Differences]) -> tuple[float, int]:
-    """Return the variance of one block's difference, pooled over the states, and its degrees of freedom."""
-    freedom = sum(len(differences.values) - 1 for differences in measured.values())
-    squares = math.fsum(differences.squares for differences in measured.values())
-    return (squares / freedom if freedom else 0.0), freedom
+    """Return the variance of one block's difference between boots of the same images, pooled, and its degrees of
+    freedom.
+
+    If no image was booted twice, nothing separates it from the variance between link orders: half of that is returned,
+    with no degrees of freedom.
+    """
+    within = [values for differences in measured.values() for values in differences.values_by_order().values()]
+    if freedom := sum(len(values) - 1 for values in within):
+        return sum(map(squares, within)) / freedom, freedom
+    between = [list(differences.means_by_order().values()) for differences in measured.values()]
+    orders = sum(len(means) - 1 for means in between)
+    return (sum(map(squares, between)) / orders / 2 if orders else 0.0), 0
+
+
+def squares(values: Sequence[float]) -> float:
+    """Return the sum of squares about the mean."""
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values)

@@ -1,10 +1,11 @@
 """The posterior: which steps changed the benchmark, given the measured states. Pure.
 
-The effect of state i against the good end is a + the sizes of the changes up to i + the luck of its image + noise. The
-level a is near 0: it holds what the good end's own image and boots were off. Sizes are normal around 0 with the effect
-of the whole range as standard deviation. The luck of an image is normal; its standard deviation is unknown, and summed
-over. There are up to two changes at a time, so that a range with two culprits is not forced on one step. All is linear
-and normal, so that the probability of the measurements under each hypothesis is exact (Lindley and Smith, 1972).
+The effect of state i against the good end in link order l is a_l + the sizes of the changes up to i + the luck of its
+image + noise. The levels a_l are near 0: they hold what the good end's own image in this order, and its boots, were
+off. Sizes are normal around 0 with the effect of the whole range as standard deviation. The luck of an image is normal;
+its standard deviation is unknown, and summed over. Several link orders of one state show it. There are up to two
+changes at a time, so that a range with two culprits is not forced on one step. All is linear and normal, so that the
+probability of the measurements under each hypothesis is exact (Lindley and Smith, 1972).
 
 Between two neighbours among the measured states no measurement distinguishes the steps. So hypotheses are about the
 intervals between measured states, and their number doesn't depend on that of the steps.
@@ -19,14 +20,16 @@ from functools import cached_property
 import numpy as np
 
 from kdyno.base.arrays import Labels, Values
-from kdyno.tune.bisect.evidence import BisectEvidence, spread
+from kdyno.tune.bisect.evidence import BisectEvidence, orders_of, spread
 
 SINGLE, PAIR = 0.75, 0.25
 """The prior probabilities of one change and of two."""
 NO_MORE = 0.5
 """The prior probability that there is no further change, once one was found."""
-LUCK = tuple(2.0**-power for power in range(1, 8))
+LUCK = tuple(2.0**-power for power in range(-1, 8))
 """The standard deviations of the luck of an image that are considered, as parts of the effect of the range."""
+MOST_HIDDEN = 0.5
+"""The most of them if each state has one link order, which doesn't show luck: a larger one would hide any change."""
 LEAST_NOISE = 1e-3
 """The least standard deviation of noise and luck, as a part of the effect: in the model lane both may be 0."""
 
@@ -48,9 +51,11 @@ class Posterior:
         self._cumulated = np.concatenate([[0.0], np.cumsum(self.weights)])
         variance, freedom = spread(evidence.measured)
         self.scale = abs(evidence.measured[evidence.steps].mean)
+        has_orders = any(measured.orders > 1 for measured in evidence.measured.values())
+        self.luck_parts = tuple(part for part in LUCK if has_orders or part <= MOST_HIDDEN)
         floor = LEAST_NOISE * self.scale or LEAST_NOISE
         # The variance is itself estimated: that of the t distribution replaces it.
-        inflation = freedom / (freedom - 2) if freedom > 2 else 3.0
+        inflation = freedom / (freedom - 2) if freedom > 2 else 3.0 if freedom else 1.0
         self.noise = max(math.sqrt(variance * inflation), floor)
         self._solve()
 
@@ -93,15 +98,13 @@ class Posterior:
 
     def _solve(self) -> None:
         changes, priors = self._hypotheses()
-        known = np.array([[-2, *self._found]] * len(changes), np.int64)
+        known = np.array([self._found] * len(changes), np.int64).reshape(len(changes), len(self._found))
         columns = np.concatenate([known, changes], axis=1)
-        means = np.array([self.evidence.measured[state].mean for state in self.states])
-        blocks = np.array([len(self.evidence.measured[state].values) for state in self.states])
+        images = self._images()
         logs, coefficients = [], []
-        for part in LUCK:
+        for part in self.luck_parts:
             luck = max(part, LEAST_NOISE) * self.scale or LEAST_NOISE
-            variances = luck**2 + self.noise**2 / blocks
-            log, solution = self._likelihood(columns, means, variances, luck)
+            log, solution = self._likelihood(columns, *images, luck)
             logs.append(log)
             coefficients.append(solution)
         joint = np.log(priors)[None, :] + np.array(logs)
@@ -111,26 +114,41 @@ class Posterior:
         share = joint / np.maximum(self.probabilities, 1e-300)
         self._columns = columns
         self._coefficients = np.einsum("lh,lhc->hc", share, np.array(coefficients))
-        self.luck = float(joint.sum(axis=1) @ (np.array(LUCK) * self.scale))
+        self.luck = float(joint.sum(axis=1) @ (np.array(self.luck_parts) * self.scale))
 
-    def _likelihood(self, columns: Labels, means: Values, variances: Values, luck: float) -> tuple[Values, Values]:
-        """Return the log-likelihood of each hypothesis, and the expected level and sizes of its changes.
+    def _images(self) -> tuple[Values, Values]:
+        """Return the number of blocks and the mean of each link order of each state, shape (orders, states)."""
+        by_state = [self.evidence.measured[state].values_by_order() for state in self.states]
+        shape = 1 + max(max(by_order) for by_order in by_state), len(self.states)
+        blocks, means = np.zeros(shape), np.zeros(shape)
+        for place, by_order in enumerate(by_state):
+            for order, values in by_order.items():
+                blocks[order, place], means[order, place] = len(values), math.fsum(values) / len(values)
+        return blocks, means
 
-        Column c of a hypothesis adds to all measured states from index `columns[h, c]` on; -2 is the level a, and -1
-        is absent. The sums over states from an index on give all that the normal equations need.
+    def _likelihood(self, columns: Labels, blocks: Values, means: Values, luck: float) -> tuple[Values, Values]:
+        """Return the log-likelihood of each hypothesis, and the expected mean level of the good end and sizes of its
+        changes.
+
+        Column c of a hypothesis adds to all measured states from index `columns[h, c]` on; -1 is absent. The sums over
+        states from an index on give all that the normal equations need, of which the levels are eliminated.
         """
-        precisions = 1 / variances
-        tail = np.concatenate([np.cumsum(precisions[::-1])[::-1], [0.0]])
-        tail_means = np.concatenate([np.cumsum((precisions * means)[::-1])[::-1], [0.0]])
+        is_measured = blocks > 0
+        variances = luck**2 + self.noise**2 / np.maximum(blocks, 1)
+        precisions = is_measured / variances
+        levels = luck**2 + self.noise**2 / np.maximum(blocks.max(axis=1), 1)
+        tail, tail_means = (_sums_from(values) for values in (precisions, precisions * means))
+        eliminated = tail[:, 0] + 1 / levels
         absent = columns == -1
         starts = np.maximum(columns, 0)
-        size = columns.shape[1]
         later = np.maximum(starts[:, :, None], starts[:, None, :])
-        matrix = tail[later]
+        shared = (tail / eliminated[:, None]).T @ tail
+        matrix = tail.sum(axis=0)[later] - shared[starts[:, :, None], starts[:, None, :]]
         matrix[absent[:, :, None] | absent[:, None, :]] = 0.0
-        right = np.where(absent, 0.0, tail_means[starts])
-        squares = float(precisions @ means**2)
-        log_variances = float(np.log(variances).sum())
+        totals = tail_means.sum(axis=0) - (tail_means[:, 0] / eliminated) @ tail
+        right = np.where(absent, 0.0, totals[starts])
+        squares = float((precisions * means**2).sum() - (tail_means[:, 0] ** 2 / eliminated).sum())
+        log_variances = float(np.log(variances[is_measured]).sum() + np.log(eliminated * levels).sum())
         for (before, after), differences in self.evidence.checks.items():
             intervals = self.intervals_of(before, after)
             effect, variance = differences.mean, self._check_variance(before, after, luck)
@@ -139,26 +157,37 @@ class Posterior:
             right += has * (effect / variance)
             squares += effect**2 / variance
             log_variances += math.log(variance)
-        prior = np.full(size, (self.scale or 1.0) ** 2)
-        prior[0] = luck**2 + self.noise**2 / max(map(len, (d.values for d in self.evidence.measured.values())))
+        size = columns.shape[1]
+        prior = (self.scale or 1.0) ** 2
         matrix[:, np.arange(size), np.arange(size)] += 1 / prior
         solution = np.linalg.solve(matrix, right[:, :, None])[:, :, 0]
-        determinant = np.linalg.slogdet(matrix)[1] + np.log(prior).sum()
+        determinant = np.linalg.slogdet(matrix)[1] + size * math.log(prior)
         quadratic = squares - np.einsum("hc,hc->h", right, solution)
-        return -0.5 * (determinant + log_variances + quadratic), solution
+        moved = np.where(absent[:, :, None], 0.0, tail.T[starts])
+        off = (tail_means[:, 0] - np.einsum("hc,hcl->hl", solution, moved)) / eliminated
+        level = off[:, is_measured.any(axis=1)].mean(axis=1)
+        return -0.5 * (determinant + log_variances + quadratic), np.column_stack([level, solution])
 
     def _check_variance(self, before: int, after: int, luck: float) -> float:
         """Return the variance of a check: noise of its blocks, and the luck of two images in each link order."""
         differences = self.evidence.checks[before, after]
-        return self.noise**2 / len(differences.values) + 2 * luck**2 / max(1, differences.layouts)
+        return self.noise**2 / len(differences.values) + 2 * luck**2 / differences.orders
+
+    def image_variance(self, blocks: int, layouts: int) -> float:
+        """Return the variance of a state's mean over so many blocks, the luck of the good end not included."""
+        return self.noise**2 / blocks + self.luck**2 / orders_of(blocks, layouts)
+
+    def pair_variance(self, blocks: int, layouts: int) -> float:
+        """Return the variance of the mean difference of two states over so many blocks."""
+        return self.noise**2 / blocks + 2 * self.luck**2 / orders_of(blocks, layouts)
 
     @cached_property
     def masses(self) -> Values:
         """The probability that an interval holds a further change for the worse, shape (intervals,)."""
         masses = np.zeros(len(self.states))
-        for column in range(1 + len(self._found), self._columns.shape[1]):
+        for column in range(len(self._found), self._columns.shape[1]):
             intervals = self._columns[:, column]
-            worse = (intervals >= 0) & (self._coefficients[:, column] > 0)
+            worse = (intervals >= 0) & (self._coefficients[:, column + 1] > 0)
             np.add.at(masses, intervals[worse], self.probabilities[worse])
         return masses
 
@@ -166,10 +195,10 @@ class Posterior:
     def sizes(self) -> Values:
         """The expected size of the change in each interval, if there is one, shape (intervals,)."""
         totals, weights = np.zeros(len(self.states)), np.full(len(self.states), 1e-300)
-        for column in range(1, self._columns.shape[1]):
+        for column in range(self._columns.shape[1]):
             intervals = self._columns[:, column]
             there = intervals >= 0
-            np.add.at(totals, intervals[there], (self.probabilities * self._coefficients[:, column])[there])
+            np.add.at(totals, intervals[there], (self.probabilities * self._coefficients[:, column + 1])[there])
             np.add.at(weights, intervals[there], self.probabilities[there])
         sizes: Values = totals / weights
         return sizes
@@ -177,7 +206,7 @@ class Posterior:
     @cached_property
     def nothing_more(self) -> float:
         """The probability that there is no further change."""
-        changes = self._columns[:, 1 + len(self._found) :]
+        changes = self._columns[:, len(self._found) :]
         return float(self.probabilities[(changes == -1).all(axis=1)].sum())
 
     def step_probabilities(self) -> Values:
@@ -196,9 +225,15 @@ class Posterior:
         for index in np.flatnonzero(self.probabilities >= least):
             levels = np.zeros(len(self.edges))
             levels += self._coefficients[index, 0]
-            for column in range(1, self._columns.shape[1]):
+            for column in range(self._columns.shape[1]):
                 if (interval := self._columns[index, column]) >= 0:
-                    levels[interval + 1 :] += self._coefficients[index, column]
-            changes = tuple(int(place) for place in self._columns[index, 1 + len(self._found) :] if place >= 0)
+                    levels[interval + 1 :] += self._coefficients[index, column + 1]
+            changes = tuple(int(place) for place in self._columns[index, len(self._found) :] if place >= 0)
             rows.append((float(self.probabilities[index]), changes, levels))
         return rows
+
+
+def _sums_from(values: Values) -> Values:
+    """Return the sums of each row from each index on, shape (rows, columns + 1)."""
+    sums = np.cumsum(values[:, ::-1], axis=1)[:, ::-1]
+    return np.concatenate([sums, np.zeros((len(values), 1))], axis=1)

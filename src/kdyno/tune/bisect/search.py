@@ -16,8 +16,8 @@ from scipy import special
 
 from kdyno.judge.stats.estimate import EstimateLimits, estimate_ratio
 from kdyno.judge.stats.verdict import BETTER, WORSE, decide
-from kdyno.tune.bisect.choice import TrialCosts, candidates, choose
-from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Outcome, Revert, Trial
+from kdyno.tune.bisect.choice import Choice, TrialCosts, candidates, choose
+from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Outcome, Revert, Trial, orders_of
 from kdyno.tune.bisect.posterior import Posterior
 from kdyno.tune.bisect.settings import SearchSettings
 
@@ -26,6 +26,10 @@ ENOUGH = 0.5
 MOST_CULPRITS = 4
 CONFIDENCE = 0.95
 ENDS_ALPHA = 0.05
+SPARE_BUILDS = 2
+"""Kernels beyond one for each halving that a forecast counts: noise, and kernels that don't build."""
+POWER = 0.5
+"""By how many standard errors an effect should be beyond the limit that shows it."""
 
 Ends = Literal["worse", "equal", "reversed", "undecided", "untestable", "unknown"]
 Answer = Literal["better", "worse", "undecided"]
@@ -87,8 +91,7 @@ class Search:
         if last not in self.evidence.measured:
             return "unknown"
         measured = self.evidence.measured[last]
-        looks = 1 + max(0, math.ceil(math.log2(self.settings.most_blocks / self.settings.blocks)))
-        alpha = ENDS_ALPHA / looks
+        alpha = self._ends_alpha
         limits = EstimateLimits(self.settings.margin, alpha, 1 - alpha)
         estimate = estimate_ratio(measured.log_ratio(), "paired", limits, len(measured.values))
         verdict = decide(estimate, estimate.p, "lower", "speed", self.settings.margin, alpha)
@@ -102,10 +105,30 @@ class Search:
         last, state = self.evidence.steps, self.ends()
         if state == "unknown":
             return Measure(last, self.settings.blocks)
-        done = self.evidence.measured[last].blocks
-        if done >= self.settings.most_blocks:
+        measured = self.evidence.measured[last]
+        if measured.blocks >= self.settings.most_blocks:
             return None
-        return Measure(last, min(2 * done, self.settings.most_blocks))
+        return Measure(last, self._blocks_to_show(measured.mean, 2 * measured.blocks, self._ends_alpha))
+
+    @property
+    def _ends_alpha(self) -> float:
+        """The level of each look at the ends."""
+        looks = 1 + max(0, math.ceil(math.log2(self.settings.most_blocks / self.settings.blocks)))
+        return ENDS_ALPHA / looks
+
+    def _blocks_to_show(self, effect: float, least: int, alpha: float) -> int:
+        """Return at least so many blocks, doubled until they should show an effect of two states, or up to the most."""
+        posterior, layouts, most = self.posterior(), self.settings.layouts, self.settings.most_blocks
+        blocks = min(least, most)
+        while blocks < most:
+            replicates = orders_of(blocks, layouts) if layouts else blocks
+            # Blocks of one image each show its luck as a part of the effect.
+            variance = posterior.pair_variance(blocks, layouts) if layouts else posterior.noise**2 / blocks
+            reach = float(special.stdtrit(max(1, replicates - 1), 1 - alpha / 2)) + POWER
+            if abs(effect) > reach * math.sqrt(variance):
+                break
+            blocks = min(2 * blocks, most)
+        return blocks
 
     # The search.
 
@@ -126,12 +149,14 @@ class Search:
         if culprit := self.suspect(posterior):
             # None: probable, but the most blocks didn't confirm it
             return self._check_trial(culprit) or self._revert_trial()
-        may_build = self.builds < self.settings.most_builds
-        choice = choose(posterior, costs, self.settings.most_blocks, may_build=may_build, layouts=self.settings.layouts)
-        if choice:
+        if choice := self._choose(posterior, costs):
             return choice.trial
         candidate = self.smallest_set(posterior)
         return (self._check_trial(candidate) if candidate else None) or self._revert_trial()
+
+    def _choose(self, posterior: Posterior, costs: TrialCosts) -> Choice | None:
+        may_build = self.builds < self.settings.most_builds
+        return choose(posterior, costs, self.settings.most_blocks, may_build=may_build, layouts=self.settings.layouts)
 
     def _revert_trial(self) -> Revert | None:
         """Return the next confirmed step to revert on top of the bad end; None if there is none."""
@@ -196,13 +221,14 @@ class Search:
         if (culprit.before, culprit.after) in self.evidence.uncheckable:
             return None
         checked = self.evidence.checks.get((culprit.before, culprit.after))
+        effect = self.evidence.measured[self.evidence.steps].mean * ENOUGH
         if checked is None:
-            blocks = max(self.settings.blocks, self.settings.layouts)
-            return Check(culprit.before, culprit.after, min(blocks, self.settings.most_blocks))
-        done = checked.blocks
-        if self.judge_check(checked) != "undecided" or done >= self.settings.most_blocks:
+            least = self.settings.blocks
+        elif self.judge_check(checked) != "undecided" or checked.blocks >= self.settings.most_blocks:
             return None
-        return Check(culprit.before, culprit.after, min(2 * done, self.settings.most_blocks))
+        else:
+            least = 2 * checked.blocks
+        return Check(culprit.before, culprit.after, self._blocks_to_show(effect, least, 1 - CONFIDENCE))
 
     def judge_check(self, differences: Differences) -> Checked:
         """Return whether a check shows a change for the worse, or that there is none of the expected size."""
@@ -247,13 +273,65 @@ class Search:
     def answer(self, state: int) -> Answer:
         """Return whether a measured state is as bad as the bad end, as good as the good end, or neither was shown."""
         posterior = self.posterior()
-        measured, noise = self.evidence.measured[state], posterior.noise
+        measured = self.evidence.measured[state]
         bad = self.evidence.measured[self.evidence.steps].mean
-        variance = posterior.luck**2 + noise**2 / len(measured.values)
+        variance = posterior.luck**2 / measured.orders + posterior.noise**2 / len(measured.values)
         ratio = (measured.mean - bad / 2) * bad / variance
         if abs(ratio) < math.log(self.settings.probability / (1 - self.settings.probability)):
             return "undecided"
         return "worse" if ratio > 0 else "better"
+
+    def kernels_ahead(self) -> int:
+        """Return about how many kernels a search takes from its beginning."""
+        steps = self.evidence.steps
+        states = 2 + math.ceil(math.log2(steps)) + SPARE_BUILDS * (steps > 1)
+        return min(states, steps + 1, self.settings.most_builds)
+
+    def seconds_left(self, costs: TrialCosts) -> float:
+        """Return about how long the rest of the search takes: what it needs to know, at the pace of its next trial."""
+        match self.ends():
+            case "unknown" | "undecided":
+                return self._seconds_from_ends(costs)
+            case "worse":
+                return self._seconds_of_search(costs)
+        return 0.0
+
+    def _seconds_from_ends(self, costs: TrialCosts) -> float:
+        settings, layouts = self.settings, self.settings.layouts
+        trial = self._ends_trial()
+        if trial is None:
+            return 0.0
+        assert isinstance(trial, Measure)
+        # A kernel in between gets half as many boots as the ends: it need not be compared with one other kernel alone.
+        orders = orders_of(math.ceil(trial.blocks / 2), layouts)
+        kernel = costs.build + (orders - 1) * costs.link + math.ceil(trial.blocks / 2) * costs.block
+        check = Check(0, self.evidence.steps, trial.blocks)
+        ends = costs.seconds(trial, self.evidence, layouts)
+        checks = costs.seconds(check, self.evidence, layouts)
+        reverts = costs.seconds(Revert(1, trial.blocks), self.evidence, layouts) if settings.revert else 0.0
+        return ends + (self.kernels_ahead() - 2) * kernel + checks + reverts
+
+    def _seconds_of_search(self, costs: TrialCosts) -> float:
+        self.settle()
+        layouts = self.settings.layouts
+
+        def cost(trial: Trial | None) -> float:
+            return costs.seconds(trial, self.evidence, layouts) if trial else 0.0
+
+        if self.is_explained():
+            return cost(self._revert_trial())
+        posterior = self.posterior()
+        effect = self.evidence.measured[self.evidence.steps].mean * ENOUGH
+        blocks = self._blocks_to_show(effect, self.settings.blocks, 1 - CONFIDENCE)
+        revert = cost(Revert(1, blocks)) if self.settings.revert else 0.0
+        if culprit := self.suspect(posterior):
+            return cost(self._check_trial(culprit)) + revert
+        rest = cost(Check(0, self.evidence.steps, blocks)) + revert
+        choice = self._choose(posterior, costs)
+        if choice is None:
+            candidate = self.smallest_set(posterior)
+            return cost(self._check_trial(candidate)) + revert if candidate else 0.0
+        return max(choice.seconds, self.trials_left() * choice.seconds / choice.bits) + rest
 
     def trials_left(self) -> float:
         """Return about how many states are still to be measured: as many as there are bits in the probabilities."""

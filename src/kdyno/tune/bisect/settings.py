@@ -18,8 +18,8 @@ class SearchSettings:
     most_blocks: int = 64
     """The most blocks of one state."""
     most_builds: int = 24
-    """The most kernels that are built, both ends included, and links in other orders not included."""
-    layouts: int = 4
-    """The link orders of a check; 0: the images of the search."""
+    """The most kernels that are built, both ends included. Further link orders are not counted."""
+    layouts: int = 16
+    """The most link orders of a kernel; 0: one image of each, also for checks."""
     revert: bool = True
     """Whether the bad end without each confirmed step is measured, too."""
