@@ -165,8 +165,8 @@ def test_a_bisection_that_was_interrupted_continues_and_finds_the_same(toy: ToyR
     done = toy.bisect()
     assert culprits(done) == [[toy.name(5)]]
     built = [json.loads(path.read_text()) for path in (toy.lab.state / "images").glob("*/image.json")]
-    plain = [image for image in built if image["recipe"]["layout_seed"] is None]
-    assert len(plain) == result_of(done)["builds"]
+    first_orders = [image for image in built if image["recipe"]["layout_seed"] == 1]
+    assert len(first_orders) == result_of(done)["builds"]
 
 
 def test_a_commit_that_does_not_build_is_skipped_and_named(toy: ToyRange) -> None:
@@ -257,8 +257,9 @@ def test_a_culprit_is_reverted_on_top_of_the_bad_end(toy: ToyRange) -> None:
     [culprit] = result_of(done)["culprits"]
     assert culprit["revert"]["effect"] == pytest.approx(-0.0196, abs=0.001)
     built = [json.loads(path.read_text()) for path in (toy.lab.state / "images").glob("*/image.json")]
-    [reverted] = [image for image in built if image["patches"]]
-    assert reverted["source"]["identity"] == f"git:{toy.commits[4]}"
+    reverted = [image for image in built if image["patches"]]
+    assert {image["source"]["identity"] for image in reverted} == {f"git:{toy.commits[4]}"}
+    assert {image["recipe"]["layout_seed"] for image in reverted} == {1, 2}
 
 
 def test_a_culprit_that_cannot_be_reverted_is_named_with_the_reason(toy: ToyRange) -> None:

@@ -78,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--layouts",
-        type=number_from(0, 100),
+        type=number_from(0, 1000),
         default=DEFAULT.layouts,
         metavar="N",
         help="most link orders of a kernel; 0: one image of each, also for the check (%(default)s)",

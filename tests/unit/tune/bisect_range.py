@@ -94,6 +94,8 @@ def planted(seed: int, size: float, noise: float, luck: float, layouts: int = 0)
 
 COSTS = TrialCosts(build=900, block=20)
 """A kernel takes some minutes to build, and a boot some seconds."""
+UML_COSTS = TrialCosts(build=90, block=2, link=6)
+"""Those of the machine `uml`: a link takes seconds, and a boot less than one."""
 
 
 def bisected(kernels: SyntheticRange, costs: TrialCosts = COSTS, **settings: float) -> Search:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from bench_bisect import (
+    LUCKY,
     NOISY,
     IsBad,
     PlantedCase,
@@ -33,3 +34,10 @@ def test_one_noisy_boot_a_step_finds_few_of_the_culprits_that_a_bisection_finds(
     assert own.most_builds <= 12
     assert simple_score(NOISY, COUNT, 1, is_nearer_to_bad).right < own.right / 2
     assert blocks_for(own.boots) > 1
+
+
+def test_link_orders_find_culprits_that_the_luck_of_single_images_hides() -> None:
+    own = kdyno_score(LUCKY, COUNT)
+    assert (own.right, own.wrong) >= (0.9, 0.0)
+    assert own.most_builds <= 12
+    assert kdyno_score(LUCKY, COUNT, layouts=0).right < own.right / 2

@@ -220,6 +220,7 @@ class BisectionWork:
         about = self.bench.prepared.about
         events = self.file.record.events
         benchmarks = self._benchmarks()
+        luck, noise = search.luck_and_noise()
         result = Bisection(
             id=order.id,
             kind=self.kernels.kind,
@@ -238,6 +239,9 @@ class BisectionWork:
             else f"{self.bench.base.toolchain}, configuration {self.bench.base.config or self.bench.template.config}",
             probability=order.settings.probability,
             range=effect_of(interval_of(measured), len(measured.values)) if measured else None,
+            luck=None if luck is None else math.expm1(luck),
+            noise=None if noise is None else math.expm1(noise),
+            advice=self._advice(verdict),
             culprits=tuple(culprits),
             explained=search.explained() if ends == "worse" else 0.0,
             candidates=candidates,
@@ -340,6 +344,27 @@ class BisectionWork:
     def _benchmarks(self) -> tuple[str, ...]:
         names = self.bench.template.workload.benchmark_names()
         return tuple(name for name in names if not self.order.benchmarks or means(self.order.benchmarks, name))
+
+    def _advice(self, verdict: BisectVerdict) -> str:
+        """Return what shows more, if luck and noise hid the ends' difference or the culprit; empty otherwise."""
+        search, settings = self.search, self.search.settings
+        if verdict == "undecided":
+            blocks = search.blocks_that_show(search.evidence.measured[self.kernels.steps].mean)
+            if blocks is None:
+                return (
+                    "an effect as small as this can't be bisected here: name the benchmark that got slower by "
+                    "--benchmark, or measure in another lane"
+                )
+            orders = f"--layouts {blocks} " if settings.layouts else ""
+            return f"`{orders}--most-blocks {blocks}` should show an effect of this size"
+        if verdict not in ("set", "unconfirmed"):
+            return ""
+        if search.builds >= settings.most_builds:
+            return f"`--most-builds {2 * settings.most_builds}` lets it go on"
+        if verdict == "unconfirmed" or search.is_divisible():
+            orders = f"--layouts {2 * settings.layouts} " if settings.layouts else ""
+            return f"`{orders}--most-blocks {2 * settings.most_blocks}` lets it go on"
+        return ""
 
     def _boots(self) -> int:
         evidence = self.search.evidence

@@ -102,6 +102,12 @@ class Bisection(Frozen):
     """The probability at which a culprit is named."""
     range: BisectEffect | None
     """The bad end against the good end; null if it couldn't be tested."""
+    luck: float | None
+    """The standard deviation of the effect of one image's layout, as a fraction; null if each kernel had one image."""
+    noise: float | None
+    """The standard deviation of one block of boots of the same images, as a fraction; null if nothing was booted."""
+    advice: str
+    """What shows more, if luck and noise hid the difference of the ends, or the culprit; empty otherwise."""
     culprits: tuple[BisectCulprit, ...]
     explained: float
     """The part of the range's effect that the confirmed culprits explain."""

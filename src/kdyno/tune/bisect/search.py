@@ -26,6 +26,8 @@ ENOUGH = 0.5
 MOST_CULPRITS = 4
 CONFIDENCE = 0.95
 ENDS_ALPHA = 0.05
+MOST_ORDERS = 256
+"""More link orders than this are not advised."""
 SPARE_BUILDS = 2
 """Kernels beyond one for each halving that a forecast counts: noise, and kernels that don't build."""
 POWER = 0.5
@@ -122,13 +124,15 @@ class Search:
         blocks = min(least, most)
         while blocks < most:
             replicates = orders_of(blocks, layouts) if layouts else blocks
-            # Blocks of one image each show its luck as a part of the effect.
-            variance = posterior.pair_variance(blocks, layouts) if layouts else posterior.noise**2 / blocks
             reach = float(special.stdtrit(max(1, replicates - 1), 1 - alpha / 2)) + POWER
-            if abs(effect) > reach * math.sqrt(variance):
+            if abs(effect) > reach * math.sqrt(self._pair_variance(posterior, blocks, layouts)):
                 break
             blocks = min(2 * blocks, most)
         return blocks
+
+    def _pair_variance(self, posterior: Posterior, blocks: int, layouts: int) -> float:
+        """Return the variance of the difference of two states; blocks of one image have its luck as a part of it."""
+        return posterior.pair_variance(blocks, layouts) if layouts else posterior.noise**2 / blocks
 
     # The search.
 
@@ -182,6 +186,12 @@ class Search:
         intervals = posterior.intervals_of(culprit.before, culprit.after)
         may_build = self.builds < self.settings.most_builds
         return len(culprit.steps) > 1 and may_build and any(candidates(posterior, place, ()) for place in intervals)
+
+    def is_divisible(self) -> bool:
+        """Return whether another kernel could divide the steps that hold the culprit."""
+        posterior = self.posterior()
+        remaining = self.smallest_set(posterior)
+        return remaining is not None and self._can_divide(posterior, remaining)
 
     def posterior(self) -> Posterior:
         """Return the posterior of further culprits. The ends must differ."""
@@ -269,6 +279,30 @@ class Search:
         return self.explained() >= ENOUGH or len(self.culprits()) >= MOST_CULPRITS
 
     # What it shows.
+
+    def luck_and_noise(self) -> tuple[float | None, float | None]:
+        """Return the standard deviations of the luck of an image and of a block's noise, as logarithms; None for what
+        the trials don't show.
+        """
+        if self.evidence.steps not in self.evidence.measured:
+            return None, None
+        posterior = Posterior(self.evidence)
+        has_orders = any(measured.orders > 1 for measured in self.evidence.measured.values())
+        return (posterior.luck if has_orders else None), posterior.noise
+
+    def blocks_that_show(self, effect: float) -> int | None:
+        """Return the number of blocks, each with a link order of its own, that should show an effect of two kernels;
+        None if not even MOST_ORDERS are enough.
+        """
+        posterior = Posterior(self.evidence)
+        blocks = 2 * self.settings.most_blocks if not self.settings.layouts else 2 * self.settings.layouts
+        while blocks <= MOST_ORDERS:
+            layouts = blocks if self.settings.layouts else 0
+            reach = float(special.stdtrit(blocks - 1, 1 - self._ends_alpha / 2)) + POWER
+            if abs(effect) > reach * math.sqrt(self._pair_variance(posterior, blocks, layouts)):
+                return blocks
+            blocks *= 2
+        return None
 
     def answer(self, state: int) -> Answer:
         """Return whether a measured state is as bad as the bad end, as good as the good end, or neither was shown."""

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 
 from kdyno.base.errors import UserError
-from kdyno.base.text import clean, format_count, format_list
+from kdyno.base.text import clean, format_count, format_list, percent
 from kdyno.tune.bisect.bisection import BisectOrder, effect_text
 from kdyno.tune.bisect.model import BisectCulprit, Bisection, BisectKernel
 from kdyno.tune.bisect.ranges import CommitRange, PatchRange
@@ -23,6 +23,7 @@ def lines(result: Bisection) -> list[str]:
     head = [
         f"{result.named}: {format_count(result.steps, 'step')}, {_what(result)}, lane {result.lane}",
         f"{format_count(result.builds, 'kernel')}, {format_count(result.boots, 'boot')}",
+        *_luck_lines(result),
         "",
         *_kernel_lines(result.kernels),
         "",
@@ -30,7 +31,16 @@ def lines(result: Bisection) -> list[str]:
     body = [line for culprit in result.culprits for line in [*culprit_lines(culprit, result), ""]]
     remaining = _candidate_lines(result)
     lost = [f"set at the good end only: {clean(format_list(result.lost_config, 6))}"] if result.lost_config else []
-    return [*head, *body, *remaining, *lost, clean(result.sentence)]
+    advice = [result.advice] if result.advice else []
+    return [*head, *body, *remaining, *lost, clean(result.sentence), *advice]
+
+
+def _luck_lines(result: Bisection) -> list[str]:
+    """Return how much the measurements vary, if link orders were sampled."""
+    if result.luck is None or result.noise is None:
+        return []
+    luck, noise = (percent(part) for part in (result.luck, result.noise))
+    return [f"standard deviations: {luck} % between link orders of a kernel, {noise} % between blocks of boots"]
 
 
 def _what(result: Bisection) -> str:
