@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Protocol, Self
 from pydantic import Field
 
 from kdyno.base.cpu import Cpu
-from kdyno.base.errors import UserError
+from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import DEFAULT_LANE, Clock, LaneName
 from kdyno.base.measurement import BootStatus
@@ -28,6 +28,10 @@ from kdyno.measure.workload.needs import Needs, Runner
 class CpuLacks(UserError):
     message = "{what} requires a CPU with {missing}, which the machine's CPU ({cpu}) lacks"
     hint = "compile for an older CPU (march), or choose another CPU of the machine (cpu, --cpu)"
+
+
+class MachineUnreachable(InfrastructureError):
+    """A machine that does not answer: what needs no answer of it can still be planned."""
 
 
 class NotEmulated(UserError):
@@ -110,6 +114,14 @@ class MachineSettings(Frozen):
     def for_check_boot(self) -> Self:
         """Return the machine for a boot that measures nothing and may take long."""
         return self
+
+    def describe_unreachable(self) -> Description:
+        """Return the description of the machine without its facts; only for machines that can be out of reach."""
+        raise NotImplementedError
+
+    def requirement(self, needs: Needs) -> str:  # noqa: ARG002
+        """Return what the machine must be to carry out a load with these needs, for people; empty: any host is."""
+        return ""
 
     def with_platform_for(self, kernels: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> Self:  # noqa: ARG002
         """Return the machine on a platform that starts all these kernels, if it can choose. Each kernel is its

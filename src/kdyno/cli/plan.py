@@ -40,8 +40,9 @@ def act(args: argparse.Namespace) -> int:
 
         experiment = pilot_of(experiment)
         talk.say(COMES_FIRST)
-    prepared = prepare(experiment, state, talk)
-    prepared.require_cpu()
+    prepared = prepare(experiment, state, talk, may_be_unreachable=True)
+    if not prepared.requirement:
+        prepared.require_cpu()
     with store_of(args, "look") as store:
         ahead = forecast(prepared, plan_run(prepared), state, store)
         if whole.confirm:
@@ -50,13 +51,16 @@ def act(args: argparse.Namespace) -> int:
         print_json(ahead.model_dump(mode="json"))
         return 0
     about = prepared.about
-    line(f"experiment {experiment.name}, run {ahead.run}, lane {about.lane}, baseline {experiment.baseline}")
+    run = ahead.run or "not known yet"
+    line(f"experiment {experiment.name}, run {run}, lane {about.lane}, baseline {experiment.baseline}")
     line()
     _print_images(ahead)
     _print_given(about.shared, experiment)
     _print_boots(ahead, experiment)
     line()
     line(f"time: {total_time(ahead)}")
+    if ahead.requirement:
+        line(f"needs: {ahead.requirement}")
     if ahead.confirmation:
         _print_confirmation(ahead.confirmation)
     return 0

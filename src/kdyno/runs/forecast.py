@@ -84,6 +84,7 @@ class Forecast(Frozen):
     """The forecast of a run; `kdyno plan --json` prints it."""
 
     run: str
+    """The id; empty if the machine could not be reached, whose facts are part of it."""
     builds: tuple[BuildForecast, ...]
     boots: tuple[PlannedBoot, ...]
     """The boots that are not on record yet, in order."""
@@ -101,6 +102,8 @@ class Forecast(Frozen):
     training_guess: bool = False
     check_boots: int = 0
     """The number of boots in which kernels run their own tests, one after the other."""
+    requirement: str = ""
+    """What the machine must be, and why it could not be reached; empty: it was reached."""
     confirmation: ConfirmationForecast | None = None
     """The run on this processor that comes after the verdicts; None unless the experiment asks for it."""
 
@@ -168,7 +171,7 @@ def forecast(prepared: Prepared, plan: RunPlan, state: State, store: Store) -> F
         for (events, runner), boots in training_boots.items()
     ]
     return Forecast(
-        run=plan.id,
+        run="" if prepared.requirement else plan.id,
         builds=forecast_builds(prepared.plans, state, prepared.trainings),
         boots=boots,
         boots_done=len(plan.boots_of(progress.ended)),
@@ -181,6 +184,7 @@ def forecast(prepared: Prepared, plan: RunPlan, state: State, store: Store) -> F
         training_seconds=sum(boots * seconds for boots, seconds, _, _ in training),
         training_guess=any(guess for boots, _, _, guess in training if boots),
         check_boots=checks_left(prepared, store),
+        requirement=prepared.requirement,
     )
 
 

@@ -10,7 +10,7 @@ from kdyno.base.cpu import Cpu
 from kdyno.base.errors import UserError
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
-from kdyno.boot.base import Description, MachineBackend, MachineSettings
+from kdyno.boot.base import Description, MachineBackend, MachineSettings, MachineUnreachable
 from kdyno.boot.registry import open_machine
 from kdyno.kernel.arch import ARCHES
 from kdyno.kernel.build import BuildPlan, plan_build
@@ -89,6 +89,8 @@ class Prepared:
     """Empty if the machine boots without images."""
     trainings: tuple[PlannedTraining, ...] = ()
     """The inputs that are made before the images, in order."""
+    requirement: str = ""
+    """What the machine must be, and why it could not be reached; empty: it was reached."""
 
     @property
     def recorded(self) -> str:
@@ -108,15 +110,24 @@ class Prepared:
             self.machine.require_cpu(first.needs, f"variant {variant}")
 
 
-def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
-    """Check everything that needs no build, no boot and no question to the machine. Raises KdynoError."""
+def prepare(experiment: Experiment, state: State, talk: Talk, *, may_be_unreachable: bool = False) -> Prepared:
+    """Check everything that needs no build and no boot. Raises KdynoError.
+
+    A machine that may be unreachable, and is, is described without its facts: such a run can only be forecast.
+    """
     variants = experiment.variants
     require_runner(experiment.workload, experiment.machine)
     plan_by_built_variant = given_plans(experiment, variants, state, talk)
     settings = fit_machine(experiment.machine, plan_by_built_variant)
     machine = open_machine(settings)
-    machine.provide(experiment.workload.needs(), state, talk)
-    about = machine.describe()
+    needs, requirement = experiment.workload.needs(), ""
+    try:
+        machine.provide(needs, state, talk)
+        about = machine.describe()
+    except MachineUnreachable as error:
+        if not may_be_unreachable:
+            raise
+        about, requirement = settings.describe_unreachable(), f"{settings.requirement(needs)}; {error}"
     _require_counted(experiment.workload, about.pmu)
     for variant, recipe in variants.items():
         if not settings.starts_kernels:
@@ -136,7 +147,7 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     for variant, (first, *_) in builds.plans.items():
         settings.require_cpus(first.asked, f"the kernel of variant {variant}")
         require_startable(settings, variant, first, has_given=bool(plan_by_built_variant))
-    return Prepared(experiment, settings, machine, about, job, builds.plans, builds.trainings)
+    return Prepared(experiment, settings, machine, about, job, builds.plans, builds.trainings, requirement)
 
 
 def require_runner(workload: WorkloadSettings, machine: MachineSettings) -> None:

@@ -30,7 +30,7 @@ from kdyno.boot.metal.box import DIRECTORY, MARK, BoxState, RemoteBox, SilenceNo
 from kdyno.boot.metal.facts import AT_EACH_BOOT, ONCE, box_facts, copy_files, host_facts_of
 from kdyno.boot.metal.lease import BoxHeld, Lease
 from kdyno.boot.metal.needs import require_needs
-from kdyno.boot.metal.settings import MetalConfig
+from kdyno.boot.metal.settings import STREAM, MetalConfig
 from kdyno.boot.metal.ssh import FAILED, BoxUnreachable, BoxUntrusted, Ssh
 from kdyno.boot.platforms import Output
 from kdyno.boot.watch import POLL_SECONDS, Watch, bound_files
@@ -42,7 +42,6 @@ from kdyno.measure.workload.needs import Needs
 
 RESTARTS = "panic=10"
 """The parameter that lets a kernel restart the box 10 s after a panic, which brings its own kernel back."""
-STREAM = "/dev/stdout"
 RESET_SECONDS = 120.0
 LAST_LOOK_SECONDS = 20.0
 SILENT_SECONDS = 45.0
@@ -58,8 +57,6 @@ place=$1/work
 rm -rf "$place" && mkdir -p "$place" && cd "$place" && cat >job.json || exit
 TMPDIR=$place "$2" do job.json | cat
 """
-
-SHARED_DISK = "programs of the workload, and files that they write, are those of the box: kdyno installs nothing there"
 
 
 class BoxGone(InfrastructureError):
@@ -129,24 +126,13 @@ class MetalMachine:
         return root
 
     def describe(self) -> Description:
-        own, root, config = self._own, self._root, self.config
+        own, root = self._own, self._root
         facts = {
-            "type": "metal",
-            "host": config.host,
-            "boot": config.boot,
             "cmdline": [*own.own_words, RESTARTS],
             "agent": hashlib.sha256(find_agent().read_bytes()).hexdigest(),
             **box_facts(root),
         }
-        return Description(
-            lane=config.lane,
-            parallel=1,
-            facts=facts,
-            host={"kernel": own.release, **host_facts_of(root)},
-            limits=config.limits,
-            channel=FileChannel(path=STREAM),
-            notices=(SHARED_DISK,),
-        )
+        return self.config.description(facts, {"kernel": own.release, **host_facts_of(root)})
 
     def cpu(self) -> Cpu:
         return read_cpu(self._root / "proc/cpuinfo")

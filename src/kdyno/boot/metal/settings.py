@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from kdyno.base.lanes import BOX_CLOCK, TIMED_LANE, Clock, RealTimeLaneName
 from kdyno.base.names import absolute
-from kdyno.boot.base import BootLimits, MachineSettings
+from kdyno.boot.base import BootLimits, Description, MachineSettings
+from kdyno.measure.guest.job import FileChannel
+from kdyno.measure.workload.needs import Needs
 
 Command = Annotated[tuple[Annotated[str, Field(pattern=r"^[^\x00]+$", max_length=4096)], ...], Field(max_length=100)]
 """A program of this host and its arguments; no shell reads it."""
+STREAM = "/dev/stdout"
+SHARED_DISK = "programs of the workload, and files that they write, are those of the box: kdyno installs nothing there"
 
 
 class MetalConfig(MachineSettings):
@@ -39,3 +43,21 @@ class MetalConfig(MachineSettings):
         if self.ssh_config is None:
             return self
         return self.model_copy(update={"ssh_config": Path(absolute(self.ssh_config, base))})
+
+    def description(self, facts: dict[str, Any], host: dict[str, Any]) -> Description:
+        return Description(
+            lane=self.lane,
+            parallel=1,
+            facts={"type": self.type, "host": self.host, "boot": self.boot, **facts},
+            host=host,
+            limits=self.limits,
+            channel=FileChannel(path=STREAM),
+            notices=(SHARED_DISK,),
+        )
+
+    def describe_unreachable(self) -> Description:
+        return self.description({}, {})
+
+    def requirement(self, needs: Needs) -> str:
+        packages = f", with the Debian packages {', '.join(needs.packages)}" if needs.packages else ""
+        return f"{self.host}, a box of {self.arch} with systemd and kexec that ssh reaches as root{packages}"

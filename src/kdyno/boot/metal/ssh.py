@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.process import ToolHangs, TooMuchOutput, attempt, spawn
+from kdyno.boot.base import MachineUnreachable
 from kdyno.boot.watch import bound_files
 
 OPTIONS = {
@@ -54,7 +55,7 @@ class NotLetIn(UserError):
     hint = "`ssh -o BatchMode=yes {host} true` must work without a question"
 
 
-class BoxUnreachable(InfrastructureError):
+class BoxUnreachable(MachineUnreachable):
     message = "{host} cannot be reached: {why}"
     hint = "check that `ssh {host} true` works"
 
