@@ -104,6 +104,7 @@ def test_a_full_boot_is_refused(directory: Path, package: Path, release: str, lo
     place = {"systemd-boot": "/boot/efi", "grub": "/boot"}[loader]
     with Guest(directory, package, STARTED) as guest:
         guest(f"dd if=/dev/zero of={place}/filler bs=1M", status=1)
+        guest(f"truncate -s -8M {place}/filler")  # with GRUB dpkg's own files are on the same file system
         assert "remove an old kernel" in guest("dpkg -i /root/kernel.deb", status=1)
         assert guest(f"ls /boot/vmlinuz-{release}", status=2)
 

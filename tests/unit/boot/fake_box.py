@@ -11,10 +11,13 @@ import json
 import os
 import sys
 from pathlib import Path
+from threading import Event
 from typing import Any
 
+from kdyno.boot.base import BootOrder
 from kdyno.boot.metal.box import DIRECTORY
 from kdyno.measure.guest.agent import find_agent
+from kdyno.measure.guest.job import Job, Program
 
 RELEASE = "6.12.9-test"
 VERSION = "#1 SMP PREEMPT_DYNAMIC Mon Jan  1 00:00:00 UTC 2024"
@@ -32,17 +35,28 @@ assert sys.argv[-3] == "--", sys.argv
 with (box / "log").open("a") as log:
     log.write(json.dumps(sys.argv[1:]) + "\\n")
 plan = json.loads((box / "plan.json").read_text())
+is_cut = False
 for behaviour in plan.get("ssh", []):
     if behaviour["in"] in command:
+        if "once" in behaviour:
+            if (box / behaviour["once"]).exists():
+                continue
+            (box / behaviour["once"]).touch()
         if "message" in behaviour:
             print(behaviour["message"], file=sys.stderr)
             sys.exit(255)
         if "status" in behaviour:
             print(behaviour["error"], file=sys.stderr)
             sys.exit(behaviour["status"])
+        if "error_output" in behaviour:
+            sys.stderr.write(behaviour["error_output"] * behaviour.get("times", 1))
+            sys.exit(0)
         if "output" in behaviour:
             sys.stdout.write(behaviour["output"] * behaviour.get("times", 1))
             sys.exit(0)
+        if "done" in behaviour:
+            is_cut = True
+            break
         if "after" in behaviour:
             (box / "mark").write_text(json.dumps(behaviour["after"]))
             (box / "down" if behaviour["after"] == "down" else box / "unused").touch()
@@ -59,6 +73,9 @@ if "grep -aHs" in command:
     sys.exit(0)
 command = re.sub(r"(?<![\\w.}}])/(proc|sys|var/lib|run|lib/modules|boot)/", rf"{{box}}/\\1/", command)
 os.environ["PATH"] = f"{{box}}/bin:" + os.environ["PATH"]
+if is_cut:
+    subprocess.run(["/bin/sh", "-c", command])
+    sys.exit(255)
 os.execv("/bin/sh", ["sh", "-c", command])
 """
 SYSTEMCTL = """#!/bin/sh
@@ -117,6 +134,19 @@ def bzimage(release: str = RELEASE, version: str = VERSION) -> bytes:
     banner = f"{release} (kdyno@kdyno) {version}".encode()
     content[0x1200 : 0x1200 + len(banner)] = banner
     return bytes(content)
+
+
+HELLO = Program(name="command", command=("sh", "-c", "echo hello"))
+
+
+def order(tmp_path: Path, *words: str, program: Program = HELLO, cancelled: Event | None = None) -> BootOrder:
+    """Return the order for a boot with these kernel parameters."""
+    directory = tmp_path / "boot"
+    directory.mkdir()
+    kernel = tmp_path / "bzImage"
+    kernel.write_bytes(bzimage())
+    job = Job(lane="wall", iterations=1, programs=(program,))
+    return BootOrder("a boot", kernel, words, job, 1, directory, cancelled=cancelled or Event())
 
 
 class FakeBox:

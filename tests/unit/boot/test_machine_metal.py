@@ -7,7 +7,7 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from threading import Event
@@ -18,7 +18,7 @@ import pytest
 from kdyno.base.errors import KdynoError
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
-from kdyno.boot.base import BootEnd, BootLimits, BootOrder
+from kdyno.boot.base import BootEnd, BootLimits
 from kdyno.boot.metal import box as box_module
 from kdyno.boot.metal import lease as lease_module
 from kdyno.boot.metal import machine as machine_module
@@ -39,39 +39,9 @@ from kdyno.boot.metal.ssh import (
 )
 from kdyno.boot.platforms import KernelNotStartable
 from kdyno.boot.registry import BadMachine, read_machine
-from kdyno.measure.guest.job import Job, Program
+from kdyno.measure.guest.job import Program
 from kdyno.measure.workload.needs import Needs
-from tests.unit.boot.fake_box import OWN_WORDS, RELEASE, FakeBox, bzimage
-
-HELLO = Program(name="command", command=("sh", "-c", "echo hello"))
-
-
-@pytest.fixture
-def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeBox:
-    fake = FakeBox(tmp_path / "box")
-    monkeypatch.setenv("PATH", fake.path)
-    monkeypatch.setattr(machine_module, "find_agent", lambda: fake.agent)
-    monkeypatch.setattr(machine_module, "REACHED_AGAIN_SECONDS", 1.0)
-    monkeypatch.setattr(machine_module, "LAST_LOOK_SECONDS", 2.0)
-    monkeypatch.setattr(box_module, "POLL_SECONDS", 0.05)
-    monkeypatch.setattr(lease_module, "AGAIN_SECONDS", 0.05)
-    return fake
-
-
-@pytest.fixture
-def machine(box: FakeBox) -> Iterator[MetalMachine]:  # noqa: ARG001
-    opened = MetalMachine(MetalConfig(host="box", limits=BootLimits(boot=3, total=20)))
-    yield opened
-    opened.lease.release()
-
-
-def order(tmp_path: Path, *words: str, program: Program = HELLO, cancelled: Event | None = None) -> BootOrder:
-    directory = tmp_path / "boot"
-    directory.mkdir()
-    kernel = tmp_path / "bzImage"
-    kernel.write_bytes(bzimage())
-    job = Job(lane="wall", iterations=1, programs=(program,))
-    return BootOrder("a boot", kernel, words, job, 1, directory, cancelled=cancelled or Event())
+from tests.unit.boot.fake_box import OWN_WORDS, RELEASE, FakeBox, order
 
 
 def outputs(end: BootEnd) -> list[bytes]:

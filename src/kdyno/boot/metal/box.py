@@ -18,12 +18,14 @@ from pydantic import Field, ValidationError
 from kdyno.base.errors import UserError
 from kdyno.base.frozen import Frozen
 from kdyno.base.mistakes import first_fault
-from kdyno.boot.metal.ssh import BoxFailed, BoxUnreachable, BoxUntrusted, Ssh
+from kdyno.boot.metal.ssh import BoxFailed, BoxUnreachable, BoxUntrusted, NotLetIn, Ssh
 
 DIRECTORY = "/var/lib/kdyno-metal"
 MARK = "kdyno.boot="
 """The kernel parameter that marks a kernel that kdyno started. It has a dot: the kernel takes it for that of a module,
 and ignores it."""
+INITRD = re.compile(r"/[A-Za-z0-9/_.+~-]{1,300}")
+"""The path of an initrd on the box."""
 POLL_SECONDS = 2.0
 LONGEST_LOOK_SECONDS = 30.0
 OTHER_KERNELS = re.compile(r"BOOT_IMAGE=|initrd=|kdyno\.boot=|crashkernel=")
@@ -155,7 +157,10 @@ class RemoteBox:
         result = self.ssh.run(script, seconds=INITRD_SECONDS)
         if result.status != 0:
             self._fail("make an initrd", result.last_message, f"log in there and run: mkinitramfs -o FILE {release}")
-        return result.output.strip() or None
+        path = result.output.strip()
+        if path and not INITRD.fullmatch(path):
+            raise BoxUntrusted(host=self.ssh.host, what="the question for an initrd", why="its answer is not a path")
+        return path or None
 
     def root_word(self) -> str:
         """Return the parameter that names the root file system for a kernel without an initrd. Raises BoxFailed."""
@@ -197,7 +202,7 @@ class RemoteBox:
                 if is_wanted(state):
                     return state
                 answered = time.monotonic()
-            except (BoxUnreachable, BoxUntrusted):
+            except (BoxUnreachable, BoxUntrusted, NotLetIn):  # nobody is let in before the box has started
                 if silence and time.monotonic() - answered >= silence.seconds:
                     silence.call(time.monotonic() - answered, start + seconds - time.monotonic())
                     silence = None

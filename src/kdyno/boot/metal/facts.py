@@ -39,6 +39,8 @@ AT_EACH_BOOT = (
 )
 MOST_BYTES = 16_000_000
 LONGEST_LINE = 65_536
+MOST_FILES = 65_536
+"""The most files that are copied: more than those of a host with 8,192 CPUs."""
 LINE = re.compile(r"/([A-Za-z0-9_./-]{1,200}):(.*)")
 
 COPY_FILES = """
@@ -58,7 +60,9 @@ def copy_files(ssh: Ssh, patterns: tuple[str, ...], target: Path) -> None:
     lines_by_path: dict[str, list[str]] = {}
     for line in result.output.splitlines():
         match = LINE.fullmatch(line[:LONGEST_LINE])
-        if match and _is_requested(match[1], patterns):
+        if match is None or not _is_requested(match[1], patterns):
+            continue
+        if match[1] in lines_by_path or len(lines_by_path) < MOST_FILES:
             lines_by_path.setdefault(match[1], []).append(match[2])
     for path, lines in lines_by_path.items():
         place = target / path

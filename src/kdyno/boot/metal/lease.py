@@ -16,7 +16,7 @@ import time
 from contextlib import ExitStack, suppress
 from threading import Event
 
-from kdyno.base.errors import InfrastructureError, KdynoError
+from kdyno.base.errors import InfrastructureError, KdynoError, UserError
 from kdyno.base.process import spawn
 from kdyno.base.threads import ThreadCall
 from kdyno.boot.metal.ssh import FAILED, BoxFull, BoxUnreachable, BoxUntrusted, Ssh
@@ -26,12 +26,16 @@ SILENCE_SECONDS = 120
 RETURN_SECONDS = 300
 """The time in seconds after a restart in which the box waits for the holder of its lease."""
 ANSWER_SECONDS = 60.0
+END_SECONDS = 20.0
+"""The time in seconds until a session that holds no lease has ended after its answer."""
 AGAIN_SECONDS = 2.0
 LONGEST_ANSWER = 600
+REQUEST = "the request for a lease"
 
 HOLD = """
 umask 077
 mkdir -p "$1" && cd "$1" || exit 1
+if [ -L "$1" ] || [ ! -O . ] || [ -L lock ] || [ -L lease ]; then echo foreign; exit; fi
 exec 9>>lock
 if ! flock -n 9; then echo busy; head -c 400 lease; exit; fi
 if [ ! -e "$1/lock" ]; then echo again; exit; fi
@@ -57,6 +61,11 @@ class BoxHeld(InfrastructureError):
     hint = "wait until it has ended; a lease without a living holder ends by itself"
 
 
+class BoxDirectoryForeign(UserError):
+    message = "{host}: {directory} belongs to another user there, or has symbolic links: kdyno doesn't write to it"
+    hint = "look at it there, and remove it"
+
+
 class Lease:
     """The lease of one box by this process."""
 
@@ -79,12 +88,14 @@ class Lease:
         if word == "held":
             return
         self.drop()
-        if word == "full":
+        if word == "foreign":
+            raise BoxDirectoryForeign(host=self.ssh.host, directory=self.directory)
+        if word == "full" or "No space left" in word:
             raise BoxFull(host=self.ssh.host, place=self.directory)
         if word == "busy" or word.startswith("restarted "):
             until = f"; it restarted just now, and waits {word.split()[1]} s for that one" if " " in word else ""
             raise BoxHeld(host=self.ssh.host, holder=_describe_holder(holder), until=until)
-        raise BoxUntrusted(host=self.ssh.host, what="the request for a lease", why=repr(word[:80]))
+        raise BoxUntrusted(host=self.ssh.host, what=REQUEST, why=repr(word[:80]))
 
     def _ask(self, return_seconds: int = RETURN_SECONDS) -> tuple[str, str]:
         """Start a session; return the first line of the answer, and the rest. Raises what ssh raises."""
@@ -108,7 +119,13 @@ class Lease:
             ThreadCall(_beat, child)
             return word, ""
         rest = answer.rest(ANSWER_SECONDS)
-        status = child.wait(ANSWER_SECONDS)
+        try:
+            status = child.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.drop()
+            raise BoxUntrusted(
+                host=self.ssh.host, what=REQUEST, why=f"its answer does not end: {word[:80]!r}"
+            ) from None
         if status == FAILED:
             raise self.ssh.failure(f"{word}\n{rest}")
         return word, rest

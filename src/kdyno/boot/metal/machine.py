@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from shutil import which
 
 from kdyno.base.cpu import Cpu, read_cpu
 from kdyno.base.errors import InfrastructureError, KdynoError, UserError
@@ -28,10 +29,11 @@ from kdyno.boot.conditions import conditions_between
 from kdyno.boot.ending import Exit, verdict_on_boot
 from kdyno.boot.metal.box import DIRECTORY, MARK, BoxState, RemoteBox, SilenceNotice
 from kdyno.boot.metal.facts import AT_EACH_BOOT, ONCE, box_facts, copy_files, host_facts_of
+from kdyno.boot.metal.knobs import require_knobs, set_knobs
 from kdyno.boot.metal.lease import BoxHeld, Lease
 from kdyno.boot.metal.needs import require_needs
 from kdyno.boot.metal.settings import STREAM, MetalConfig
-from kdyno.boot.metal.ssh import FAILED, BoxUnreachable, BoxUntrusted, Ssh
+from kdyno.boot.metal.ssh import FAILED, BoxFailed, BoxUnreachable, BoxUntrusted, Ssh, UnknownHostKey
 from kdyno.boot.platforms import Output
 from kdyno.boot.watch import POLL_SECONDS, Watch, bound_files
 from kdyno.kernel.built_kernels.header import read_header
@@ -48,6 +50,7 @@ SILENT_SECONDS = 45.0
 """How long a box is silent, in seconds, before kdyno reports it."""
 SLOWER = 1.5
 """How much longer than the longest silence of this run before it is reported again."""
+STILL_RUNS = "may still run the kernel of this boot; a restart brings its own one back"
 CONNECTIONS_LOST = (BoxUnreachable, BoxUntrusted)
 REACHED_AGAIN_SECONDS = 60.0
 """How long the box is looked for after a connection broke, in seconds."""
@@ -67,6 +70,11 @@ class BoxGone(InfrastructureError):
 class ResetFailed(InfrastructureError):
     message = "the command that resets {host} failed: {command}: {why}"
     hint = "run it by hand, and correct `reset` in [machine]"
+
+
+class CommandMissing(UserError):
+    message = "`{key}` in [machine] names {program}, which is not a program of this host"
+    hint = "install it, or correct `{key}`"
 
 
 class PackagesMissing(UserError):
@@ -126,13 +134,18 @@ class MetalMachine:
         return root
 
     def describe(self) -> Description:
-        own, root = self._own, self._root
+        for key, command in (("reset", self.config.reset), ("console", self.config.console)):
+            if command and which(command[0]) is None:
+                raise CommandMissing(key=key, program=command[0])
+        own, root, config = self._own, self._root, self.config
+        require_knobs(root, config.knobs, config.host, own.release)
         facts = {
+            **({"set": sorted(config.knobs)} if config.knobs else {}),
             "cmdline": [*own.own_words, RESTARTS],
             "agent": hashlib.sha256(find_agent().read_bytes()).hexdigest(),
             **box_facts(root),
         }
-        return self.config.description(facts, {"kernel": own.release, **host_facts_of(root)})
+        return config.description(facts, {"kernel": own.release, **host_facts_of(root)})
 
     def cpu(self) -> Cpu:
         return read_cpu(self._root / "proc/cpuinfo")
@@ -173,8 +186,14 @@ class MetalMachine:
         console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
         console.touch()
         stream.touch()
-        self._hold()
-        installed = self._install(order, self._own)
+        try:
+            self._hold_again()
+            installed = self._install(order, self._own)
+        except BoxUnreachable as error:
+            if self.box.wait(lambda _: True, REACHED_AGAIN_SECONDS, order.cancelled.is_set) is None:
+                raise  # nothing was started there
+            report = read_stream(stream, expected_records(order.job))
+            return BootEnd("lost", str(error), time.monotonic() - start, None, (), console, stream, report)
         with self._record_console(console):
             try:
                 left, ready, conditions = self._start_and_measure(order, installed, console, stream, start)
@@ -197,6 +216,15 @@ class MetalMachine:
         atexit.unregister(self.lease.release)
         self.lease.take()
         atexit.register(self.lease.release)
+
+    def _hold_again(self) -> None:
+        """Take the lease as `_hold` does; if the connection breaks, a second time."""
+        try:
+            self._hold()
+        except BoxUnreachable:
+            if self.box.wait(lambda _: True, REACHED_AGAIN_SECONDS) is None:
+                raise
+            self._hold()
 
     def _install(self, order: BootOrder, own: BoxState) -> _Installed:
         """Copy the files of a boot to the box.
@@ -226,8 +254,12 @@ class MetalMachine:
         """Return the end of the boot, the seconds until the agent answered, and the conditions during the workload."""
         before = self.box.look()
         self.lease.drop()  # the restart ends its session; its file stays for this process
-        self.box.start(installed.agent, installed.kernel, installed.initrd, installed.words)
-        self._leaving = before.boot_id
+        self._leaving = before.boot_id  # also if the connection breaks: the box may have obeyed
+        try:
+            self.box.start(installed.agent, installed.kernel, installed.initrd, installed.words)
+        except BoxFailed:
+            self._leaving = ""
+            raise
         limit = self.config.limits.boot
         state = self._wait(lambda state: state.boot_id != before.boot_id, limit, order.cancelled.is_set)
         if order.cancelled.is_set():
@@ -239,6 +271,7 @@ class MetalMachine:
         if state.release != installed.release or not installed.version_end.startswith(state.version):
             return Exit(lost=f"the box runs {state.release} {state.version}, not {installed.release}"), None, {}
         self.lease.take()
+        set_knobs(self.ssh, self.config.knobs, state.release)
         ready = time.monotonic() - start
         with self._watch_conditions(order.directory) as conditions:
             left = self._measure(order, installed, console, stream, state)
@@ -259,13 +292,12 @@ class MetalMachine:
         job = order.directory / "job.json"
         job.write_bytes(order.job.model_copy(update={"channel": FileChannel(path=STREAM)}).encode())
         command = self.ssh.words(self.ssh.script(RUN_AGENT, DIRECTORY, installed.agent))
-        messages = order.directory / "agent.log"
         watch = Watch(console, stream, self.config.limits)
         stopped = None
         with (
             job.open("rb") as orders,
             stream.open("wb") as records,
-            messages.open("wb") as log,
+            console.open("ab") as log,
             spawn(command, stdin=orders, stdout=records, stderr=log) as child,
         ):
             watch.bound(child.pid, 0)
@@ -278,7 +310,6 @@ class MetalMachine:
             status = child.poll()
         if stopped := watch.cut() or stopped:
             return Exit(stopped=stopped)
-        _append(console, messages)
         return Exit() if status != FAILED else self._why_cut(order, state)
 
     def _why_cut(self, order: BootOrder, before: BoxState) -> Exit:
@@ -319,19 +350,22 @@ class MetalMachine:
         conditions.update(conditions_between(*roots, times[1] - times[0]))
 
     def _end_boot(self, order: BootOrder) -> None:
-        """Bring the box's own kernel back; after an interrupt only begin to. Raises BoxGone and ResetFailed."""
-        if not order.cancelled.is_set() and self._bring_back("a boot had ended", order.cancelled.is_set):
-            return
+        """Bring the box's own kernel back; after an interrupt only begin to. Raises BoxGone, ResetFailed and
+        UnknownHostKey.
+        """
+        try:
+            if not order.cancelled.is_set() and self._bring_back("a boot had ended", order.cancelled.is_set):
+                return
+        except UnknownHostKey:
+            self.talk.warn(f"{self.config.host} is left as it is, and {STILL_RUNS}")
+            raise
         try:
             is_back = self._is_back(self.box.look(seconds=LAST_LOOK_SECONDS))
             self.lease.release()
             if not is_back:
                 self.box.restart()
         except KdynoError:
-            self.talk.warn(
-                f"{self.config.host} does not answer: it may still run the kernel of this boot; a restart brings its "
-                "own one back"
-            )
+            self.talk.warn(f"{self.config.host} does not answer: it {STILL_RUNS}")
         else:
             self.talk.say(f"{self.config.host} restarts into its own kernel")
 
@@ -351,7 +385,7 @@ class MetalMachine:
             self._reset()
             state = self._wait_for_own_kernel(seconds, is_over)
         if state is not None:
-            self._hold()
+            self._hold_again()
             return state
         if is_over():
             return None
@@ -414,8 +448,3 @@ for package; do
     [ "$(dpkg-query --show --showformat '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
 done
 """
-
-
-def _append(console: Path, messages: Path) -> None:
-    with console.open("ab") as file:
-        file.write(messages.read_bytes())

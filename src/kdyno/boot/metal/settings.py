@@ -15,6 +15,7 @@ from kdyno.measure.workload.needs import Needs
 
 Command = Annotated[tuple[Annotated[str, Field(pattern=r"^[^\x00]+$", max_length=4096)], ...], Field(max_length=100)]
 """A program of this host and its arguments; no shell reads it."""
+KnobName = Literal["governor", "energy", "turbo", "nmi-watchdog", "perf-rate", "smt", "thp"]
 STREAM = "/dev/stdout"
 SHARED_DISK = "programs of the workload, and files that they write, are those of the box: kdyno installs nothing there"
 
@@ -32,6 +33,8 @@ class MetalConfig(MachineSettings):
     """The configuration file for ssh; None: the user's own."""
     boot: Literal["kexec"] = "kexec"
     """How kernels are started."""
+    knobs: tuple[KnobName, ...] = ()
+    """Host knobs of the box that are set for measuring, in each boot."""
     reset: Command = ()
     """The command of this host that resets a box that hangs; empty: there is none."""
     console: Command = ()

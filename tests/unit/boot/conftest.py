@@ -1,0 +1,35 @@
+"""Fixtures of the machine `metal`: a box that isn't one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kdyno.boot.base import BootLimits
+from kdyno.boot.metal import box as box_module
+from kdyno.boot.metal import lease as lease_module
+from kdyno.boot.metal import machine as machine_module
+from kdyno.boot.metal.machine import MetalMachine
+from kdyno.boot.metal.settings import MetalConfig
+from tests.unit.boot.fake_box import FakeBox
+
+
+@pytest.fixture
+def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeBox:
+    fake = FakeBox(tmp_path / "box")
+    monkeypatch.setenv("PATH", fake.path)
+    monkeypatch.setattr(machine_module, "find_agent", lambda: fake.agent)
+    monkeypatch.setattr(machine_module, "REACHED_AGAIN_SECONDS", 1.0)
+    monkeypatch.setattr(machine_module, "LAST_LOOK_SECONDS", 2.0)
+    monkeypatch.setattr(box_module, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(lease_module, "AGAIN_SECONDS", 0.05)
+    return fake
+
+
+@pytest.fixture
+def machine(box: FakeBox) -> Iterator[MetalMachine]:  # noqa: ARG001
+    opened = MetalMachine(MetalConfig(host="box", limits=BootLimits(boot=3, total=20)))
+    yield opened
+    opened.lease.release()
