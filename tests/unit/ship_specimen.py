@@ -35,7 +35,7 @@ def small_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ship_build, "NEEDED_MB", 0)
 
 
-def experiment_of(folder: Path, kconfig: Mapping[str, Any], layouts: int = 0) -> Experiment:
+def experiment_of(folder: Path, kconfig: Mapping[str, Any], layouts: int = 0, toolchain: str = "gcc") -> Experiment:
     """An experiment with the toy kernel: both variants have these options, and one is compiled for size."""
     tree = folder / "linux"
     if not tree.exists():
@@ -51,6 +51,7 @@ def experiment_of(folder: Path, kconfig: Mapping[str, Any], layouts: int = 0) ->
         blocks = 12
         {f"layouts = {layouts}" if layouts else ""}
         [variants.{BASELINE}]
+        toolchain = "{toolchain}"
         kconfig = {{ {values} }}
         [variants.{TUNED}]
         extends = "{BASELINE}"

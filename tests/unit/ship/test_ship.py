@@ -108,6 +108,41 @@ def test_headers_name_their_compiler_and_have_the_configuration(shipped: Shipped
     assert not [name for name, digest in files.items() if digest.startswith("link /")]
 
 
+def compiler_of_modules(package: Path, directory: Path, *words: str) -> list[str]:
+    """Return the compiler and the linker that modules are built by with these words of make, and of makes below."""
+    subprocess.run(["dpkg-deb", "--extract", package, directory], check=True)
+    [headers] = (directory / "usr/src").iterdir()
+    below = directory / "below.mk"
+    below.write_text("show: ; @echo $(CC) $(LD)\n")
+    rule = f"show: ; @echo $(CC) $(LD); $(MAKE) -s -f {below} show"
+    command = ["make", "-s", "-C", str(headers), f"--eval={rule}", "--eval=export CC LD", *words, "show"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env={"PATH": os.environ["PATH"]})
+    return done.stdout.splitlines()
+
+
+def test_modules_are_compiled_by_the_compiler_of_the_kernel(shipped: Shipped, tmp_path: Path) -> None:
+    headers = shipped.packages[1].path
+    major = shipped.card.compiler.version.partition(".")[0]
+    assert compiler_of_modules(headers, tmp_path / "plain") == [f"gcc-{major} ld"] * 2
+    assert compiler_of_modules(headers, tmp_path / "other", "CC=gcc-99") == ["gcc-99 ld"] * 2
+
+
+@pytest.mark.skipif(shutil.which("clang-19") is None, reason="clang-19 is not installed")
+def test_a_kernel_of_clang_is_packed_with_headers_that_name_clang(
+    tmp_path: Path, session: Session, output: Path
+) -> None:
+    experiment = experiment_of(tmp_path, {"MODULES": True}, toolchain="clang-19")
+    shipped = ship(order_of(judged_run(experiment, session, run_id="c1a9" * 16), output), session)
+    headers = shipped.packages[1].path
+    assert shipped.card.compiler.family == "clang"
+    control = subprocess.run(["dpkg-deb", "--field", headers], check=True, capture_output=True, text=True).stdout
+    assert "Recommends: clang-19, lld-19, llvm-19\n" in control
+    assert compiler_of_modules(headers, tmp_path / "plain") == ["clang-19 ld.lld-19"] * 2
+    dkms = compiler_of_modules(headers, tmp_path / "dkms", "CC=clang", "LD=ld.lld")
+    assert dkms == ["clang-19 ld.lld-19"] * 2
+    assert compiler_of_modules(headers, tmp_path / "other", "CC=clang-99") == ["clang-99 ld.lld-19"] * 2
+
+
 @pytest.mark.parametrize(
     ("action", "free", "running", "why"),
     [
