@@ -9,6 +9,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
@@ -76,14 +77,12 @@ def remove_unfinished(path: Path) -> None:
                 leftover.unlink()
 
 
-def read_whole(path: Path, most_bytes: int, *, follow_link: bool = True) -> bytes:
-    """Return the content of a regular file that somebody named. It never waits, as a pipe would, and never exhausts
-    memory.
+def open_regular(path: Path, *, follow_link: bool = True) -> BufferedReader:
+    """Open a regular file that somebody named, to read it. Never wait, as a pipe would let open() do.
 
-    Raise OSError with a complete `strerror`: also for a directory, pipe or device, for a file of more bytes, and for a
-    link that must not be followed.
+    Raise OSError with a complete `strerror`: also for a directory, pipe or device, and for a link that must not be
+    followed.
     """
-    # With a pipe that nobody writes to, open() itself would wait.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags if follow_link else flags | os.O_NOFOLLOW)
@@ -91,16 +90,24 @@ def read_whole(path: Path, most_bytes: int, *, follow_link: bool = True) -> byte
         if error.errno == errno.ELOOP and not follow_link:
             raise OSError(errno.ELOOP, "it is a symbolic link", str(path)) from error
         raise
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            content = file.read(min(status.st_size, most_bytes) + 1)  # takes that much memory before it reads
-            if status.st_size < len(content) <= most_bytes:  # of /proc, or it grows
-                content += file.read(most_bytes + 1 - len(content))
-    finally:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def read_whole(path: Path, most_bytes: int, *, follow_link: bool = True) -> bytes:
+    """Return the content of a regular file that somebody named. It never waits, as a pipe would, and never exhausts
+    memory.
+
+    Raise OSError with a complete `strerror`: also for a directory, pipe or device, for a file of more bytes, and for a
+    link that must not be followed.
+    """
+    with open_regular(path, follow_link=follow_link) as file:
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(min(size, most_bytes) + 1)  # takes that much memory before it reads
+        if size < len(content) <= most_bytes:  # of /proc, or it grows
+            content += file.read(most_bytes + 1 - len(content))
     if len(content) > most_bytes:
         raise OSError(errno.EFBIG, f"it is larger than {most_bytes:,} bytes", str(path))
     return content

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kdyno.base.errors import UserError
-from kdyno.base.files import read_whole
+from kdyno.base.files import open_regular, read_whole
 from kdyno.kernel.built_kernels.header import MOST_KERNEL, read_header
 from kdyno.ship.card import DIRECTORY, Card, parse_card, read_card
 from kdyno.ship.package_content import PackageContent, PackageKind
@@ -61,8 +61,8 @@ def find_card(named: str, card_file: Path | None, root: Path = Path("/")) -> Fou
         return _of_running(card_file, root)
     path = Path(named)
     try:
-        with path.open("rb") as file:
-            names_package = path.is_file() and is_package(file.read(MOST_BEGINNING))
+        with open_regular(path) as file:
+            names_package = is_package(file.read(MOST_BEGINNING))
     except OSError as error:
         raise NoKernelThere(path=path, why=error.strerror) from None
     if names_package:

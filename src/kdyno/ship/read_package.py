@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import lzma
+import os
 import struct
 import tarfile
 import zlib
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from kdyno.base.errors import UserError
+from kdyno.base.files import open_regular
 from kdyno.ship import read_deb, read_pacman, read_rpm
 from kdyno.ship.package_content import PackageContent
 
@@ -32,9 +34,9 @@ def is_package(first_bytes: bytes) -> bool:
 def read_package(path: Path) -> PackageContent:
     """Read a package. Raise PackageUnreadable."""
     try:
-        with path.open("rb") as file:
-            if not path.is_file() or (size := path.stat().st_size) > MOST_PACKAGE:
-                raise ValueError(f"it is not a regular file of at most {MOST_PACKAGE:,} bytes")
+        with open_regular(path) as file:
+            if (size := os.fstat(file.fileno()).st_size) > MOST_PACKAGE:
+                raise ValueError(f"it has more than {MOST_PACKAGE:,} bytes")
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             file.seek(0)
             return _read(file, size, sha256)

@@ -18,6 +18,7 @@ INDENT = "  "
 SHOWN = 8
 """Members of a list that a line names."""
 DIGITS = 12
+UNPROVEN = "its claims are those of its maker: `kdyno verify` proves them, and the rest of a package"
 INSTALL: Mapping[PackageKind, str] = {
     "deb": "sudo apt-get install",
     "rpm": "sudo dnf install",
@@ -101,6 +102,7 @@ def card_lines(found: FoundCard) -> list[str]:
     return [
         f"linux {card.release}",
         *_row("card", f"belongs to {found.subject}"),
+        *_row("", UNPROVEN),
         *_row("package", f"{card.package} {card.version}"),
         *_row("image", f"sha256 {card.image.sha256}"),
         *_row("", f"build ID {card.image.build_id or 'none'}"),

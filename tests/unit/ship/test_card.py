@@ -111,7 +111,14 @@ def test_differences_name_the_claim_and_both_values() -> None:
 
 def test_a_card_is_shown_with_its_patches_and_what_it_needs(root: Path) -> None:
     text = "\n".join(card_lines(find_card(str(root / KERNEL_PATH), None)))
-    for part in ("fast.patch", "popcnt", "STACKPROTECTOR", "all 10 functions", "not confirmed on a processor"):
+    for part in (
+        "`kdyno verify` proves them",
+        "fast.patch",
+        "popcnt",
+        "STACKPROTECTOR",
+        "all 10 functions",
+        "not confirmed on a processor",
+    ):
         assert part in text
 
 

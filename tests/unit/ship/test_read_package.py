@@ -15,7 +15,7 @@ import pytest
 
 from kdyno.ship import package_content, read_deb
 from kdyno.ship.card import CardUnreadable
-from kdyno.ship.find_card import CardOfAnother, find_card
+from kdyno.ship.find_card import CardOfAnother, NoKernelThere, find_card
 from kdyno.ship.read_package import PackageUnreadable, read_package
 from tests.unit.built_kernel import bz_image
 from tests.unit.ship_packages import CARD_PATH, CONTROL, KERNEL, KERNEL_PATH, ar, card, deb, files_of, tar, write
@@ -95,9 +95,11 @@ def test_a_bad_package_is_one_message(tmp_path: Path, content: bytes, why: str) 
 
 def test_a_device_or_a_pipe_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for path in (Path("/dev/zero"), tmp_path):
+    for path in (Path("/dev/zero"), tmp_path, tmp_path / "pipe"):
         with pytest.raises(PackageUnreadable):
             read_package(path)
+        with pytest.raises(NoKernelThere):
+            find_card(str(path), None)
 
 
 def long_name(size: int) -> bytes:
