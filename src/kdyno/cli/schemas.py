@@ -10,6 +10,7 @@ from kdyno.base.formats import Format
 from kdyno.boot.formats import FORMATS as BOOT
 from kdyno.judge.formats import FORMATS as JUDGE
 from kdyno.kernel.formats import FORMATS as KERNEL
+from kdyno.lab.formats import FORMATS as LAB
 from kdyno.measure.formats import FORMATS as MEASURE
 from kdyno.profile.formats import FORMATS as PROFILE
 from kdyno.runs.formats import FORMATS as RUN
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 CLI = {"error": Format("kdyno.cli.failure:FailedCommand", "every command with `--json` that fails")}
-ROOMS = (CLI, MEASURE, KERNEL, PROFILE, BOOT, STORE, JUDGE, RUN, UNDERSTAND, TUNE, SHIP)
+ROOMS = (CLI, MEASURE, KERNEL, PROFILE, BOOT, STORE, JUDGE, RUN, UNDERSTAND, TUNE, SHIP, LAB)
 FORMATS = dict(sorted(chain.from_iterable(room.items() for room in ROOMS)))
 
 

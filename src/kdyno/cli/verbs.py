@@ -38,6 +38,7 @@ GROUPS = {
         "tune": "find the fastest recipe of a space, or the best compiler and flags of each file",
         "fit-config": "find the Kconfig symbols that a load needs, and disable the others",
         "delegation": "check and show which compiler compiles which file of a kernel",
+        "lab": "time the kernel's library routines and rewrites of them on this processor, and prove them equal",
         "march": "show this CPU and its compiler flags; write the patch that adds CPU families",
     },
     "Ship: from a judged run to a kernel that a machine runs": {

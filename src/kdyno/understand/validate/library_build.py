@@ -186,15 +186,16 @@ class Workshop:
         self.data = Path(str(files("kdyno"))) / "data" / "validate"
         self.headers = scratch / "headers"
         for name in (self.data / "shims.txt").read_text(encoding="ascii").splitlines()[1:]:
-            self._header(name, self.data / "shim.h")
-        self._header("generated/autoconf.h", self.data / "config.h")
-        self._header(WORD_AT_A_TIME[0], tree / WORD_AT_A_TIME[1])
+            self.add_header(name, self.data / "shim.h")
+        self.add_header("generated/autoconf.h", self.data / "config.h")
+        self.add_header(WORD_AT_A_TIME[0], tree / WORD_AT_A_TIME[1])
         self.driver = scratch / "driver.o"
         first = usable[0]
         words = (*first.flags, "-ffreestanding", "-I", str(self.data))
         self._run([first.command, *words, "-c", self.data / "driver.c", "-o", self.driver])
 
-    def _header(self, name: str, target: Path) -> None:
+    def add_header(self, name: str, target: Path) -> None:
+        """Put a header before those of the tree: it includes `target` alone."""
         path = self.headers / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f'#include "{target}"\n', encoding="utf-8")
@@ -207,7 +208,7 @@ class Workshop:
             return f"the tree has no {lacking}"
         try:
             if unit.name == "crc32":
-                self._generate_crc32_table()
+                self.generate_crc32_table()
             return {
                 compiler.options.name: self._program(unit, [source for source in sources if source], compiler)
                 for compiler in self.compilers
@@ -223,14 +224,25 @@ class Workshop:
         place.mkdir(parents=True, exist_ok=True)
         load, program = self.data / "loads" / f"{unit.name}.c", place / unit.name
         objects = [self.driver]
-        includes = self._includes(compiler)
         for source in (*sources, load):
             words = () if source == load else unit.words
             objects.append(place / f"{len(objects)}-{source.stem}.o")
-            self._run([compiler.command, *compiler.flags, *words, *includes, "-c", source, "-o", objects[-1]])
+            self.compile_source(source, compiler, words, objects[-1])
         link_flags = ("-static", "-nostdlib", "-no-pie", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
         self._run([self.compilers[0].command, *link_flags, *objects, "-o", program])
         return program
+
+    def compile_source(
+        self,
+        source: Path,
+        compiler: HostOptionSet,
+        words: Sequence[str],
+        target: Path,
+        last_words: Sequence[str] = (),
+    ) -> None:
+        """Compile a C file as the tree's makefiles would, with more words. Raises ToolFailed."""
+        includes = (*self._includes(compiler), *last_words)
+        self._run([compiler.command, *compiler.flags, *words, *includes, "-c", source, "-o", target])
 
     def _includes(self, compiler: HostOptionSet) -> list[str | Path]:
         compiler_headers = process.output([compiler.command, "-print-file-name=include"]).strip()
@@ -239,7 +251,7 @@ class Workshop:
         first = ("-include", self.tree / "include/linux/kconfig.h", "-include", self.data / "shim.h")
         return ["-nostdinc", "-isystem", compiler_headers, *words, *first, "-w"]
 
-    def _generate_crc32_table(self) -> None:
+    def generate_crc32_table(self) -> None:
         """Generate crc32table.h by the generator of the tree, as lib/Makefile does."""
         table = self.headers / "crc32table.h"
         generator = self.tree / "lib/gen_crc32table.c"

@@ -1,0 +1,91 @@
+"""`kdyno lab`"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kdyno.base.terminal import line
+from kdyno.cli.common import add_action, number_from, print_json, state_of, talk_of
+
+DIFFERENT = 2
+"""The exit code if a candidate is not equal to its definition, or not proven."""
+DEFAULT_SOURCE = "debian:linux-source-6.12"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    _add_time(add_action(actions, "time", "time the candidates of each family on this processor"))
+    _add_prove(add_action(actions, "prove", "compare each candidate with its definition, up to stated bounds"))
+
+
+def _add_time(parser: argparse.ArgumentParser) -> None:
+    _add_families(parser)
+    parser.add_argument(
+        "--blocks",
+        type=number_from(4, 1000),
+        metavar="N",
+        help="number of blocks, each with another link order: half choose, half judge (default 24)",
+    )
+    parser.add_argument("--seed", type=number_from(0), metavar="N", help="seed of the orders and sizes (default 1)")
+    parser.add_argument(
+        "--sizes", type=Path, metavar="FILE.csv", help="also time sizes as they are distributed here: size,count"
+    )
+    parser.add_argument("--heat-map", type=Path, metavar="FILE.svg", help="write the fastest by size and offset")
+    parser.add_argument("--json", action="store_true", help="print all times as JSON")
+    parser.set_defaults(do=_time)
+
+
+def _add_prove(parser: argparse.ArgumentParser) -> None:
+    _add_families(parser)
+    parser.add_argument("--sample", action="store_true", help="smaller bounds: seconds instead of minutes")
+    parser.add_argument("--seed", type=number_from(0), metavar="N", default=1, help="seed of the content (default 1)")
+    parser.add_argument("--json", action="store_true", help="print all statements as JSON")
+    parser.set_defaults(do=_prove)
+
+
+def _add_families(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("family", nargs="*", metavar="FAMILY", help="memcpy, strlen ... (default: all)")
+    parser.add_argument("--source", metavar="SPEC", default=DEFAULT_SOURCE, help="kernel source (default: %(default)s)")
+
+
+def act(args: argparse.Namespace) -> int:
+    return int(args.do(args))
+
+
+def _time(args: argparse.Namespace) -> int:
+    from kdyno.base.files import require_writable, write_whole
+    from kdyno.lab.heat_map import heat_map
+    from kdyno.lab.lines import time_lines
+    from kdyno.lab.routines import find_families
+    from kdyno.lab.time_lab import time_families
+    from kdyno.lab.timing import read_distribution
+
+    families = find_families(args.family)
+    if args.heat_map:
+        require_writable(args.heat_map)
+    given = {name: value for name in ("blocks", "seed") if (value := getattr(args, name)) is not None}
+    distribution = read_distribution(args.sizes) if args.sizes else ()
+    report = time_families(args.source, families, state_of(args), talk_of(args), distribution=distribution, **given)
+    if args.heat_map:
+        write_whole(args.heat_map, heat_map(report))
+    if args.json:
+        print_json(report.model_dump(mode="json"))
+    else:
+        for text in time_lines(report):
+            line(text)
+    return 0
+
+
+def _prove(args: argparse.Namespace) -> int:
+    from kdyno.lab.prove import proof_lines, prove_families
+    from kdyno.lab.routines import find_families
+
+    families = find_families(args.family)
+    report = prove_families(args.source, families, state_of(args), talk_of(args), is_sample=args.sample, seed=args.seed)
+    if args.json:
+        print_json(report.model_dump(mode="json"))
+    else:
+        for text in proof_lines(report):
+            line(text)
+    return 0 if report.are_all_equal else DIFFERENT

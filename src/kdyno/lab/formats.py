@@ -1,0 +1,10 @@
+"""The formats of this room that cross a process boundary, by their names in `kdyno schema`."""
+
+from __future__ import annotations
+
+from kdyno.base.formats import Format
+
+FORMATS = {
+    "lab-time": Format("kdyno.lab.verdicts:LabTimes", "`kdyno lab time --json`"),
+    "lab-prove": Format("kdyno.lab.prove:LabProofs", "`kdyno lab prove --json`"),
+}

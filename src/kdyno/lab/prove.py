@@ -1,0 +1,209 @@
+"""Proofs that a candidate does what its family's definition does, up to stated bounds.
+
+The harness calls it with memory between pages that nothing may touch, and compares the result, the memory and the
+registers with those of the definition (data/lab/harness/families/NAME.c).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from kdyno.base import process
+from kdyno.base.cpu import read_cpu
+from kdyno.base.errors import InfrastructureError
+from kdyno.base.frozen import Frozen
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.kernel.source import fetch
+from kdyno.lab.build import BuiltCandidate, RoutineBench, RoutineBuild
+from kdyno.lab.routines import Contract, RoutineFamily
+
+WRONG = 4
+"""The harness's status for a routine that is wrong."""
+SAMPLE_OFFSETS, SAMPLE_CASES = 8, 500
+SECONDS = 600
+"""The time limit for one candidate; at it, a candidate is not proven."""
+SAMPLE_SECONDS = 20
+RECOVERED_BYTES = 7
+"""The bytes behind the end that a `recovered word` may be in."""
+MACHINE_CODE = "no vector registers and nothing below the stack pointer in the listing of its machine code"
+CHECKED = (
+    "result, written memory and 256 bytes around it, read memory, callee-saved registers, stack pointer and direction "
+    "flag are those of the definition"
+)
+NOT_SHOWN = (
+    "not shown: other sizes than these, content that is none of random, all zeros, all ones or bytes of both, reads "
+    "that stay in the page, exception tables, objtool's rules, and the copy of the code in a running kernel"
+)
+Outcome = Literal["equal", "wrong", "not proven"]
+
+
+class ProverFailed(InfrastructureError):
+    message = "the prover of {name} failed: {why}"
+    hint = "run the command again with -v to see the program"
+
+
+class RoutineProof(Frozen):
+    """What was shown of a candidate."""
+
+    name: str
+    file: str
+    flags: tuple[str, ...]
+    contract: Contract
+    outcome: Outcome
+    statement: str
+    """What was shown, and to which bound; or what is wrong; or where the time ended."""
+    digest: str
+    """The SHA-256 of its object file: another compiler makes the proof void."""
+
+
+class FamilyProofs(Frozen):
+    """The proofs of one family."""
+
+    family: str
+    about: str
+    proofs: tuple[RoutineProof, ...]
+    notes: tuple[str, ...]
+
+
+class LabProofs(Frozen):
+    """The outcome of `kdyno lab prove`."""
+
+    source: str
+    cpu: str
+    checked: str
+    not_shown: str
+    families: tuple[FamilyProofs, ...]
+
+    @property
+    def are_all_equal(self) -> bool:
+        return all(proof.outcome == "equal" for family in self.families for proof in family.proofs)
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """How far one proof goes, and for how long."""
+
+    most_exhaustive: int
+    offsets: int
+    cases: int
+    seconds: int
+
+
+def prove_families(
+    spec: str, families: Sequence[RoutineFamily], state: State, talk: Talk, *, is_sample: bool, seed: int = 1
+) -> LabProofs:
+    """Build all candidates and prove each. Raises the errors of `fetch` and RoutineBench, and ProverFailed."""
+    cpu = read_cpu()
+    source = fetch(spec, state, talk.say)
+    rows = []
+    with state.scratch("lab") as scratch:
+        bench = RoutineBench(source.tree, cpu.flags, scratch, state)
+        for family in families:
+            with talk.working(f"proving {family.name}") as advance:
+                build = bench.build(family)
+                program = bench.link(build, 0, np.random.default_rng(seed))
+                proofs = []
+                for place, built in enumerate(build.built):
+                    advance(place, len(build.built), built.name)
+                    proofs.append(prove_candidate(program, build, place, is_sample=is_sample, seed=seed))
+            rows.append(FamilyProofs(family=family.name, about=family.about, proofs=tuple(proofs), notes=build.notes))
+    return LabProofs(
+        source=f"{source.identity.origin} ({source.identity.version})",
+        cpu=cpu.name,
+        checked=CHECKED,
+        not_shown=NOT_SHOWN,
+        families=tuple(rows),
+    )
+
+
+def prove_candidate(program: Path, build: RoutineBuild, place: int, *, is_sample: bool, seed: int) -> RoutineProof:
+    """Prove one candidate of a linked program. Raises ProverFailed."""
+    built, family = build.built[place], build.family
+    bounds = _bounds(family, is_sample=is_sample)
+    slack = RECOVERED_BYTES if built.candidate.contract.reads_beyond == "recovered word" else 0
+    numbers = [
+        place,
+        family.proof.least,
+        bounds.most_exhaustive,
+        bounds.offsets,
+        bounds.cases,
+        family.proof.most,
+        slack,
+        bounds.seconds,
+        seed,
+    ]
+    done = process.attempt([program, "prove", *map(str, numbers)], guarded=True)
+    if done.returncode not in (0, WRONG):
+        raise ProverFailed(name=built.name, why=done.stderr.strip() or f"status {done.returncode}")
+    outcome, statement = read_outcome(done.stdout, family, bounds.most_exhaustive, bounds.offsets, slack)
+    if built.problems and outcome == "equal":
+        outcome, statement = "wrong", "; ".join(built.problems)
+    return RoutineProof(
+        name=built.name,
+        file=built.candidate.file,
+        flags=built.flags,
+        contract=built.candidate.contract,
+        outcome=outcome,
+        statement=statement,
+        digest=_object_digest(built),
+    )
+
+
+def _bounds(family: RoutineFamily, *, is_sample: bool) -> _Bounds:
+    proof = family.proof
+    if is_sample:
+        return _Bounds(proof.sample, min(proof.offsets, SAMPLE_OFFSETS), min(proof.cases, SAMPLE_CASES), SAMPLE_SECONDS)
+    return _Bounds(proof.exhaustive, proof.offsets, proof.cases, SECONDS)
+
+
+def read_outcome(output: str, family: RoutineFamily, most: int, offsets: int, slack: int) -> tuple[Outcome, str]:
+    """Return the outcome and its statement from what the harness printed. Pure."""
+    line = output.strip().rpartition("\n")[2]
+    if match := re.fullmatch(r"equal: (\d+) (\d+)", line):
+        least = family.proof.least
+        sizes = f"size {most:,}" if least == most else f"all sizes from {least:,} to {most:,}"
+        spread = f" at {offsets} offsets of each address," if offsets > 1 else ","
+        beyond = f", {slack} bytes before the page behind" if slack else ""
+        return "equal", (
+            f"{sizes}{spread} beside a page without memory on either side{beyond}: {int(match[1]):,} cases; "
+            f"and {int(match[2]):,} random cases up to {family.proof.most:,} {family.size}"
+        )
+    if line.startswith("wrong: "):
+        return "wrong", line.removeprefix("wrong: ")
+    return "not proven", line or "it ended without a word"
+
+
+def _object_digest(built: BuiltCandidate) -> str:
+    return hashlib.sha256(built.object.read_bytes()).hexdigest()
+
+
+def proof_lines(report: LabProofs) -> list[str]:
+    """Return the report as lines of text. Pure."""
+    rows = []
+    for family in report.families:
+        rows.append(f"{family.family}: {family.about}")
+        for proof in family.proofs:
+            words = " ".join(proof.flags)
+            rows.append(f"  {proof.name}: {proof.outcome}: {proof.statement}")
+            rows.append(f"    {proof.file}{f' {words}' if words else ''}; object {proof.digest[:12]}")
+            rows.append(
+                f"    contract: overlap {proof.contract.overlap}; reads {proof.contract.reads_beyond} beyond its "
+                f"arguments; faults: {proof.contract.faults}; {proof.contract.flags}; vector registers: "
+                f"{proof.contract.vectors}"
+            )
+        rows += [f"  {note}" for note in family.notes]
+    return [
+        *rows,
+        "",
+        f"equal: {report.checked}; {MACHINE_CODE}",
+        report.not_shown,
+        f"routines of {report.source}, run on {report.cpu}",
+    ]

@@ -1,0 +1,139 @@
+"""The families of routines and their candidates, as data/lab/families has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from kdyno.base import toml
+from kdyno.base.errors import UserError
+from kdyno.base.frozen import Frozen
+
+Mode = Literal["warm", "cold", "used"]
+"""warm: the memory is in the caches. cold: it was flushed from them before the call. used: it is warm, and each line
+that a call wrote is read after it.
+"""
+Offsets = tuple[Annotated[int, Field(ge=0, lt=64)], Annotated[int, Field(ge=0, lt=64)]]
+"""Of the written and of the read address, in bytes; a family may use them for something else."""
+SizeClass = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
+"""The smallest and the largest size."""
+DATA = Path(str(files("kdyno"))) / "data" / "lab"
+MOST_SIZE = 1 << 20
+"""MOST_SIZE of data/lab/harness/harness.c."""
+
+
+class UnknownRoutine(UserError):
+    message = "{name!r} is not a family of routines"
+    hint = "choose from {known}"
+
+
+class Contract(Frozen):
+    """What a routine promises beyond its result, and what it asks for."""
+
+    overlap: Literal["undefined", "does not apply"]
+    """The result where the read and the written memory overlap."""
+    reads_beyond: Literal["nothing", "within the page", "recovered word"]
+    """The memory outside of its arguments that a routine reads: none; bytes in the page of its arguments; or the rest
+    of a word that may be in a page without memory.
+    """
+    faults: str
+    """What happens if memory is missing."""
+    flags: str
+    """The flags of the processor that it leaves as they were."""
+    vectors: Literal["none"]
+    """The vector registers that it uses: those belong to user space."""
+
+
+class RoutineSource(Frozen):
+    """One source of a routine, with what it is compiled by."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+    origin: Literal["kernel", "kdyno"]
+    """kernel: `file` is in the user's kernel source; kdyno: in data/lab/rewrites."""
+    file: str
+    entry: str
+    """The symbol of the routine."""
+    wrapper: str | None = None
+    """A file of data/lab/wrappers that includes `file`, for a function that is static there."""
+    words: tuple[str, ...] = ()
+    """More words for the compiler."""
+    sets: tuple[str, ...] = ("gcc",)
+    """The option sets that it is compiled with; an assembler file needs one."""
+    features: tuple[str, ...] = ()
+    """The features whose ALTERNATIVEs are taken: FSRM of X86_FEATURE_FSRM."""
+    cpu_flags: tuple[str, ...] = ()
+    """The flags of /proc/cpuinfo without which it can't run."""
+    chosen_if: tuple[str, ...] | None = None
+    """The flags of /proc/cpuinfo with which a kernel takes it; None: a kernel never does."""
+    contract: Contract
+
+
+class ProofBounds(Frozen):
+    """How far a proof goes."""
+
+    least: int = 0
+    exhaustive: int
+    """All sizes from `least` to this one, at all offsets."""
+    offsets: Annotated[int, Field(ge=1, le=64)]
+    cases: int
+    """Random cases behind the exhaustive ones."""
+    most: Annotated[int, Field(le=1 << 16)]
+    """The largest size of a random case."""
+    sample: int
+    """The largest exhaustive size of a sample, which takes seconds."""
+
+
+class RoutineFamily(Frozen):
+    """Routines with one definition, data/lab/harness/families/NAME.c."""
+
+    name: str
+    about: str
+    size: str
+    """What a size counts."""
+    offsets_meaning: str
+    sizes: tuple[int, ...]
+    """The sizes of the heat map."""
+    offsets: tuple[Offsets, ...]
+    modes: tuple[Mode, ...]
+    classes: tuple[SizeClass, ...]
+    """Sizes that are judged together, mixed."""
+    note: str = ""
+    """What its figures don't include."""
+    proof: ProofBounds
+    candidate: tuple[RoutineSource, ...]
+
+    @property
+    def harness(self) -> Path:
+        """The definition of the family."""
+        return DATA / "harness" / "families" / f"{self.name}.c"
+
+    def kernel_choice(self, cpu_flags: frozenset[str]) -> RoutineSource:
+        """Return the candidate that a kernel takes on a processor with these flags: the last one that it may take."""
+        usable = [
+            candidate
+            for candidate in self.candidate
+            if candidate.chosen_if is not None and cpu_flags.issuperset(candidate.chosen_if)
+        ]
+        return usable[-1]
+
+
+@cache
+def routine_families() -> dict[str, RoutineFamily]:
+    """Return all families by name."""
+    paths = sorted((DATA / "families").glob("*.toml"))
+    rows = [RoutineFamily.model_validate(toml.parse(path.read_text(encoding="utf-8"))) for path in paths]
+    return {family.name: family for family in rows}
+
+
+def find_families(names: Sequence[str]) -> list[RoutineFamily]:
+    """Return the named families, or all. Raises UnknownRoutine."""
+    known = routine_families()
+    for name in names:
+        if name not in known:
+            raise UnknownRoutine(name=name, known=", ".join(known))
+    return [known[name] for name in names] if names else list(known.values())

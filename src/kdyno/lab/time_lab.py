@@ -1,0 +1,54 @@
+"""`kdyno lab time`: builds the candidates of families, times and judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kdyno.base.cpu import Cpu, read_cpu
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.boot.host.quiet import pin_to_cpu
+from kdyno.kernel.source import fetch
+from kdyno.lab.build import RoutineBench
+from kdyno.lab.routines import RoutineFamily
+from kdyno.lab.timing import time_routines
+from kdyno.lab.verdicts import LabTimes, judge_times
+
+BLOCKS = 24
+"""The default number of blocks: half of them choose, half judge."""
+
+
+def time_families(
+    spec: str,
+    families: Sequence[RoutineFamily],
+    state: State,
+    talk: Talk,
+    *,
+    blocks: int = BLOCKS,
+    seed: int = 1,
+    distribution: Sequence[tuple[int, float]] = (),
+) -> LabTimes:
+    """Build, time and judge. Raises the errors of `fetch` and RoutineBench, NothingToTime and RoutineTimingFailed."""
+    cpu = read_cpu()
+    source = fetch(spec, state, talk.say)
+    reports = []
+    with state.scratch("lab") as scratch, pin_to_cpu():
+        bench = RoutineBench(source.tree, cpu.flags, scratch, state)
+        for family in families:
+            with talk.working(f"building {family.name}"):
+                build = bench.build(family)
+            with talk.working(f"timing {family.name}") as advance:
+                times = time_routines(bench, build, blocks, seed, advance, distribution=distribution)
+            reports.append(judge_times(times))
+    return LabTimes(
+        cpu=cpu_text(cpu),
+        source=f"{source.identity.origin} ({source.identity.version})",
+        blocks=blocks,
+        families=tuple(reports),
+    )
+
+
+def cpu_text(cpu: Cpu) -> str:
+    """Return the name of a CPU, with its numbers: a hypervisor may hide the name."""
+    guest = ", in a virtual machine" if cpu.is_guest else ""
+    return f"{cpu.name} (family {cpu.family}, model {cpu.model}{guest})"

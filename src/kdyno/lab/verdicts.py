@@ -1,0 +1,210 @@
+"""Which candidate is the fastest, and by how much: chosen on one half of the blocks, judged on the other.
+
+The best of several is flattered by the measurement that chose it. The other half doesn't know of the choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdyno.base.frozen import Frozen
+from kdyno.base.measurement import Correction
+from kdyno.judge.stats.compare import Comparison, judge
+from kdyno.judge.stats.observations import Observations, ReplicateSample
+from kdyno.judge.stats.verdict import Verdict
+from kdyno.lab.routines import Contract, Mode, Offsets
+from kdyno.lab.timing import LOAD, CallCell, RoutineTimes, class_name
+
+MARGIN = 0.02
+"""Differences up to this fraction are called equivalent."""
+ALPHA = 0.05
+OWN, CHOSEN = "own", "chosen"
+"""The names of the kernel's own choice and of the chosen candidate for the judge."""
+
+
+class Winner(Frozen):
+    """The fastest candidate of some cells, and its effect against the kernel's own choice."""
+
+    name: str
+    """The chosen candidate: the kernel's own choice if that was the fastest."""
+    is_own: bool
+    own_cycles: float
+    """Cycles of a call: the geometric mean over blocks."""
+    cycles: float
+    ratio: float
+    """The chosen candidate's cycles by those of the kernel's own; 1 if it is that."""
+    low: float | None
+    high: float | None
+    """The 95 % interval of the ratio."""
+    verdict: Verdict | None
+    """None: the kernel's own choice is the fastest."""
+
+    @property
+    def is_faster(self) -> bool:
+        return self.verdict == "faster"
+
+
+class MixedSizes(Frozen):
+    """Calls of many sizes at many offsets."""
+
+    name: str
+    """The class of sizes, or `load`."""
+    mode: Mode
+    cycles: dict[str, float]
+    """By candidate, cycles of a call: the geometric mean over blocks."""
+    winner: Winner
+
+
+class FixedCell(Frozen):
+    """Calls of one size and offset."""
+
+    mode: Mode
+    size: int
+    offsets: Offsets
+    winner: Winner
+
+
+class TimedCandidate(Frozen):
+    """A candidate as it was built."""
+
+    name: str
+    origin: str
+    file: str
+    flags: tuple[str, ...]
+    contract: Contract
+    problems: tuple[str, ...]
+
+
+class RoutineTimesReport(Frozen):
+    """The times of one family."""
+
+    family: str
+    about: str
+    size: str
+    offsets_meaning: str
+    note: str
+    own: str
+    """The kernel's own choice on this processor."""
+    candidates: tuple[TimedCandidate, ...]
+    mixed: tuple[MixedSizes, ...]
+    fixed: tuple[FixedCell, ...]
+    notes: tuple[str, ...]
+
+
+class LabTimes(Frozen):
+    """The outcome of `kdyno lab time`."""
+
+    cpu: str
+    source: str
+    blocks: int
+    families: tuple[RoutineTimesReport, ...]
+
+
+def judge_times(times: RoutineTimes) -> RoutineTimesReport:
+    """Return the report on the times of a family."""
+    build, cells = times.build, times.cells
+    names = [candidate.name for candidate in build.built]
+    groups = _mixed_groups(cells)
+    mixed_cycles = np.stack([_mean(times.cycles[:, places], axis=1) for places in groups.values()], axis=1)
+    mixed = _winners(mixed_cycles, names, build.own, list(map(" ".join, groups)), "holm")
+    fixed_cells = [place for place, cell in enumerate(cells) if cell.fixed]
+    fixed = _winners(times.cycles[:, fixed_cells], names, build.own, [cells[place].name for place in fixed_cells], "bh")
+    means = _mean(mixed_cycles, axis=0)
+    return RoutineTimesReport(
+        family=build.family.name,
+        about=build.family.about,
+        size=build.family.size,
+        offsets_meaning=build.family.offsets_meaning,
+        note=build.family.note,
+        own=build.own,
+        candidates=tuple(
+            TimedCandidate(
+                name=built.name,
+                origin=built.candidate.origin,
+                file=built.candidate.file,
+                flags=built.flags,
+                contract=built.candidate.contract,
+                problems=built.problems,
+            )
+            for built in build.built
+        ),
+        mixed=tuple(
+            MixedSizes(
+                name=name,
+                mode=cells[places[0]].mode,
+                cycles={candidate: float(value) for candidate, value in zip(names, row, strict=True)},
+                winner=winner,
+            )
+            for ((name, _), places), row, winner in zip(groups.items(), means, mixed, strict=True)
+        ),
+        fixed=tuple(
+            FixedCell(mode=cells[place].mode, size=fixed_calls[0], offsets=fixed_calls[1], winner=winner)
+            for place, winner in zip(fixed_cells, fixed, strict=True)
+            if (fixed_calls := cells[place].fixed)
+        ),
+        notes=build.notes,
+    )
+
+
+def _mixed_groups(cells: Sequence[CallCell]) -> dict[tuple[str, str], list[int]]:
+    """Return the places of the cells with mixed sizes, by the name of their sizes and their mode."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, cell in enumerate(cells):
+        if not cell.fixed:
+            name = LOAD if cell.size_class is None else class_name(cell.size_class)
+            groups.setdefault((name, cell.mode), []).append(place)
+    return groups
+
+
+def _mean(cycles: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    return np.asarray(np.exp(np.log(cycles).mean(axis=axis)))
+
+
+def _winners(
+    cycles: NDArray[np.float64], names: Sequence[str], own: str, benchmarks: Sequence[str], correction: Correction
+) -> list[Winner]:
+    """Return the winner of each benchmark, from cycles of shape (blocks, benchmarks, candidates)."""
+    own_place = names.index(own)
+    chosen = _mean(cycles[::2], axis=0).argmin(axis=1)
+    judged_cycles = cycles[1::2]
+    observations = [
+        Observations(
+            benchmark=benchmarks[place],
+            unit="cycles",
+            direction="lower",
+            description=benchmarks[place],
+            groups={OWN: _sample(judged_cycles[:, place, own_place]), CHOSEN: _sample(judged_cycles[:, place, choice])},
+        )
+        for place, choice in enumerate(chosen)
+        if choice != own_place
+    ]
+    comparisons: dict[str, Comparison] = {}
+    if observations:
+        judgement = judge(observations, (OWN, CHOSEN), OWN, margin=MARGIN, alpha=ALPHA, correction=correction)
+        comparisons = {comparison.benchmark: comparison for comparison in judgement.comparisons}
+    means = _mean(cycles, axis=0)
+    return [
+        _winner(names[choice], comparisons.get(benchmarks[place]), means[place, own_place], means[place, choice])
+        for place, choice in enumerate(chosen)
+    ]
+
+
+def _sample(values: NDArray[np.float64]) -> ReplicateSample:
+    return ReplicateSample(values=values, blocks=np.arange(len(values), dtype=np.int64))
+
+
+def _winner(name: str, comparison: Comparison | None, own_cycles: float, cycles: float) -> Winner:
+    estimate = comparison.estimate if comparison else None
+    return Winner(
+        name=name,
+        is_own=comparison is None,
+        own_cycles=float(own_cycles),
+        cycles=float(cycles),
+        ratio=estimate.ratio if estimate else 1.0,
+        low=estimate.low if estimate else None,
+        high=estimate.high if estimate else None,
+        verdict=comparison.verdict if comparison else None,
+    )
