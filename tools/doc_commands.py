@@ -79,6 +79,7 @@ NOT_CARRIED_OUT = {
     ("fit-config",): "it boots kernels",
     ("init",): "it refuses to write over the file of the one before; tests/cli/test_command.py has it",
     ("kernel", "lint", "/bin/true", "--source"): "it needs a kernel source tree",
+    ("lab",): "it compiles routines of a kernel source tree, and times them on this host",
     ("march", "patch"): "it needs a kernel source tree",
     ("plan",): "it needs a kernel source tree; a test parses each file of experiments/",
     ("profile",): "it needs a PMU record, and the kernel that it is of",

@@ -49,6 +49,7 @@ COMMANDS: dict[str, str] = {
     "bisect": "bisect plain opt=Os --source git:{tree} --config make:tinyconfig -t lat_pipe",
     "fit-config": "fit-config {toy} --source git:{tree} --config make:tinyconfig",
     "delegation": "delegation show vmlinux",
+    "lab": "lab time --source {tree} memcpy --blocks 4 -q",
     "march": "march",
     "ship": "ship latest other --deb",
     "card": "card vmlinux",

@@ -1,4 +1,4 @@
-"""Proofs that a candidate does what its family's definition does, up to stated bounds.
+"""Proofs that a candidate does what its family's definition does, up to stated limits.
 
 The harness calls it with memory between pages that nothing may touch, and compares the result, the memory and the
 registers with those of the definition (data/lab/harness/families/NAME.c).
@@ -88,7 +88,7 @@ class LabProofs(Frozen):
 
 
 @dataclass(frozen=True)
-class _Bounds:
+class ProofLimits:
     """How far one proof goes, and for how long."""
 
     most_exhaustive: int
@@ -110,10 +110,11 @@ def prove_families(
             with talk.working(f"proving {family.name}") as advance:
                 build = bench.build(family)
                 program = bench.link(build, 0, np.random.default_rng(seed))
+                limits = proof_limits(family, is_sample=is_sample)
                 proofs = []
                 for place, built in enumerate(build.built):
                     advance(place, len(build.built), built.name)
-                    proofs.append(prove_candidate(program, build, place, is_sample=is_sample, seed=seed))
+                    proofs.append(prove_candidate(program, build, place, limits, seed))
             rows.append(FamilyProofs(family=family.name, about=family.about, proofs=tuple(proofs), notes=build.notes))
     return LabProofs(
         source=f"{source.identity.origin} ({source.identity.version})",
@@ -124,26 +125,25 @@ def prove_families(
     )
 
 
-def prove_candidate(program: Path, build: RoutineBuild, place: int, *, is_sample: bool, seed: int) -> RoutineProof:
+def prove_candidate(program: Path, build: RoutineBuild, place: int, limits: ProofLimits, seed: int) -> RoutineProof:
     """Prove one candidate of a linked program. Raises ProverFailed."""
     built, family = build.built[place], build.family
-    bounds = _bounds(family, is_sample=is_sample)
     slack = RECOVERED_BYTES if built.candidate.contract.reads_beyond == "recovered word" else 0
     numbers = [
         place,
         family.proof.least,
-        bounds.most_exhaustive,
-        bounds.offsets,
-        bounds.cases,
+        limits.most_exhaustive,
+        limits.offsets,
+        limits.cases,
         family.proof.most,
         slack,
-        bounds.seconds,
+        limits.seconds,
         seed,
     ]
     done = process.attempt([program, "prove", *map(str, numbers)], guarded=True)
     if done.returncode not in (0, WRONG):
         raise ProverFailed(name=built.name, why=done.stderr.strip() or f"status {done.returncode}")
-    outcome, statement = read_outcome(done.stdout, family, bounds.most_exhaustive, bounds.offsets, slack)
+    outcome, statement = read_outcome(done.stdout, family, limits.most_exhaustive, limits.offsets, slack)
     if built.problems and outcome == "equal":
         outcome, statement = "wrong", "; ".join(built.problems)
     return RoutineProof(
@@ -157,11 +157,14 @@ def prove_candidate(program: Path, build: RoutineBuild, place: int, *, is_sample
     )
 
 
-def _bounds(family: RoutineFamily, *, is_sample: bool) -> _Bounds:
+def proof_limits(family: RoutineFamily, *, is_sample: bool) -> ProofLimits:
+    """Return the limits of a proof, or of a sample of it. Pure."""
     proof = family.proof
     if is_sample:
-        return _Bounds(proof.sample, min(proof.offsets, SAMPLE_OFFSETS), min(proof.cases, SAMPLE_CASES), SAMPLE_SECONDS)
-    return _Bounds(proof.exhaustive, proof.offsets, proof.cases, SECONDS)
+        return ProofLimits(
+            proof.sample, min(proof.offsets, SAMPLE_OFFSETS), min(proof.cases, SAMPLE_CASES), SAMPLE_SECONDS
+        )
+    return ProofLimits(proof.exhaustive, proof.offsets, proof.cases, SECONDS)
 
 
 def read_outcome(output: str, family: RoutineFamily, most: int, offsets: int, slack: int) -> tuple[Outcome, str]:

@@ -157,7 +157,7 @@ def time_routines(
         advance(block, blocks, build.family.name)
         cells = plan_cells(build.family, rng, distribution)
         program = bench.link(build, block, rng)
-        text = "".join(map(_cell_text, cells))
+        text = "".join(map(cell_text, cells))
         done = process.attempt([program, "time", str(int(rng.integers(1 << 62)))], stdin=text, guarded=True)
         if done.returncode:
             raise RoutineTimingFailed(family=build.family.name, why=done.stderr.strip() or f"status {done.returncode}")
@@ -166,7 +166,8 @@ def time_routines(
     return RoutineTimes(build, tuple(cells), np.stack(rows))
 
 
-def _cell_text(cell: CallCell) -> str:
+def cell_text(cell: CallCell) -> str:
+    """Return a cell in the harness's form."""
     requests = "".join(f"{size} {to} {from_}\n" for size, to, from_ in cell.requests)
     return f"{cell.mode} {len(cell.requests)}\n{requests}"
 

@@ -343,7 +343,17 @@ static void on_fault(int number, siginfo_t *fault, void *context)
 	say_wrong(what);
 }
 
-static void catch_faults(void)
+/* A routine that doesn't come back is not proven, and not known to be wrong. */
+static void on_timeout(int number)
+{
+	(void)number;
+	printf("out of time in a call: size %lu, offsets %lu and %lu, %s\n", proof.call.size, proof.call.to_offset,
+	       proof.call.from_offset, proof.where);
+	fflush(stdout);
+	_exit(0);
+}
+
+static void catch_faults(word seconds)
 {
 	static byte stack[1 << 16];
 	stack_t other = {.ss_sp = stack, .ss_size = sizeof(stack)};
@@ -354,6 +364,10 @@ static void catch_faults(void)
 	for (word index = 0; index < sizeof(signals) / sizeof(*signals); index++)
 		if (sigaction(signals[index], &action, NULL))
 			fail("sigaction");
+	struct sigaction timeout = {.sa_handler = on_timeout, .sa_flags = SA_ONSTACK};
+	if (sigaction(SIGALRM, &timeout, NULL))
+		fail("sigaction");
+	alarm((unsigned)seconds + 1);
 }
 
 /* The address of `bytes` with an offset: as near as possible to the guard behind it, or to the one before it. */
@@ -466,7 +480,7 @@ static void prove(word candidate, word least, word most, word offsets, word case
 	proof.from = guarded();
 	proof.shadow_to = guarded();
 	proof.shadow_from = guarded();
-	catch_faults();
+	catch_faults(seconds);
 	for (word size = least; size <= most; size++) {
 		for (word to = 0; to < to_offsets; to++)
 			for (word from = 0; from < from_offsets; from++)

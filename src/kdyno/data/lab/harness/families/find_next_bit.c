@@ -17,7 +17,7 @@ static word words_of(const struct call *call)
 	return (start_of(call) + call->size) / BITS + 1;
 }
 
-/* All bits of the words, or fewer: the set bit is the last one, or behind them all; or none is searched. */
+/* All bits of the words, or fewer: the set bit is the last one, or behind them; or the search starts behind them. */
 static word bits_of(const struct call *call)
 {
 	word set = start_of(call) + call->size;
@@ -27,7 +27,9 @@ static word bits_of(const struct call *call)
 	case 1:
 		return set;
 	case 2:
-		return start_of(call);
+		return start_of(call) / 2;
+	case 3:
+		return start_of(call) + call->size / 2;
 	default:
 		return words_of(call) * BITS;
 	}

@@ -1,0 +1,183 @@
+"""The prover: rewrites are equal to their definitions, and planted wrong routines are found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kdyno.base.cpu import read_cpu
+from kdyno.lab.build import code_problems
+from kdyno.lab.prove import WRONG, ProofLimits, proof_limits, read_outcome
+from kdyno.lab.routines import routine_families
+from tests.unit.lab_specimen import planted_build, prove_build, rewrite_build
+
+FAMILIES = routine_families()
+COPY = "void *planted(void *to, const void *from, unsigned long size) {{\n  {body}\n  return to;\n}}\n"
+BYTES = "for (unsigned long i = 0; i < {count}; i++) ((char *)to)[i] = ((const char *)from)[i];"
+SUM = """\
+typedef unsigned long u64;
+unsigned planted(const unsigned char *at, int size, unsigned first) {{
+  u64 sum = first;
+  for (; size >= 8; at += 8, size -= 8)
+    {step}
+  u64 rest = 0;
+  for (int i = size - 1; i >= 0; i--)
+    rest = rest << 8 | at[i];
+  __asm__("add %1, %0\\n\\tadc $0, %0" : "+r"(sum) : "r"(rest));
+  sum = (sum >> 32) + (unsigned)sum;
+  return (unsigned)((sum >> 32) + sum);
+}}
+"""
+WITH_CARRY = '__asm__("add %1, %0\\n\\tadc $0, %0" : "+r"(sum) : "r"(*(const u64 *)at));'
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_rewrite_of_a_family_is_equal_to_its_definition(family: str, tmp_path: Path) -> None:
+    if lacking := {flag for row in FAMILIES[family].candidate for flag in row.cpu_flags} - read_cpu().flags:
+        pytest.skip(f"this CPU lacks {', '.join(sorted(lacking))}")
+    proofs = prove_build(rewrite_build(family, tmp_path), tmp_path)
+    assert {proof.name: proof.outcome for proof in proofs} == {proof.name: "equal" for proof in proofs}
+    assert all(" cases" in proof.statement for proof in proofs)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_rewrite_of_a_family_is_equal_to_its_definition_up_to_all_bounds(family: str, tmp_path: Path) -> None:
+    if lacking := {flag for row in FAMILIES[family].candidate for flag in row.cpu_flags} - read_cpu().flags:
+        pytest.skip(f"this CPU lacks {', '.join(sorted(lacking))}")
+    limits = proof_limits(FAMILIES[family], is_sample=False)
+    proofs = prove_build(rewrite_build(family, tmp_path), tmp_path, limits)
+    assert {proof.name: proof.outcome for proof in proofs} == {proof.name: "equal" for proof in proofs}
+
+
+PLANTED = {
+    "a short tail": (
+        "memcpy",
+        COPY.format(body=BYTES.format(count="size - (size % 8 == 7)")),
+        "memory that is written differs; size 7,",
+    ),
+    "a byte too many": ("memcpy", COPY.format(body=BYTES.format(count="size + (size == 20)")), "size 20,"),
+    "a read beyond the page": (
+        "memcpy",
+        COPY.format(body=f"unsigned long ahead = *(const volatile unsigned long *)from; {BYTES.format(count='size')}"),
+        "signal 11 at",
+    ),
+    "a read before the page": (
+        "strlen",
+        "unsigned long planted(const char *text) { unsigned long n = ((const volatile char *)text)[-1] & 0;\n"
+        "  while (text[n]) n++; return n; }",
+        "signal 11 at",
+    ),
+    "another result": (
+        "memcpy",
+        COPY.format(body=f"{BYTES.format(count='size')} if (size == 33) return (char *)to + 1;"),
+        "the result is 0x1 instead of 0; size 33,",
+    ),
+    "a lost carry": ("csum_partial", SUM.format(step="sum += *(const u64 *)at;"), "the result is"),
+    "a zero that is none": (
+        "strlen",
+        "unsigned long planted(const char *text) { unsigned long n = 0; while (text[n] & 0x7f) n++; return n; }",
+        "the result is",
+    ),
+    "a bit behind the last one": (
+        "find_next_bit",
+        "unsigned long planted(const unsigned long *from, unsigned long bits, unsigned long start) {\n"
+        "  for (; start < bits; start += 64 - start % 64)\n"
+        "    if (from[start / 64] >> start % 64) return start + __builtin_ctzl(from[start / 64] >> start % 64);\n"
+        "  return bits; }",
+        "the result is",
+    ),
+    "a start behind the last bit": (
+        "find_next_bit",
+        "unsigned long planted(const unsigned long *from, unsigned long bits, unsigned long start) {\n"
+        "  for (; start < bits; start++) if (from[start / 64] >> start % 64 & 1) return start;\n"
+        "  return start; }",
+        "the result is",
+    ),
+    "an array that is not in order": ("sort", "void planted(void) { }", "memory that is written differs"),
+    "a call that changes its input": (
+        "strlen",
+        "unsigned long planted(char *text) { unsigned long n = 0; while (text[n]) n++; text[0] ^= n == 5; return n; }",
+        "memory that is read differs; size 5,",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_wrong_routine_is_found_with_the_place_where_it_is_wrong(name: str, tmp_path: Path) -> None:
+    family, text, complaint = PLANTED[name]
+    [proof] = prove_build(planted_build(family, text, tmp_path), tmp_path)
+    assert proof.outcome == "wrong"
+    assert complaint in proof.statement
+
+
+def test_the_planted_checksum_is_equal_with_its_carry(tmp_path: Path) -> None:
+    """So that the lost carry is what the prover finds."""
+    [proof] = prove_build(planted_build("csum_partial", SUM.format(step=WITH_CARRY), tmp_path), tmp_path)
+    assert proof.outcome == "equal", proof.statement
+
+
+ASSEMBLER = ".globl planted\nplanted:\n\tmovq %rdi, %rax\n\tmovq %rdx, %rcx\n{body}\n\tret\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ("\trep movsb\n\txorl %ebx, %ebx", "a register that a routine must leave alone changed"),
+        ("\trep movsb\n\txorl %r13d, %r13d", "a register that a routine must leave alone changed"),
+        ("\trep movsb\n\tstd", "the direction flag is set"),
+        ("\trep movsb\n\tpopq %rcx\n\tpushq %rcx\n\tpushq %rcx", "the stack pointer changed"),
+    ],
+)
+def test_a_routine_that_breaks_the_calling_convention_is_wrong(body: str, complaint: str, tmp_path: Path) -> None:
+    [proof] = prove_build(planted_build("memcpy", ASSEMBLER.format(body=body), tmp_path, ".S"), tmp_path)
+    assert (proof.outcome, complaint in proof.statement) == ("wrong", True), proof.statement
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ("\trep movsb\n\tpxor %xmm3, %xmm3", "it uses xmm3, which belongs to user space"),
+        ("\trep movsb\n\tmovq %rax, -8(%rsp)", "it uses memory below the stack pointer, where interrupts write"),
+    ],
+)
+def test_a_routine_that_no_interrupt_would_survive_is_wrong(body: str, complaint: str, tmp_path: Path) -> None:
+    [proof] = prove_build(planted_build("memcpy", ASSEMBLER.format(body=body), tmp_path, ".S"), tmp_path)
+    assert (proof.outcome, proof.statement) == ("wrong", complaint)
+
+
+def test_a_routine_that_never_returns_is_not_proven(tmp_path: Path) -> None:
+    build = planted_build("memcpy", COPY.format(body=f"while (size == 9); {BYTES.format(count='size')}"), tmp_path)
+    [proof] = prove_build(build, tmp_path, ProofLimits(most_exhaustive=16, offsets=1, cases=0, seconds=0))
+    assert proof.outcome == "not proven"
+
+
+def test_a_call_that_hangs_is_not_proven(tmp_path: Path) -> None:
+    limits = replace(proof_limits(FAMILIES["strlen"], is_sample=True), seconds=1)
+    text = 'unsigned long planted(const char *text) { for (;;) __asm__ volatile(""); }'
+    [proof] = prove_build(planted_build("strlen", text, tmp_path), tmp_path, limits)
+    assert (proof.outcome, proof.statement[:22]) == ("not proven", "out of time in a call:")
+
+
+def test_the_outcome_states_its_bounds_and_anything_else_is_not_proven() -> None:
+    family = FAMILIES["csum_partial"]
+    assert read_outcome("equal: 1000 20\n", family, 80, 8, 7) == (
+        "equal",
+        "all sizes from 0 to 80 at 8 offsets of each address, beside a page without memory on either side, 7 bytes "
+        "before the page behind: 1,000 cases; and 20 random cases up to 8,192 bytes",
+    )
+    assert read_outcome("wrong: x; size 3\n", family, 80, 8, 0) == ("wrong", "x; size 3")
+    assert read_outcome("out of time: size 3 of 80\n", family, 80, 8, 0)[0] == "not proven"
+    assert read_outcome("", family, 80, 8, 0) == ("not proven", "it ended without a word")
+    assert WRONG == 4
+
+
+@pytest.mark.parametrize("operand", ["%xmm0", "%ymm15", "%zmm31", "%mm7", "%st", "%k1"])
+def test_vector_registers_are_found_in_a_listing(operand: str) -> None:
+    assert code_problems(f"   0:\tmov {operand},%rax\n")
+
+
+def test_general_registers_and_the_own_stack_are_no_problem() -> None:
+    assert code_problems("   0:\tmov 0x8(%rsp),%rax\n   5:\tcrc32q (%rsi),%rax\n   9:\tmov -0x8(%rbp),%r12\n") == ()
