@@ -25,7 +25,7 @@ pub struct Settings {
     pub directory: PathBuf,
     /// None: the kernel's own, /sys/kernel/debug/gcov.
     pub gcov: Option<PathBuf>,
-    pub every: Duration,
+    pub interval: Duration,
     /// Snapshots of one run that are kept, at least 1.
     pub keep: usize,
     pub max_bytes: u64,
@@ -42,7 +42,7 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, Failure> {
         return Ok(Verb::Version);
     }
     let verb = first.text();
-    let known: &[&str] = match verb {
+    let options: &[&str] = match verb {
         "help" => return Ok(Verb::Help),
         "run" => &["--every", "--keep", "--max-bytes", "--gcov", "--directory"],
         "status" => &["--json", "--directory"],
@@ -53,7 +53,7 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, Failure> {
     let mut settings = Settings {
         directory: DIRECTORY.into(),
         gcov: None,
-        every: Duration::from_secs(60),
+        interval: Duration::from_secs(60),
         keep: 3,
         max_bytes: 1 << 30,
     };
@@ -62,7 +62,7 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, Failure> {
             return Ok(Verb::Help);
         }
         let option = argument.text();
-        if matches!(argument, Argument::Word(_)) || !known.contains(&option) {
+        if matches!(argument, Argument::Word(_)) || !options.contains(&option) {
             return Err(mistake(format!("{verb} does not take '{option}'")));
         }
         if option == "--json" {
@@ -71,7 +71,7 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, Failure> {
         }
         let value = arguments.value().map_err(mistake)?;
         match option {
-            "--every" => settings.every = time(&value)?,
+            "--every" => settings.interval = time(&value)?,
             "--keep" => settings.keep = whole_number(option, &value, 1..=MOST_KEPT).map_err(mistake)? as usize,
             "--max-bytes" => settings.max_bytes = with_unit(option, &value, BYTES)?,
             "--gcov" => settings.gcov = Some(value.into()),
@@ -112,12 +112,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn parsed(line: &str) -> Result<Verb, Failure> {
+    fn parse_line(line: &str) -> Result<Verb, Failure> {
         parse(line.split_whitespace().map(OsString::from))
     }
 
     fn settings(line: &str) -> Settings {
-        match parsed(line).unwrap() {
+        match parse_line(line).unwrap() {
             Verb::Run(settings) => settings,
             other => panic!("{other:?}"),
         }
@@ -126,9 +126,9 @@ mod tests {
     #[test]
     fn times_and_sizes_have_units() {
         let run = settings("run --every 5m --max-bytes 200M --keep 7");
-        assert_eq!((run.every, run.max_bytes, run.keep), (Duration::from_secs(300), 200 << 20, 7));
+        assert_eq!((run.interval, run.max_bytes, run.keep), (Duration::from_secs(300), 200 << 20, 7));
         let plain = settings("run --every 10 --max-bytes 4096");
-        assert_eq!((plain.every, plain.max_bytes), (Duration::from_secs(10), 4096));
+        assert_eq!((plain.interval, plain.max_bytes), (Duration::from_secs(10), 4096));
     }
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
             ("run --max-bytes 99999999999G", "a unit of K M G"),
             ("run --max-bytes 5GG", "a unit of K M G"),
         ] {
-            let message = parsed(line).unwrap_err().to_string();
+            let message = parse_line(line).unwrap_err().to_string();
             assert!(message.contains(expected), "{line}: {message}");
         }
     }

@@ -29,17 +29,17 @@ pub fn run(settings: &Settings) -> Result<(), Failure> {
     let mut due = Instant::now();
     loop {
         let event = signals.wait_until(due);
-        let done = match event {
+        let result = match event {
             Event::NewRun => daemon.new_run(),
             _ => daemon.snapshot(),
         };
         if event == Event::End {
-            return done;
+            return result;
         }
-        daemon.tell(done);
+        daemon.report(result);
         // What could not be done in time isn't made up for.
         while due <= Instant::now() {
-            due += settings.every;
+            due += settings.interval;
         }
     }
 }
@@ -49,20 +49,25 @@ impl Daemon<'_> {
         let gcov = Gcov::find(settings.gcov.as_deref())?;
         let writer = Writer::open(&settings.directory)?;
         let (kernel, boot) = (Kernel::running()?, kernel::boot_id()?);
-        let stored = writer.store.snapshots()?;
-        let sequence = stored.iter().filter(|of| of.boot == boot).map(|of| of.sequence).max().unwrap_or(0);
+        let snapshots = writer.store.snapshots()?;
+        let sequence = snapshots
+            .iter()
+            .filter(|snapshot| snapshot.boot == boot)
+            .map(|snapshot| snapshot.sequence)
+            .max()
+            .unwrap_or(0);
         let daemon = Daemon { settings, gcov, writer, kernel, boot, sequence, trouble: None };
         let run = daemon.writer.run(&daemon.boot)?;
         if run.reset {
             daemon.reset(run.number)?;
         }
-        let Settings { directory, every, .. } = settings;
-        let begun = if sequence == 0 { "begins" } else { "goes on" };
+        let Settings { directory, interval, .. } = settings;
+        let verb = if sequence == 0 { "begins" } else { "goes on" };
         let Run { number, .. } = run;
         say(&format!(
-            "boot {}, run {number} {begun}: every {} s into {}",
+            "boot {}, run {number} {verb}: every {} s into {}",
             daemon.boot,
-            every.as_secs(),
+            interval.as_secs(),
             directory.display()
         ));
         Ok(daemon)
@@ -82,12 +87,12 @@ impl Daemon<'_> {
     /// Take a snapshot of what was counted so far, and begin another run.
     fn new_run(&mut self) -> Result<(), Failure> {
         self.snapshot()?;
-        let before = self.writer.run(&self.boot)?;
-        let number = before.number + 1;
+        let previous = self.writer.run(&self.boot)?;
+        let number = previous.number + 1;
         self.writer.set_run(&self.boot, Run { number, reset: true })?;
         if let Err(failure) = self.gcov.reset() {
             // They go on from where they were, and so does the run: else all would be counted twice.
-            self.writer.set_run(&self.boot, before)?;
+            self.writer.set_run(&self.boot, previous)?;
             return Err(failure);
         }
         self.writer.set_run(&self.boot, Run { number, reset: false })?;
@@ -103,8 +108,8 @@ impl Daemon<'_> {
     }
 
     fn prune(&self) -> Result<(), Failure> {
-        let stored = self.writer.store.snapshots()?;
-        let choice = prune::choose(&stored, self.settings.keep, self.settings.max_bytes);
+        let snapshots = self.writer.store.snapshots()?;
+        let choice = prune::choose(&snapshots, self.settings.keep, self.settings.max_bytes);
         for snapshot in &choice.runs {
             say(&format!("{} goes, as --max-bytes has it: nothing is left of that run", snapshot.name()));
         }
@@ -112,16 +117,16 @@ impl Daemon<'_> {
     }
 
     /// Report what went wrong, once, and when it is over.
-    fn tell(&mut self, done: Result<(), Failure>) {
-        match (done, self.trouble.take()) {
+    fn report(&mut self, result: Result<(), Failure>) {
+        match (result, self.trouble.take()) {
             (Ok(()), None) => {}
             (Ok(()), Some(_)) => say("snapshots are taken again"),
-            (Err(failure), before) => {
+            (Err(failure), previous) => {
                 let message = failure.to_string();
-                if before.as_ref() != Some(&message) {
+                if previous.as_ref() != Some(&message) {
                     say(&format!(
                         "{message}; what there is stays, the next try is in {} s",
-                        self.settings.every.as_secs()
+                        self.settings.interval.as_secs()
                     ));
                 }
                 self.trouble = Some(message);

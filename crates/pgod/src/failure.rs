@@ -5,11 +5,11 @@ use std::io;
 
 pub trait OfFile {
     /// Return the failure for what the system refused to do with a file.
-    fn of_file(done: &str, path: &std::path::Path, error: &io::Error) -> Self;
+    fn of_file(action: &str, path: &std::path::Path, error: &io::Error) -> Self;
 }
 
 impl OfFile for Failure {
-    fn of_file(done: &str, path: &std::path::Path, error: &io::Error) -> Failure {
+    fn of_file(action: &str, path: &std::path::Path, error: &io::Error) -> Failure {
         let hint = match error.raw_os_error().map(nix::errno::Errno::from_raw) {
             Some(nix::errno::Errno::EACCES) => "run it as root",
             // debugfs answers so to root where the kernel is locked down: debugfs_locked_down() in fs/debugfs/file.c.
@@ -17,7 +17,7 @@ impl OfFile for Failure {
             Some(nix::errno::Errno::ENOSPC | nix::errno::Errno::EDQUOT) => "free some space, or lower --max-bytes",
             _ => "",
         };
-        Failure::of_surroundings(format!("can't {done} {}: {}", path.display(), reason(error)), hint)
+        Failure::of_surroundings(format!("can't {action} {}: {}", path.display(), reason(error)), hint)
     }
 }
 

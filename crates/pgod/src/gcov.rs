@@ -23,13 +23,13 @@ pub struct Gcov {
 }
 
 impl Gcov {
-    /// Find the counters below `named`, else the kernel's own. Fails where there is none, and says what is missing.
-    pub fn find(named: Option<&Path>) -> Result<Gcov, Failure> {
-        if named.is_none() && statfs(DEBUGFS).ok().is_none_or(|status| status.filesystem_type() != DEBUGFS_MAGIC) {
+    /// Find the counters below `directory`, else the kernel's own. Fails where there is none, and says what is missing.
+    pub fn find(directory: Option<&Path>) -> Result<Gcov, Failure> {
+        if directory.is_none() && statfs(DEBUGFS).ok().is_none_or(|status| status.filesystem_type() != DEBUGFS_MAGIC) {
             let message = format!("debugfs is not mounted on {DEBUGFS}, where the kernel shows its counters");
             return Err(Failure::of_surroundings(message, "mount -t debugfs debugfs /sys/kernel/debug"));
         }
-        let root = named.map_or_else(|| Path::new(DEBUGFS).join("gcov"), Path::to_path_buf);
+        let root = directory.map_or_else(|| Path::new(DEBUGFS).join("gcov"), Path::to_path_buf);
         let gcov = Gcov { root };
         if gcov.objects()?.is_empty() {
             let message = format!("no object of this kernel counts: {} holds no .gcda file", gcov.root.display());
@@ -48,7 +48,7 @@ impl Gcov {
                 Ok(entries) => entries,
                 // A module that was unloaded while we looked.
                 Err(error) if is_gone(&error) && folder != Path::new("") => continue,
-                Err(error) if is_gone(&error) => return Err(self.none()),
+                Err(error) if is_gone(&error) => return Err(self.no_counters()),
                 Err(error) => return Err(Failure::of_file("read", &path, &error)),
             };
             for entry in entries.flatten() {
@@ -82,12 +82,12 @@ impl Gcov {
     /// Set all counters to 0 (reset_write() in kernel/gcov/fs.c).
     pub fn reset(&self) -> Result<(), Failure> {
         let path = self.root.join("reset");
-        let written =
+        let result =
             regular::open_with(&path, OpenOptions::new().write(true)).and_then(|mut file| file.write_all(b"1"));
-        written.map_err(|error| Failure::of_file("reset the counters by", &path, &error))
+        result.map_err(|error| Failure::of_file("reset the counters by", &path, &error))
     }
 
-    fn none(&self) -> Failure {
+    fn no_counters(&self) -> Failure {
         let message = format!("this kernel does not count: there is no {}", self.root.display());
         Failure::of_surroundings(
             message,

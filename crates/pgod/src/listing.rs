@@ -4,7 +4,7 @@ use crate::VERSION;
 use crate::failure::Failure;
 use crate::kernel::Kernel;
 use crate::snapshot::{self, FORMAT};
-use crate::store::{Store, Stored};
+use crate::store::{SnapshotFile, Store};
 use serde::Serialize;
 use std::path::Path;
 
@@ -34,7 +34,8 @@ pub struct Run {
     /// How many there have been in this boot.
     pub sequence: u64,
     /// Seconds since 1970.
-    pub taken: u64,
+    #[serde(rename = "taken")]
+    pub time: u64,
     pub milliseconds: u64,
     pub objects: u64,
     pub counter_bytes: u64,
@@ -44,42 +45,45 @@ pub struct Run {
 }
 
 impl Listing {
-    pub fn of(store: &Store, directory: &Path) -> Result<Listing, Failure> {
-        let stored = store.snapshots()?;
+    pub fn read(store: &Store, directory: &Path) -> Result<Listing, Failure> {
+        let snapshots = store.snapshots()?;
         let (mut runs, mut unreadable) = (Vec::new(), Vec::new());
-        for run in stored.chunk_by(|a, b| (&a.boot, a.run) == (&b.boot, b.run)) {
+        for run in snapshots.chunk_by(|a, b| (&a.boot, a.run) == (&b.boot, b.run)) {
             let last = run.last().expect("chunks aren't empty");
             match snapshot::description(&store.path(last)) {
-                Some(about) if (&about.boot, about.run, about.sequence) == (&last.boot, last.run, last.sequence) => {
-                    runs.push(of_run(last, run.len(), about));
+                Some(description)
+                    if (&description.boot, description.run, description.sequence)
+                        == (&last.boot, last.run, last.sequence) =>
+                {
+                    runs.push(describe_run(last, run.len(), description));
                 }
                 _ => unreadable.push(last.name()),
             }
         }
-        runs.sort_by_key(|run| (run.taken, run.sequence));
+        runs.sort_by_key(|run| (run.time, run.sequence));
         Ok(Listing {
             v: FORMAT,
             version: VERSION,
             directory: directory.display().to_string(),
-            running: store.is_written_to(),
-            bytes: stored.iter().map(|snapshot| snapshot.size).sum(),
+            running: store.has_writer(),
+            bytes: snapshots.iter().map(|snapshot| snapshot.size).sum(),
             runs,
             unreadable,
         })
     }
 }
 
-fn of_run(last: &Stored, snapshots: usize, about: snapshot::Description) -> Run {
+fn describe_run(last: &SnapshotFile, snapshots: usize, description: snapshot::Description) -> Run {
     Run {
-        boot: about.boot,
-        run: about.run,
-        kernel: about.kernel,
+        boot: description.boot,
+        run: description.run,
+        kernel: description.kernel,
         snapshots: snapshots as u64,
-        sequence: about.sequence,
-        taken: about.taken,
-        milliseconds: about.milliseconds,
-        objects: about.objects,
-        counter_bytes: about.bytes,
+        sequence: description.sequence,
+        time: description.time,
+        milliseconds: description.milliseconds,
+        objects: description.objects,
+        counter_bytes: description.bytes,
         file: last.name(),
         file_bytes: last.size,
     }

@@ -17,15 +17,15 @@ pub fn send(directory: &Path, boots: &[String]) -> Result<(), Failure> {
         return Err(Failure::of_user("an archive isn't for a terminal", "`kdyno profile pull HOST` calls this by ssh"));
     }
     let store = Store::open(directory)?;
-    let (listing, files) = opened(&store, directory, boots)?;
-    let written = write(&mut BufWriter::new(io::stdout().lock()), &listing, files);
-    written.map_err(|error| Failure::of_surroundings(format!("can't send: {error}"), ""))
+    let (listing, files) = open_files(&store, directory, boots)?;
+    let result = write(&mut BufWriter::new(io::stdout().lock()), &listing, files);
+    result.map_err(|error| Failure::of_surroundings(format!("can't send: {error}"), ""))
 }
 
 /// Open the files to be sent, so that they stay whatever is removed.
-fn opened(store: &Store, directory: &Path, boots: &[String]) -> Result<(Listing, Vec<File>), Failure> {
+fn open_files(store: &Store, directory: &Path, boots: &[String]) -> Result<(Listing, Vec<File>), Failure> {
     for _ in 0..TRIES {
-        let mut listing = Listing::of(store, directory)?;
+        let mut listing = Listing::read(store, directory)?;
         listing.runs.retain(|run| boots.is_empty() || boots.iter().any(|start| run.boot.starts_with(start.as_str())));
         if listing.runs.is_empty() {
             let message = format!(
@@ -49,15 +49,15 @@ fn opened(store: &Store, directory: &Path, boots: &[String]) -> Result<(Listing,
     ))
 }
 
-fn write(out: &mut impl Write, listing: &Listing, files: Vec<File>) -> io::Result<()> {
-    tar::file(out, b"listing.json", &serde_json::to_vec(listing).expect("strings and numbers"))?;
+fn write(output: &mut impl Write, listing: &Listing, files: Vec<File>) -> io::Result<()> {
+    tar::file(output, b"listing.json", &serde_json::to_vec(listing).expect("strings and numbers"))?;
     for (run, file) in listing.runs.iter().zip(files) {
-        tar::begin(out, run.file.as_bytes(), run.file_bytes)?;
-        if io::copy(&mut file.take(run.file_bytes), out)? != run.file_bytes {
+        tar::begin(output, run.file.as_bytes(), run.file_bytes)?;
+        if io::copy(&mut file.take(run.file_bytes), output)? != run.file_bytes {
             return Err(io::Error::other(format!("{} was cut off", run.file)));
         }
-        tar::pad(out, run.file_bytes)?;
+        tar::pad(output, run.file_bytes)?;
     }
-    tar::end(out)?;
-    out.flush()
+    tar::end(output)?;
+    output.flush()
 }

@@ -35,7 +35,8 @@ pub struct Description {
     /// The number in the boot, from 1 on.
     pub sequence: u64,
     /// Seconds since 1970 when reading began.
-    pub taken: u64,
+    #[serde(rename = "taken")]
+    pub time: u64,
     /// Reading all counters took this long.
     pub milliseconds: u64,
     pub kernel: Kernel,
@@ -47,7 +48,7 @@ pub struct Description {
 /// Read all counters; return the file's content.
 pub fn take(gcov: &Gcov, kernel: &Kernel, boot: &str, run: u32, sequence: u64) -> Result<Vec<u8>, Failure> {
     let began = Instant::now();
-    let taken = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let mut body = GzEncoder::new(Vec::new(), Compression::fast());
     let (mut objects, mut bytes, mut buffer) = (0, 0, Vec::new());
     for object in gcov.objects()? {
@@ -67,7 +68,7 @@ pub fn take(gcov: &Gcov, kernel: &Kernel, boot: &str, run: u32, sequence: u64) -
         boot: boot.into(),
         run,
         sequence,
-        taken,
+        time,
         milliseconds,
         kernel: kernel.clone(),
         objects,
@@ -79,8 +80,8 @@ pub fn take(gcov: &Gcov, kernel: &Kernel, boot: &str, run: u32, sequence: u64) -
     Ok([in_memory(head.finish()), in_memory(body.finish())].concat())
 }
 
-fn in_memory<T>(written: IoResult<T>) -> T {
-    written.expect("a vector takes all that is written to it")
+fn in_memory<T>(result: IoResult<T>) -> T {
+    result.expect("a vector takes all that is written to it")
 }
 
 /// Return the description of a snapshot in a file; None if it has none.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub fn status(directory: &Path, json: bool) -> Result<String, Failure> {
-    let listing = Listing::of(&Store::open(directory)?, directory)?;
+    let listing = Listing::read(&Store::open(directory)?, directory)?;
     if json {
         return Ok(serde_json::to_string(&listing).expect("strings and numbers") + "\n");
     }
@@ -26,8 +26,8 @@ fn text(listing: &Listing, now: SystemTime) -> String {
         );
     }
     for run in &listing.runs {
-        let Run { boot, run, kernel, snapshots, taken, objects, counter_bytes, .. } = run;
-        let last = ago(now, UNIX_EPOCH + Duration::from_secs(*taken));
+        let Run { boot, run, kernel, snapshots, time, objects, counter_bytes, .. } = run;
+        let last = ago(now, UNIX_EPOCH + Duration::from_secs(*time));
         let counters = megabytes(*counter_bytes);
         let _ = writeln!(
             text,

@@ -37,15 +37,15 @@ pub struct Writer {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stored {
+pub struct SnapshotFile {
     pub boot: String,
     pub run: u32,
     pub sequence: u64,
     pub size: u64,
-    pub written: SystemTime,
+    pub time: SystemTime,
 }
 
-impl Stored {
+impl SnapshotFile {
     /// Return the path below the store's directory.
     pub fn name(&self) -> String {
         format!("{}/{}", self.boot, file_name(self.run, self.sequence))
@@ -64,7 +64,7 @@ fn file_name(run: u32, sequence: u64) -> String {
     format!("{run:04}-{sequence:06}{SUFFIX}")
 }
 
-fn parsed(name: &str) -> Option<(u32, u64)> {
+fn parse_name(name: &str) -> Option<(u32, u64)> {
     let (run, sequence) = name.strip_suffix(SUFFIX)?.split_once('-')?;
     let numbers = (run.parse().ok()?, sequence.parse().ok()?);
     (file_name(numbers.0, numbers.1) == name).then_some(numbers)
@@ -84,34 +84,35 @@ impl Store {
     }
 
     /// Return whether a kdyno-pgod writes to it now.
-    pub fn is_written_to(&self) -> bool {
+    pub fn has_writer(&self) -> bool {
         let lock = regular::open(&self.root.join(LOCK));
         lock.is_ok_and(|file| Flock::lock(file, FlockArg::LockSharedNonblock).is_err())
     }
 
     /// Return all snapshots, by boot, run and sequence.
-    pub fn snapshots(&self) -> Result<Vec<Stored>, Failure> {
-        let failed = |error: io::Error| Failure::of_file("read", &self.root, &error);
-        let mut stored = Vec::new();
-        for folder in fs::read_dir(&self.root).map_err(failed)?.flatten() {
+    pub fn snapshots(&self) -> Result<Vec<SnapshotFile>, Failure> {
+        let to_failure = |error: io::Error| Failure::of_file("read", &self.root, &error);
+        let mut snapshots = Vec::new();
+        for folder in fs::read_dir(&self.root).map_err(to_failure)?.flatten() {
             let boot = folder.file_name().to_string_lossy().into_owned();
             // What is not a directory, or gone meanwhile, holds no snapshots.
             let files = is_boot_id(&boot).then(|| fs::read_dir(folder.path()).ok()).flatten();
             for file in files.into_iter().flatten().flatten() {
-                let (Some((run, sequence)), Ok(about)) = (parsed(&file.file_name().to_string_lossy()), file.metadata())
+                let (Some((run, sequence)), Ok(metadata)) =
+                    (parse_name(&file.file_name().to_string_lossy()), file.metadata())
                 else {
                     continue;
                 };
-                let written = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                stored.push(Stored { boot: boot.clone(), run, sequence, size: about.len(), written });
+                let time = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                snapshots.push(SnapshotFile { boot: boot.clone(), run, sequence, size: metadata.len(), time });
             }
         }
-        stored.sort_by(|a, b| (&a.boot, a.run, a.sequence).cmp(&(&b.boot, b.run, b.sequence)));
-        Ok(stored)
+        snapshots.sort_by(|a, b| (&a.boot, a.run, a.sequence).cmp(&(&b.boot, b.run, b.sequence)));
+        Ok(snapshots)
     }
 
-    pub fn path(&self, stored: &Stored) -> PathBuf {
-        self.root.join(stored.name())
+    pub fn path(&self, snapshot: &SnapshotFile) -> PathBuf {
+        self.root.join(snapshot.name())
     }
 }
 
@@ -126,16 +127,16 @@ impl Writer {
         }
         let path = root.join(LOCK);
         let options = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).clone();
-        let lock = locked(|| regular::open_with(&path, &options)).map_err(|error| match error.kind() {
+        let lock = take_lock(|| regular::open_with(&path, &options)).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => {
                 let message = format!("another kdyno-pgod writes to {}", root.display());
                 Failure::of_user(message, "`kdyno-pgod status` shows what it has; --directory names another place")
             }
             _ => Failure::of_file("lock", &path, &error),
         })?;
-        let left = root.join(WRITING);
-        match fs::remove_file(&left) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::of_file("remove", &left, &error)),
+        let leftover = root.join(WRITING);
+        match fs::remove_file(&leftover) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::of_file("remove", &leftover, &error)),
             _ => Ok(Writer { store: Store { root: root.into() }, _lock: lock }),
         }
     }
@@ -165,13 +166,13 @@ impl Writer {
     }
 
     /// Remove a snapshot, and its boot's directory with the last one of a boot that is over.
-    pub fn remove(&self, stored: &Stored, running: &str) -> Result<(), Failure> {
-        let path = self.store.path(stored);
+    pub fn remove(&self, snapshot: &SnapshotFile, running: &str) -> Result<(), Failure> {
+        let path = self.store.path(snapshot);
         fs::remove_file(&path).map_err(|error| Failure::of_file("remove", &path, &error))?;
-        let folder = self.store.root.join(&stored.boot);
+        let folder = self.store.root.join(&snapshot.boot);
         let is_last =
-            fs::read_dir(&folder).is_ok_and(|mut left| left.all(|file| file.is_ok_and(|f| f.file_name() == RUN)));
-        if is_last && stored.boot != running {
+            fs::read_dir(&folder).is_ok_and(|mut files| files.all(|file| file.is_ok_and(|f| f.file_name() == RUN)));
+        if is_last && snapshot.boot != running {
             // What can't be removed is a small file or an empty directory.
             let _ = fs::remove_file(folder.join(RUN)).and_then(|()| fs::remove_dir(&folder));
             let _ = fs::remove_dir(&folder);
@@ -182,14 +183,14 @@ impl Writer {
     fn write(&self, boot: &str, name: &str, content: &[u8]) -> Result<(), Failure> {
         let folder = self.store.root.join(boot);
         let (writing, path) = (self.store.root.join(WRITING), folder.join(name));
-        let written = write_durably(&writing, content).and_then(|()| {
+        let result = write_durably(&writing, content).and_then(|()| {
             if DirBuilder::new().mode(0o700).create(&folder).is_ok() {
                 sync(&self.store.root)?;
             }
             fs::rename(&writing, &path)?;
             sync(&folder)
         });
-        written.map_err(|error| {
+        result.map_err(|error| {
             // It takes the space that others may need; if it stays, the next one that is written takes its place.
             let _ = fs::remove_file(&writing);
             Failure::of_file("write", &path, &error)
@@ -198,7 +199,7 @@ impl Writer {
 }
 
 /// Return a lock that nobody else has. `status` holds it for a moment, to see whether it can.
-fn locked(open: impl Fn() -> io::Result<File>) -> io::Result<Flock<File>> {
+fn take_lock(open: impl Fn() -> io::Result<File>) -> io::Result<Flock<File>> {
     for _ in 0..LOCK_TRIES {
         if let Ok(lock) = Flock::lock(open()?, FlockArg::LockExclusiveNonblock) {
             return Ok(lock);
@@ -227,18 +228,18 @@ fn sync(directory: &Path) -> io::Result<()> {
 
 /// Refuse a directory that another user may change: root writes to no such directory.
 fn require_ours(root: &Path) -> Result<(), Failure> {
-    let about = fs::symlink_metadata(root).map_err(|error| Failure::of_file("read", root, &error))?;
-    let why = if !about.is_dir() {
+    let metadata = fs::symlink_metadata(root).map_err(|error| Failure::of_file("read", root, &error))?;
+    let reason = if !metadata.is_dir() {
         "it is not a directory"
-    } else if about.uid() != nix::unistd::geteuid().as_raw() {
+    } else if metadata.uid() != nix::unistd::geteuid().as_raw() {
         "it belongs to another user"
-    } else if about.mode() & 0o022 != 0 {
+    } else if metadata.mode() & 0o022 != 0 {
         "others may write to it"
     } else {
         return Ok(());
     };
     Err(Failure::of_user(
-        format!("can't keep snapshots in {}: {why}", root.display()),
+        format!("can't keep snapshots in {}: {reason}", root.display()),
         "--directory names another place",
     ))
 }
