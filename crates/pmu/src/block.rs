@@ -31,11 +31,11 @@ pub struct Block {
 
 #[derive(Clone, Copy)]
 pub struct Slot {
-    pub to: *const Block,
+    pub target: *const Block,
     pub link: *mut Link,
 }
 
-const EMPTY: Slot = Slot { to: null(), link: null_mut() };
+const EMPTY: Slot = Slot { target: null(), link: null_mut() };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
@@ -46,12 +46,12 @@ pub enum Arrival {
 
 /// One block after another.
 pub struct Link {
-    pub from: *mut Block,
-    pub to: *mut Block,
+    pub source: *mut Block,
+    pub target: *mut Block,
     /// Since the benchmark began.
     pub counts: [u64; CONTEXTS],
     /// What they were when the iteration began.
-    pub before: [u64; CONTEXTS],
+    pub start_counts: [u64; CONTEXTS],
     pub action: Action,
     /// It is on the list of those with counts.
     pub touched: bool,
@@ -79,8 +79,8 @@ pub struct FunctionCounts {
     pub function: u32,
     /// Since the iteration began.
     pub counts: [Counts; CONTEXTS],
-    /// The counts of the benchmark's iterations before.
-    pub before: [Counts; CONTEXTS],
+    /// The counts of the benchmark's earlier iterations.
+    pub earlier_counts: [Counts; CONTEXTS],
     pub touched: bool,
 }
 
@@ -144,20 +144,20 @@ impl Block {
 ///
 /// # Safety
 /// Both point to blocks that live as long as the program.
-pub unsafe fn link(from: *mut Block, to: *mut Block, room: &mut Room) -> Option<*mut Link> {
+pub unsafe fn link(source: *mut Block, target: *mut Block, room: &mut Room) -> Option<*mut Link> {
     // SAFETY: as promised; nobody else looks at the blocks meanwhile, because there is one virtual CPU.
-    let (block, next) = unsafe { (&mut *from, &*to) };
+    let (block, next) = unsafe { (&mut *source, &*target) };
     // SAFETY: links are never freed.
-    let leads_there = |link: &*mut Link| unsafe { std::ptr::eq((**link).to, to) };
-    let index = match block.links.iter().position(leads_there) {
+    let is_link = |link: &*mut Link| unsafe { std::ptr::eq((**link).target, target) };
+    let index = match block.links.iter().position(is_link) {
         Some(place) => place,
         None if !room.take(Thing::links, 1) => return None,
         None => {
             let link = Link {
-                from,
-                to,
+                source,
+                target,
                 counts: [0; CONTEXTS],
-                before: [0; CONTEXTS],
+                start_counts: [0; CONTEXTS],
                 action: action(block, next),
                 touched: false,
             };
@@ -169,27 +169,27 @@ pub unsafe fn link(from: *mut Block, to: *mut Block, room: &mut Room) -> Option<
     let place = index / 2;
     block.links.swap(index, place);
     let link = block.links[place];
-    block.slots = [Slot { to, link }, block.slots[0]];
+    block.slots = [Slot { target, link }, block.slots[0]];
     Some(link)
 }
 
-fn action(from: &Block, to: &Block) -> Action {
-    let (here, there) = (&from.facts, to.facts.start);
-    if let Some(arrival) = to.arrival
-        && !from.leads_to(there)
+fn action(source: &Block, target: &Block) -> Action {
+    let (facts, next) = (&source.facts, target.facts.start);
+    if let Some(arrival) = target.arrival
+        && !source.leads_to(next)
     {
         return Action::Enter(arrival);
     }
-    if from.is_outside() {
+    if source.is_outside() {
         return Action::Nothing;
     }
-    match here.exit {
+    match facts.exit {
         Exit::TrapReturn => Action::TrapReturn,
-        Exit::Rep if there == here.last => Action::RepIteration,
-        _ if there != here.start && !from.leads_to(there) && from.holds(there) => Action::Restart,
+        Exit::Rep if next == facts.last => Action::RepIteration,
+        _ if next != facts.start && !source.leads_to(next) && source.holds(next) => Action::Restart,
         Exit::Call { .. } | Exit::IndirectCall => Action::Call,
         Exit::Return => Action::Return,
-        _ if from.function != to.function => Action::Transfer,
+        _ if source.function != target.function => Action::Transfer,
         _ => Action::Nothing,
     }
 }
@@ -202,8 +202,8 @@ pub struct Blocks {
     is_detailed: bool,
     /// Code that makes large pages was translated, which QEMU does when it is about to run.
     pub makes_large_pages: bool,
-    known: FxHashMap<(u64, u64), *mut Block>,
-    user: FxHashMap<(u64, u64), *mut UserBlock>,
+    block_by_key: FxHashMap<(u64, u64), *mut Block>,
+    user_block_by_key: FxHashMap<(u64, u64), *mut UserBlock>,
     functions: Vec<*mut FunctionCounts>,
 }
 
@@ -211,8 +211,16 @@ impl Blocks {
     /// Return an empty set of blocks; where memory is modelled, blocks must be known in more detail.
     pub fn new(symbols: Symbols, is_detailed: bool) -> Blocks {
         let functions = vec![null_mut(); symbols.len()];
-        let (known, user) = (FxHashMap::default(), FxHashMap::default());
-        Blocks { room: Room::new(), symbols, is_detailed, makes_large_pages: false, known, user, functions }
+        let (block_by_key, user_block_by_key) = (FxHashMap::default(), FxHashMap::default());
+        Blocks {
+            room: Room::new(),
+            symbols,
+            is_detailed,
+            makes_large_pages: false,
+            block_by_key,
+            user_block_by_key,
+            functions,
+        }
     }
 
     pub fn symbols(&self) -> &Symbols {
@@ -229,7 +237,7 @@ impl Blocks {
             *counts = Box::leak(Box::new(FunctionCounts {
                 function,
                 counts: [[0; EVENTS]; CONTEXTS],
-                before: [[0; EVENTS]; CONTEXTS],
+                earlier_counts: [[0; EVENTS]; CONTEXTS],
                 touched: false,
             }));
         }
@@ -240,7 +248,7 @@ impl Blocks {
     /// after [`Blocks::prepare`].
     pub fn intern(&mut self, start: u64, bytes: &[u8]) -> Option<*mut Block> {
         let key = (start, hash(bytes));
-        if let Some(block) = self.known.get(&key) {
+        if let Some(block) = self.block_by_key.get(&key) {
             return Some(*block);
         }
         if !self.room.take(Thing::blocks, 1) || !self.room.take(Thing::code_bytes, bytes.len()) {
@@ -259,7 +267,7 @@ impl Blocks {
         let is_fork = symbol.role == Role::Fork && symbol.start == start;
         let block = Block { function, arrival, is_fork, ..Block::new(start, bytes) };
         let block = Box::leak(Box::new(block));
-        self.known.insert(key, block);
+        self.block_by_key.insert(key, block);
         Some(block)
     }
 
@@ -276,18 +284,20 @@ impl Blocks {
     pub fn unmeasured(&mut self) -> Option<BTreeMap<Range, u64>> {
         let mut executed = BTreeMap::new();
         // SAFETY: blocks are never freed, and nobody else looks at them now.
-        for block in self.known.values().map(|block| unsafe { &mut **block }).filter(|block| block.unmeasured > 0) {
+        for block in
+            self.block_by_key.values().map(|block| unsafe { &mut **block }).filter(|block| block.unmeasured > 0)
+        {
             self.prepare(block);
             if block.facts.instructions.is_empty() {
                 continue;
             }
-            *executed.entry(Range::of(&block.facts)).or_default() += block.unmeasured;
+            *executed.entry(Range::from_facts(&block.facts)).or_default() += block.unmeasured;
         }
         self.room.take(Thing::executed_blocks, executed.len()).then_some(executed)
     }
 
     /// Return the part of a block before an address; None if nothing is before it, or there is no room for it.
-    pub fn before(&mut self, block: &Block, address: u64) -> Option<*mut Block> {
+    pub fn intern_part(&mut self, block: &Block, address: u64) -> Option<*mut Block> {
         let length = address.checked_sub(block.facts.start).filter(|length| *length > 0)? as usize;
         let part = self.intern(block.facts.start, block.bytes.get(..length)?)?;
         // SAFETY: blocks are never freed, and nobody else looks at this one now.
@@ -299,7 +309,7 @@ impl Blocks {
     pub fn intern_user(&mut self, addresses: &[u64], bytes: &[u8]) -> Option<*mut UserBlock> {
         let (start, last) = (*addresses.first()?, *addresses.last()?);
         let key = (start, hash(bytes));
-        if let Some(block) = self.user.get(&key) {
+        if let Some(block) = self.user_block_by_key.get(&key) {
             return Some(*block);
         }
         let tail = bytes.get(last.wrapping_sub(start) as usize..)?;
@@ -308,7 +318,7 @@ impl Blocks {
         }
         let is_rep = decode(last, tail, false).is_some_and(|facts| facts.exit == Exit::Rep);
         let block = Box::leak(Box::new(UserBlock { start, last, instructions: addresses.into(), is_rep }));
-        self.user.insert(key, block);
+        self.user_block_by_key.insert(key, block);
         Some(block)
     }
 }

@@ -31,7 +31,7 @@ impl Default for UserCounts {
 pub struct Aborted {
     pub block: *const Block,
     pub context: Context,
-    pub again: u64,
+    pub resumed_at: u64,
 }
 
 /// How often something happened.
@@ -40,5 +40,5 @@ pub struct Times {
     /// Since the benchmark began.
     pub count: u64,
     /// What that was when the iteration began.
-    pub before: u64,
+    pub start_count: u64,
 }

@@ -42,7 +42,7 @@ pub struct Counter {
     word: u32,
     identity: Option<Identity>,
     regions: Regions,
-    opened: u64,
+    regions_opened: u64,
 }
 
 impl Counter {
@@ -70,7 +70,7 @@ impl Counter {
             word: 0,
             identity: None,
             regions: Regions::default(),
-            opened: 0,
+            regions_opened: 0,
         }
     }
 
@@ -152,9 +152,9 @@ impl Counter {
         // SAFETY: as promised.
         unsafe {
             let slots = &(*previous).slots;
-            let link = if std::ptr::eq(slots[0].to, block) {
+            let link = if std::ptr::eq(slots[0].target, block) {
                 slots[0].link
-            } else if std::ptr::eq(slots[1].to, block) {
+            } else if std::ptr::eq(slots[1].target, block) {
                 slots[1].link
             } else if let Some(link) = self.find(previous, block) {
                 link
@@ -208,7 +208,7 @@ impl Counter {
     /// Act on a link, whose count is already made, in the context before.
     unsafe fn act(&mut self, link: *mut Link) {
         // SAFETY: a link and its blocks are never freed.
-        let (link, from, to) = unsafe { (&mut *link, &mut *(*link).from, &mut *(*link).to) };
+        let (link, source, target) = unsafe { (&mut *link, &mut *(*link).source, &mut *(*link).target) };
         let room = &mut self.blocks.room;
         match link.action {
             Action::Nothing | Action::Restart => {}
@@ -219,29 +219,29 @@ impl Counter {
                 let node = &mut *self.task.node;
                 node.instructions = node.instructions.wrapping_sub(1);
             },
-            Action::Call if self.detail.is_some() => self.task.call(from, to, room),
-            Action::Return if to.is_fork => self.task.restart(self.root, to.function, room),
-            Action::Return if self.detail.is_some() => self.task.returned(from, to, self.root, room),
-            Action::Transfer if self.detail.is_some() => self.task.transfer(to.function, room),
+            Action::Call if self.detail.is_some() => self.task.call(source, target, room),
+            Action::Return if target.is_fork => self.task.restart(self.root, target.function, room),
+            Action::Return if self.detail.is_some() => self.task.return_from(source, target, self.root, room),
+            Action::Transfer if self.detail.is_some() => self.task.transfer(target.function, room),
             Action::Call | Action::Return | Action::Transfer => {}
             Action::Enter(arrival) => {
                 // The entry's own work belongs to what is entered.
                 link.counts[self.task.context as usize] -= 1;
-                self.enter(from, to, arrival);
+                self.enter(source, target, arrival);
                 link.counts[self.task.context as usize] += 1;
             }
             Action::TrapReturn => {
                 link.counts[self.task.context as usize] -= 1;
-                // SAFETY: `to` is a block.
-                unsafe { self.trap_return(to) };
+                // SAFETY: `target` is a block.
+                unsafe { self.trap_return(target) };
             }
         }
         self.heed_limits();
     }
 
-    fn enter(&mut self, from: &mut Block, to: &Block, arrival: Arrival) {
-        if !from.is_outside() {
-            return self.task.trap(from, to.function, arrival == Arrival::Exception, &mut self.blocks.room);
+    fn enter(&mut self, source: &mut Block, target: &Block, arrival: Arrival) {
+        if !source.is_outside() {
+            return self.task.trap(source, target.function, arrival == Arrival::Exception, &mut self.blocks.room);
         }
         let context = match arrival {
             Arrival::Syscall => Context::Task,
@@ -249,30 +249,30 @@ impl Counter {
             Arrival::Interrupt => Context::Interrupt,
         };
         self.task.faulted = if arrival == Arrival::Exception { self.previous_user } else { std::ptr::null() };
-        self.task.enter(to.function, context, &mut self.blocks.room);
+        self.task.enter(target.function, context, &mut self.blocks.room);
     }
 
     /// Return from a trap behind iret to kernel code: what was broken off goes on.
-    unsafe fn trap_return(&mut self, to: &mut Block) {
-        let there = to.facts.start;
+    unsafe fn trap_return(&mut self, target: &mut Block) {
+        let next = target.facts.start;
         if let Some(trap) = self.task.resume() {
             // SAFETY: blocks are never freed.
             let interrupted = unsafe { &*trap.interrupted };
-            let is_again = trap.is_exception && interrupted.holds(there);
+            let is_again = trap.is_exception && interrupted.holds(next);
             if !is_again && !interrupted.is_outside() {
                 // SAFETY: both are blocks.
-                return unsafe { self.step(trap.interrupted, to) };
+                return unsafe { self.step(trap.interrupted, target) };
             }
             if is_again {
                 let (block, context) = (trap.interrupted.cast_const(), trap.context);
                 let aborted = &mut self.counted.aborted;
-                aborted.entry(Aborted { block, context, again: there }).or_default().count += 1;
+                aborted.entry(Aborted { block, context, resumed_at: next }).or_default().count += 1;
                 // What was one too many is there, and nobody will look at it.
                 let _ = self.blocks.room.holds(Thing::broken_off, aborted.len());
             }
         }
         // SAFETY: both are blocks.
-        unsafe { self.step(self.outside, to) };
+        unsafe { self.step(self.outside, target) };
     }
 
     /// Model a block in detail; `context` is that in which `previous` ran.
@@ -280,7 +280,7 @@ impl Counter {
     unsafe fn in_detail(&mut self, previous: *mut Block, context: Context, block: *mut Block) {
         let detail = self.detail.as_mut().expect("asked before");
         // SAFETY: blocks, nodes and functions are never freed.
-        let (before, now) = unsafe { (&*previous, &*block) };
+        let (earlier, current) = unsafe { (&*previous, &*block) };
         let (is_warming, unread) = (self.is_warming, &raw mut self.unread);
         let counts_of = |block: &Block, context: Context| -> *mut Counts {
             if is_warming {
@@ -290,25 +290,25 @@ impl Counter {
             unsafe { &raw mut (*block.counts).counts[context as usize] }
         };
         // SAFETY: as above; the two are used one after the other.
-        let counts = unsafe { &mut *counts_of(before, context) };
+        let counts = unsafe { &mut *counts_of(earlier, context) };
         if !is_warming {
-            detail.pipeline.block(&before.facts.ops, counts);
+            detail.pipeline.block(&earlier.facts.ops, counts);
         }
-        if let Some(flush) = before.facts.flush {
+        if let Some(flush) = earlier.facts.flush {
             detail.hardware.flush(flush);
         }
         // A REP string instruction that goes on is there already.
-        let goes_on = before.facts.exit == Exit::Rep && now.facts.start == before.facts.last;
+        let goes_on = earlier.facts.exit == Exit::Rep && current.facts.start == earlier.facts.last;
         if !goes_on {
-            if let Some(Kind::Rep(strings)) = before.facts.ops.last().map(|op| op.kind).filter(|_| !is_warming) {
+            if let Some(Kind::Rep(strings)) = earlier.facts.ops.last().map(|op| op.kind).filter(|_| !is_warming) {
                 detail.pipeline.end_rep(strings);
             }
-            let way = detail.follow(before, now, counts);
-            let dispatched = detail.pipeline.dispatched();
+            let way = detail.follow(earlier, current, counts);
+            let dispatched = detail.pipeline.dispatch_time();
             // SAFETY: as above.
-            detail.fetch(now, unsafe { &mut *counts_of(now, self.task.context) });
+            detail.fetch(current, unsafe { &mut *counts_of(current, self.task.context) });
             if let Some(trace) = self.trace.as_mut().filter(|_| !is_warming) {
-                trace.push(block, way, dispatched, detail.pipeline.dispatched());
+                trace.push(block, way, dispatched, detail.pipeline.dispatch_time());
             }
         }
         if is_warming {
@@ -316,7 +316,7 @@ impl Counter {
         }
         // SAFETY: as above.
         let node = unsafe { &mut *self.task.node };
-        node.instructions = node.instructions.wrapping_add(now.facts.instructions.len() as u64);
+        node.instructions = node.instructions.wrapping_add(current.facts.instructions.len() as u64);
     }
 
     /// Model an access to memory by an instruction of counted code. `place` is asked rarely.

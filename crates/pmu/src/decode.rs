@@ -130,7 +130,7 @@ pub struct Range {
 }
 
 impl Range {
-    pub fn of(facts: &Facts) -> Range {
+    pub fn from_facts(facts: &Facts) -> Range {
         let instructions = facts.instructions.len() as u32;
         Range { start: facts.start, instructions, last: facts.last, end: facts.end }
     }
@@ -165,7 +165,7 @@ pub fn decode(start: u64, bytes: &[u8], is_detailed: bool) -> Option<Facts> {
         exit: exit_of(&last),
         instructions: (0..).zip(&instructions).map(facts).collect(),
         ops: if is_detailed { ops(&instructions, &systems) } else { Vec::new() },
-        events: counted(&instructions, &systems),
+        events: find_events(&instructions, &systems),
         flush: systems.iter().flatten().filter_map(|system| system.flush).next_back(),
     })
 }
@@ -201,7 +201,7 @@ fn is_iret(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq)
 }
 
-fn counted(instructions: &[Instruction], systems: &[Option<System>]) -> Vec<(Event, u32)> {
+fn find_events(instructions: &[Instruction], systems: &[Option<System>]) -> Vec<(Event, u32)> {
     let count = |matches: &dyn Fn(&Instruction) -> bool| {
         instructions.iter().filter(|instruction| matches(instruction)).count() as u32
     };
@@ -272,7 +272,7 @@ mod tests {
     }
 
     fn count(bytes: &[u8], event: Event) -> u32 {
-        facts(bytes).events.iter().filter(|(counted, _)| *counted == event).map(|(_, count)| count).sum()
+        facts(bytes).events.iter().filter(|(other, _)| *other == event).map(|(_, count)| count).sum()
     }
 
     #[test]

@@ -31,17 +31,17 @@ impl Detail {
 
     /// Return whether it was known that one block follows another.
     #[inline(always)]
-    pub fn follow(&mut self, before: &Block, now: &Block, counts: &mut Counts) -> Way {
+    pub fn follow(&mut self, previous: &Block, current: &Block, counts: &mut Counts) -> Way {
         // What an exception or an interrupt broke off was not a branch to its entry.
-        if now.arrival.is_some() || before.is_outside() || before.facts.exit == Exit::TrapReturn {
-            self.frontend.restart(self.pipeline.dispatched());
+        if current.arrival.is_some() || previous.is_outside() || previous.facts.exit == Exit::TrapReturn {
+            self.frontend.restart(self.pipeline.dispatch_time());
             return Way::Entered;
         }
-        let is_taken = now.facts.start != before.facts.end;
+        let is_taken = current.facts.start != previous.facts.end;
         if is_taken {
-            self.frontend.taken(&before.facts.fetched(), counts);
+            self.frontend.taken(&previous.facts.fetched(), counts);
         }
-        match (self.predict(before, now, counts), is_taken) {
+        match (self.predict(previous, current, counts), is_taken) {
             (true, _) => Way::Unexpected,
             (false, true) => Way::Taken,
             (false, false) => Way::Through,
@@ -50,28 +50,28 @@ impl Detail {
 
     #[inline(always)]
     pub fn fetch(&mut self, block: &Block, counts: &mut Counts) {
-        let dispatched = self.pipeline.dispatched();
-        let time = self.frontend.fetch(&block.facts.fetched(), dispatched, &mut self.hardware, counts);
-        self.pipeline.fetched(time);
+        let dispatch_time = self.pipeline.dispatch_time();
+        let time = self.frontend.fetch(&block.facts.fetched(), dispatch_time, &mut self.hardware, counts);
+        self.pipeline.record_fetch(time);
     }
 
     /// Return whether a branch went where it wasn't expected to go.
     #[inline(always)]
-    fn predict(&mut self, before: &Block, now: &Block, counts: &mut Counts) -> bool {
-        let (branch, target) = (before.facts.last, now.facts.start);
-        let (missed, event) = match before.facts.exit {
-            Exit::Conditional { target: taken } if target == taken || target == before.facts.end => {
+    fn predict(&mut self, previous: &Block, current: &Block, counts: &mut Counts) -> bool {
+        let (branch, target) = (previous.facts.last, current.facts.start);
+        let (missed, event) = match previous.facts.exit {
+            Exit::Conditional { target: taken } if target == taken || target == previous.facts.end => {
                 (self.predictor.conditional(branch, target == taken), Event::mispredicted_conditional)
             }
-            Exit::Return => (self.predictor.returned(target), Event::mispredicted_returns),
-            Exit::Call { target: there } => {
-                if there == target {
-                    self.predictor.call(before.facts.end);
+            Exit::Return => (self.predictor.pop_return(target), Event::mispredicted_returns),
+            Exit::Call { target: callee } => {
+                if callee == target {
+                    self.predictor.call(previous.facts.end);
                 }
                 return false;
             }
             Exit::IndirectCall => {
-                self.predictor.call(before.facts.end);
+                self.predictor.call(previous.facts.end);
                 (self.predictor.indirect(branch, target), Event::mispredicted_indirect)
             }
             Exit::IndirectJump => (self.predictor.indirect(branch, target), Event::mispredicted_indirect),
@@ -79,8 +79,8 @@ impl Detail {
         };
         if missed {
             counts[event as usize] += 1;
-            self.pipeline.mispredicted();
-            self.frontend.restart(self.pipeline.dispatched());
+            self.pipeline.record_misprediction();
+            self.frontend.restart(self.pipeline.dispatch_time());
         }
         missed
     }

@@ -20,8 +20,8 @@ fn the_formats_are_those_that_are_kept() {
         BranchKind::IndirectCall,
     ];
     let frames = [Kind::Call, Kind::Exception, Kind::Interrupt, Kind::Entry];
-    let limits: Map<_, _> = NAMES.iter().zip(MOST).map(|(name, most)| (name.to_string(), most.into())).collect();
-    let excess = Excess { of: NAMES[0], most: 0 };
+    let limits: Map<_, _> = NAMES.iter().zip(MOST).map(|(name, limit)| (name.to_string(), limit.into())).collect();
+    let excess = Excess { thing: NAMES[0], limit: 0 };
     let formats = json!({
         "version": VERSION,
         "magic": MAGIC,

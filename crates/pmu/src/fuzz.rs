@@ -31,7 +31,7 @@ ffffffff81000000 7effffff - rest
 ";
 
 fn address() -> impl Strategy<Value = u64> {
-    let near = (prop::sample::select(&PLACES[..]), 0..40u64).prop_map(|(place, by)| place.wrapping_add(by));
+    let near = (prop::sample::select(&PLACES[..]), 0..40u64).prop_map(|(place, offset)| place.wrapping_add(offset));
     prop_oneof![4 => near, 1 => any::<u64>()]
 }
 
@@ -65,8 +65,8 @@ fn code() -> impl Strategy<Value = Vec<u8>> {
     .iter()
     .map(|hex| bytes(hex))
     .collect();
-    let one = prop_oneof![8 => prop::sample::select(some), 1 => vec(any::<u8>(), 1..16)];
-    vec(one, 1..8).prop_map(|parts| parts.concat())
+    let instruction = prop_oneof![8 => prop::sample::select(some), 1 => vec(any::<u8>(), 1..16)];
+    vec(instruction, 1..8).prop_map(|parts| parts.concat())
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -103,7 +103,7 @@ fn call() -> impl Strategy<Value = Call> {
             .prop_map(|(address, access, is_store, is_device)| Call::Access(address, access, is_store, is_device)),
         5 => (address(), address(), any::<bool>())
             .prop_map(|(address, physical, is_store)| Call::UserAccess(address, physical, is_store)),
-        3 => (0..4u16, prop_oneof![0..4u16, Just(u16::MAX)]).prop_map(|(one, other)| Call::Announce(one, other)),
+        3 => (0..4u16, prop_oneof![0..4u16, Just(u16::MAX)]).prop_map(|(benchmark, iteration)| Call::Announce(benchmark, iteration)),
         6 => Just(Call::Open),
         2 => Just(Call::Close),
     ]
@@ -116,7 +116,8 @@ fn carry_out(counter: &mut Counter, calls: &[Call]) {
         match call {
             Call::Block(start, code) => blocks.extend(counter.intern(*start, code)),
             Call::User(start, code) => {
-                let addresses: Vec<u64> = (0..code.len() as u64).step_by(3).map(|by| start.wrapping_add(by)).collect();
+                let addresses: Vec<u64> =
+                    (0..code.len() as u64).step_by(3).map(|offset| start.wrapping_add(offset)).collect();
                 let block = counter.intern_user(&addresses, code);
                 if let Some(block) = block.filter(|_| counter.active) {
                     // SAFETY: user blocks are never freed.
@@ -165,13 +166,13 @@ proptest! {
         let blocks = Blocks::new(Symbols::parse(KERNEL).unwrap(), is_detailed);
         let geometry = is_detailed.then_some(&geometry);
         let mut counter = Counter::new(blocks, geometry, is_detailed && is_traced, is_detailed && sees_user);
-        if let Some((thing, most)) = narrow {
-            counter.blocks.room.narrowed(thing, most);
+        if let Some((thing, limit)) = narrow {
+            counter.blocks.room.set_limit(thing, limit);
         }
         carry_out(&mut counter, &calls);
         let finished = counter.finish();
         if let Some(excess) = finished.gave_up {
-            prop_assert_eq!(excess.most, narrow.unwrap().1);
+            prop_assert_eq!(excess.limit, narrow.unwrap().1);
         }
         let (body, gave_up) = record::body(&finished, record::events(is_detailed, sees_user), &mut Room::new());
         prop_assert_eq!(gave_up, finished.gave_up);
@@ -211,7 +212,7 @@ proptest! {
         words in vec(prop_oneof![any::<String>(), OPTION], 0..8),
     ) {
         if let Ok(options) = Options::parse(words.iter().map(String::as_str)) {
-            prop_assert!(!options.out.as_os_str().is_empty());
+            prop_assert!(!options.record.as_os_str().is_empty());
         }
     }
 
@@ -242,7 +243,7 @@ proptest! {
                 hardware.access(address, &mut counts, || Place::Memory(address));
                 let block = Facts { exit: Exit::IndirectJump, end: address.wrapping_add(70), ..Facts::unknown(address) };
                 frontend.taken(&block.fetched(), &mut counts);
-                pipeline.fetched(frontend.fetch(&block.fetched(), pipeline.dispatched(), &mut hardware, &mut counts));
+                pipeline.record_fetch(frontend.fetch(&block.fetched(), pipeline.dispatch_time(), &mut hardware, &mut counts));
                 predictor.call(address);
                 predictor.indirect(address, !address);
             }

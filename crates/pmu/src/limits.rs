@@ -74,37 +74,39 @@ pub const TRACE_STEPS: usize = 1 << 21;
 /// Of what there was too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Excess {
-    pub of: &'static str,
-    pub most: usize,
+    #[serde(rename = "of")]
+    pub thing: &'static str,
+    #[serde(rename = "most")]
+    pub limit: usize,
 }
 
 /// The room that is taken, and whether more was wanted than there is.
 pub struct Room {
-    most: [usize; NAMES.len()],
-    taken: [usize; NAMES.len()],
+    limits: [usize; NAMES.len()],
+    amounts: [usize; NAMES.len()],
     excess: Option<Thing>,
 }
 
 impl Room {
     pub fn new() -> Room {
-        Room { most: MOST, taken: [0; NAMES.len()], excess: None }
+        Room { limits: MOST, amounts: [0; NAMES.len()], excess: None }
     }
 
     /// Take room for so many more, and return whether there was any.
     #[must_use]
-    pub fn take(&mut self, thing: Thing, more: usize) -> bool {
-        let taken = self.taken[thing as usize].saturating_add(more);
-        let fits = self.holds(thing, taken);
+    pub fn take(&mut self, thing: Thing, number: usize) -> bool {
+        let amount = self.amounts[thing as usize].saturating_add(number);
+        let fits = self.holds(thing, amount);
         if fits {
-            self.taken[thing as usize] = taken;
+            self.amounts[thing as usize] = amount;
         }
         fits
     }
 
     /// Return whether there is room for so many in all, of something that comes and goes.
     #[must_use]
-    pub fn holds(&mut self, thing: Thing, all: usize) -> bool {
-        let fits = all <= self.most[thing as usize];
+    pub fn holds(&mut self, thing: Thing, total: usize) -> bool {
+        let fits = total <= self.limits[thing as usize];
         if !fits {
             self.excess.get_or_insert(thing);
         }
@@ -113,7 +115,7 @@ impl Room {
 
     /// Return the first thing that there was no room for.
     pub fn excess(&self) -> Option<Excess> {
-        self.excess.map(|thing| Excess { of: NAMES[thing as usize], most: self.most[thing as usize] })
+        self.excess.map(|thing| Excess { thing: NAMES[thing as usize], limit: self.limits[thing as usize] })
     }
 
     #[inline(always)]
@@ -123,8 +125,8 @@ impl Room {
 
     /// Make a limit smaller than it is for a guest.
     #[cfg(test)]
-    pub fn narrowed(&mut self, thing: Thing, most: usize) {
-        self.most[thing as usize] = most;
+    pub fn set_limit(&mut self, thing: Thing, limit: usize) {
+        self.limits[thing as usize] = limit;
     }
 }
 
@@ -135,12 +137,12 @@ mod tests {
     #[test]
     fn what_there_was_too_much_of_first_is_named_for_good() {
         let mut room = Room::new();
-        room.narrowed(Thing::links, 3);
+        room.set_limit(Thing::links, 3);
         assert!(room.take(Thing::links, 2) && room.holds(Thing::traps, 1000) && room.take(Thing::links, 1));
         assert_eq!(room.excess(), None);
         assert!(
             !room.take(Thing::links, 1) && !room.holds(Thing::traps, 1001) && !room.take(Thing::regions, usize::MAX)
         );
-        assert_eq!(room.excess(), Some(Excess { of: "links", most: 3 }));
+        assert_eq!(room.excess(), Some(Excess { thing: "links", limit: 3 }));
     }
 }

@@ -17,7 +17,7 @@ pub enum Scope {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Options {
     /// The PMU record to write.
-    pub out: PathBuf,
+    pub record: PathBuf,
     pub scope: Scope,
     /// Caches, TLBs, predictor and stacks too; their geometry's file.
     pub geometry: Option<PathBuf>,
@@ -62,7 +62,8 @@ impl Options {
         let mut values: [Option<String>; KEYS.len()] = Default::default();
         for word in words {
             let (key, value) = word.split_once('=').ok_or_else(|| OptionError::NotKeyValue(word.into()))?;
-            let place = KEYS.iter().position(|known| *known == key).ok_or_else(|| OptionError::Unknown(key.into()))?;
+            let place =
+                KEYS.iter().position(|key_name| *key_name == key).ok_or_else(|| OptionError::Unknown(key.into()))?;
             if values[place].replace(value.into()).is_some() {
                 return Err(OptionError::Twice(key.into()));
             }
@@ -84,21 +85,21 @@ impl Options {
         if scope == Scope::All && geometry.is_none() {
             return Err(OptionError::AccessesWithoutAll);
         }
-        let needed = |key, value| {
+        let require_for_kernel = |key, value| {
             if scope.has_kernel() { required(key, value).map(Some) } else { Ok(value) }
         };
-        let image = needed("image", image)?;
+        let image = require_for_kernel("image", image)?;
         if let Some(digest) = &image
             && !(digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()))
         {
             return Err(bad("image", digest, "a SHA-256 in hex"));
         }
         Ok(Options {
-            out: required("out", out)?.into(),
+            record: required("out", out)?.into(),
             scope,
             geometry,
             is_traced: events == "trace",
-            symbols: needed("symbols", symbols)?.map(PathBuf::from),
+            symbols: require_for_kernel("symbols", symbols)?.map(PathBuf::from),
             image,
         })
     }
@@ -140,7 +141,7 @@ mod tests {
     fn a_kernel_is_counted_with_symbols_and_image() {
         let image = format!("image={DIGEST}");
         let options = Options::parse(["out=o", "scope=kernel", "events=edges", "symbols=s", &image]).unwrap();
-        assert_eq!(options.out, PathBuf::from("o"));
+        assert_eq!(options.record, PathBuf::from("o"));
         assert_eq!((options.scope, options.geometry), (Scope::Kernel, None));
     }
 

@@ -47,7 +47,7 @@ pub struct Op {
     /// Cycles until the result is ready, without those of a load.
     pub latency: u8,
     /// What it does with what it loads, if it does.
-    pub loaded: Loaded,
+    pub load_use: LoadUse,
     /// The register, if not `NOWHERE`, that is written a cycle after the others.
     pub late: u8,
     /// How many operations it is; 0: it is one with the instruction before, as a comparison and its jump are.
@@ -59,7 +59,7 @@ pub struct Op {
 
 /// What an instruction does with what it loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loaded {
+pub enum LoadUse {
     /// Moves it into a register as it is.
     Moved,
     /// Stores what it makes of it in its place.
@@ -114,14 +114,14 @@ impl Touch {
 struct Bytes {
     word: u64,
     /// A bit for each byte of the word.
-    which: u8,
+    mask: u8,
 }
 
 impl Bytes {
     /// Return the bytes in the word that an access begins in.
-    fn of(address: u64, size: u64) -> Bytes {
-        let all = 1_u16.checked_shl(size as u32).map_or(u16::MAX, |end| end.wrapping_sub(1));
-        Bytes { word: address >> 3, which: (all << (address & 7)) as u8 }
+    fn new(address: u64, size: u64) -> Bytes {
+        let size_mask = 1_u16.checked_shl(size as u32).map_or(u16::MAX, |end| end.wrapping_sub(1));
+        Bytes { word: address >> 3, mask: (size_mask << (address & 7)) as u8 }
     }
 }
 
@@ -147,7 +147,7 @@ struct Stored {
 }
 
 const NOTHING_STORED: Stored =
-    Stored { bytes: Bytes { word: u64::MAX, which: 0 }, time: 0, drained: 0, is_known: false };
+    Stored { bytes: Bytes { word: u64::MAX, mask: 0 }, time: 0, drained: 0, is_known: false };
 /// By level, and whether it is chained.
 const STALLS: [[Event; 2]; 4] = [
     [Event::stall_dependencies; 2],
@@ -160,15 +160,15 @@ const STALLS: [[Event; 2]; 4] = [
 pub struct Pipeline {
     step: u64,
     latencies: Latencies,
-    dispatched: u64,
+    dispatch_time: u64,
     retired: u64,
     /// When the latest instruction's result was there.
-    done: u64,
+    result_time: u64,
     /// When the latest load was through, if something else had its result before.
-    checked: u64,
+    check_time: u64,
     /// When each of the latest `window` instructions retired.
     window: Vec<u64>,
-    at: usize,
+    window_place: usize,
     ready: [u64; REGISTERS],
     /// Registers, by bit, whose values come out of loads that missed the first cache.
     missed: u32,
@@ -176,7 +176,7 @@ pub struct Pipeline {
     units: Units,
     /// When each of the latest stores is in the cache, as many as can wait for that.
     queue: Vec<u64>,
-    queued: usize,
+    queue_place: usize,
     /// When the latest store is in the cache.
     drained: u64,
     /// The word that it stored.
@@ -239,12 +239,12 @@ impl Rep {
 impl Pipeline {
     pub fn new(geometry: &Geometry) -> Pipeline {
         let (latency, reps) = (&geometry.latency, &geometry.rep);
-        let beyond = |cycles: u64| cycles.saturating_sub(latency.l1) * CYCLE;
+        let extra_time = |cycles: u64| cycles.saturating_sub(latency.l1) * CYCLE;
         let latencies = Latencies {
             load: latency.l1 * CYCLE,
             forward: latency.forward * CYCLE,
             renamed: latency.renamed * CYCLE,
-            level: [0, beyond(latency.l2), beyond(latency.llc), beyond(latency.memory)],
+            level: [0, extra_time(latency.l2), extra_time(latency.llc), extra_time(latency.memory)],
             translation: [0, latency.stlb * CYCLE, latency.walk * CYCLE],
             mispredicted: latency.mispredicted * CYCLE,
             scan: (latency.scan - 1) * CYCLE,
@@ -255,18 +255,18 @@ impl Pipeline {
         Pipeline {
             step: CYCLE / u64::from(geometry.width),
             latencies,
-            dispatched: 0,
+            dispatch_time: 0,
             retired: 0,
-            done: 0,
-            checked: 0,
+            result_time: 0,
+            check_time: 0,
             window: vec![0; geometry.window],
-            at: 0,
+            window_place: 0,
             ready: [0; REGISTERS],
             missed: 0,
             waiting: Waiting::new(geometry.scheduler),
             units: Units::new(&geometry.units),
             queue: vec![0; geometry.units.store_queue],
-            queued: 0,
+            queue_place: 0,
             drained: 0,
             drained_word: NO_WORD,
             reps: [&reps.moves, &reps.word_moves, &reps.stores, &reps.word_stores].map(Rep::new),
@@ -286,8 +286,8 @@ impl Pipeline {
 
     /// Reset the pipeline at the start of a region: nothing is in flight.
     pub fn reset(&mut self) {
-        (self.dispatched, self.retired, self.done, self.owed, self.late) = (0, 0, 0, 0, None);
-        (self.checked, self.next_line) = (0, 0);
+        (self.dispatch_time, self.retired, self.result_time, self.owed, self.late) = (0, 0, 0, 0, None);
+        (self.check_time, self.next_line) = (0, 0);
         (self.divider, self.lock, self.missed, self.starved, self.rep_bytes) = (0, 0, 0, 0, 0);
         self.units.reset();
         self.queue.fill(0);
@@ -306,7 +306,7 @@ impl Pipeline {
     pub fn touch(&mut self, place: u16, address: u64, size: u64, is_store: bool, reach: Reach) {
         if self.touches.len() < MOST_TOUCHES {
             let is_split = address % LINE + size > LINE;
-            self.touches.push(Touch { place, is_store, reach, bytes: Bytes::of(address, size), is_split });
+            self.touches.push(Touch { place, is_store, reach, bytes: Bytes::new(address, size), is_split });
         }
     }
 
@@ -322,7 +322,7 @@ impl Pipeline {
         let bytes = std::mem::take(&mut self.rep_bytes);
         let rep = self.reps[strings as usize];
         let time = if bytes <= rep.short_bytes { rep.short } else { rep.long + bytes * rep.byte };
-        self.delay(self.dispatched + time, Event::stall_rep);
+        self.delay_until(self.dispatch_time + time, Event::stall_rep);
     }
 
     /// End the block that ran until now.
@@ -335,58 +335,61 @@ impl Pipeline {
             }
             let step = u64::from(op.slots) * self.step;
             slots += u64::from(op.slots);
-            self.dispatched = (self.dispatched + step).max(self.window[self.at]);
-            self.dispatched = self.waiting.room_from(self.dispatched);
-            self.units.forget_before(self.dispatched);
+            self.dispatch_time = (self.dispatch_time + step).max(self.window[self.window_place]);
+            self.dispatch_time = self.waiting.room_from(self.dispatch_time);
+            self.units.forget_before(self.dispatch_time);
             self.owed += step;
-            let mut start = self.ready_from(self.dispatched, &op.sources);
-            let (mut reach, mut soonest, mut stored, mut is_load) = (Reach::default(), self.dispatched, None, false);
+            let mut start = self.ready_from(self.dispatch_time, &op.sources);
+            let (mut reach, mut soonest, mut store, mut is_load) = (Reach::default(), self.dispatch_time, None, false);
             while let Some(touch) = self.touches.get(next).copied() {
                 match usize::from(touch.place).cmp(&place) {
                     std::cmp::Ordering::Greater => break,
                     std::cmp::Ordering::Equal if touch.is_store => {
-                        self.dispatched = self.dispatched.max(self.queue[self.queued]);
+                        self.dispatch_time = self.dispatch_time.max(self.queue[self.queue_place]);
                         // What is loaded and stored again has one address.
                         if !is_load {
-                            let addressed = self.ready_from(self.dispatched, &op.address);
+                            let addressed = self.ready_from(self.dispatch_time, &op.address);
                             start = start.max(self.units.take(ACCESS, addressed));
                         }
-                        stored = Some(touch);
+                        store = Some(touch);
                     }
                     std::cmp::Ordering::Equal => {
                         is_load = true;
-                        soonest = self.dispatched + self.latencies.load;
-                        let loaded;
-                        (loaded, reach) = self.load(op, touch);
-                        start = start.max(loaded);
+                        soonest = self.dispatch_time + self.latencies.load;
+                        let arrival;
+                        (arrival, reach) = self.load(op, touch);
+                        start = start.max(arrival);
                     }
                     std::cmp::Ordering::Less => {}
                 }
                 next += 1;
             }
             start = self.unit(op, start);
-            self.waiting.until(start);
-            self.done = start + u64::from(op.latency) * CYCLE;
+            self.waiting.add(start);
+            self.result_time = start + u64::from(op.latency) * CYCLE;
             for target in op.targets {
-                self.ready[target as usize % REGISTERS] = self.done;
+                self.ready[target as usize % REGISTERS] = self.result_time;
             }
-            self.ready[op.late as usize % REGISTERS] = self.done + CYCLE;
+            self.ready[op.late as usize % REGISTERS] = self.result_time + CYCLE;
             if reach.level > 0 || self.missed != 0 {
                 self.remember_miss(op, reach.level > 0);
             }
             let starved = std::mem::take(&mut self.starved);
-            if self.done.max(self.checked) > self.retired {
+            if self.result_time.max(self.check_time) > self.retired {
                 self.advance(reach, start > soonest, starved, counts);
             }
-            if let Some(touch) = stored {
+            if let Some(touch) = store {
                 self.store(touch);
             }
-            self.window[self.at] = self.retired;
-            self.at = if self.at + 1 == self.window.len() { 0 } else { self.at + 1 };
+            self.window[self.window_place] = self.retired;
+            self.window_place = if self.window_place + 1 == self.window.len() { 0 } else { self.window_place + 1 };
             match op.kind {
-                Kind::Fence => self.delay(self.retired + self.latencies.fence, Event::stall_fences),
+                Kind::Fence => self.delay_until(self.retired + self.latencies.fence, Event::stall_fences),
                 Kind::Microcode => {
-                    self.delay(self.dispatched + u64::from(op.latency) * CYCLE - step, Event::stall_dependencies);
+                    self.delay_until(
+                        self.dispatch_time + u64::from(op.latency) * CYCLE - step,
+                        Event::stall_dependencies,
+                    );
                 }
                 _ => {}
             }
@@ -405,8 +408,8 @@ impl Pipeline {
     /// two that are near.
     #[inline(always)]
     fn store(&mut self, touch: Touch) {
-        let (bytes, before) = (touch.bytes, self.drained_word);
-        let is_near = bytes.word >> 3 == before >> 3 && bytes.word.abs_diff(before) <= TOGETHER;
+        let (bytes, previous) = (touch.bytes, self.drained_word);
+        let is_near = bytes.word >> 3 == previous >> 3 && bytes.word.abs_diff(previous) <= TOGETHER;
         let step = match touch.is_split {
             true => 2 * CYCLE,
             false if is_near => CYCLE / 2,
@@ -417,9 +420,10 @@ impl Pipeline {
             drained = drained.max(self.take_line());
         }
         (self.drained, self.drained_word) = (drained, bytes.word);
-        self.queue[self.queued] = drained;
-        self.queued = if self.queued + 1 == self.queue.len() { 0 } else { self.queued + 1 };
-        self.stores[bytes.word as usize % REMEMBERED] = Stored { bytes, time: self.done, drained, is_known: false };
+        self.queue[self.queue_place] = drained;
+        self.queue_place = if self.queue_place + 1 == self.queue.len() { 0 } else { self.queue_place + 1 };
+        self.stores[bytes.word as usize % REMEMBERED] =
+            Stored { bytes, time: self.result_time, drained, is_known: false };
     }
 
     /// Remember whether what an instruction writes comes out of a load that missed.
@@ -438,24 +442,24 @@ impl Pipeline {
     /// Return when a load has its data, and where it was found.
     #[inline(always)]
     fn load(&mut self, op: &Op, touch: Touch) -> (u64, Reach) {
-        let mut asked = self.units.take(LOAD | ACCESS, self.ready_from(self.dispatched, &op.address));
+        let mut request_time = self.units.take(LOAD | ACCESS, self.ready_from(self.dispatch_time, &op.address));
         if touch.is_split {
-            asked = self.units.take(LOAD | ACCESS, asked + CYCLE);
+            request_time = self.units.take(LOAD | ACCESS, request_time + CYCLE);
         }
         let (bytes, store) = (touch.bytes, self.stores[touch.bytes.word as usize % REMEMBERED]);
-        let is_stored = store.bytes.word == bytes.word && store.bytes.which & bytes.which != 0;
+        let is_stored = store.bytes.word == bytes.word && store.bytes.mask & bytes.mask != 0;
         // A locked instruction waits for the cache anyway, and is late only where a store has part of what it needs.
-        let is_complete = bytes.which & !store.bytes.which == 0;
-        if is_stored && store.drained > asked && !(op.kind == Kind::Locked && is_complete) {
-            return (self.forwarded(op, bytes, store, asked), Reach::default());
+        let is_complete = bytes.mask & !store.bytes.mask == 0;
+        if is_stored && store.drained > request_time && !(op.kind == Kind::Locked && is_complete) {
+            return (self.forward(op, bytes, store, request_time), Reach::default());
         }
         // A line that is on its way isn't fetched again.
         let line = touch.line();
         let reach = Reach {
-            is_chained: self.has_missed(&op.address) && asked > self.dispatched + 2 * self.latencies.load,
+            is_chained: self.has_missed(&op.address) && request_time > self.dispatch_time + 2 * self.latencies.load,
             ..touch.reach
         };
-        let translated = asked + self.latencies.translation[usize::from(touch.reach.translation)];
+        let translated = request_time + self.latencies.translation[usize::from(touch.reach.translation)];
         if touch.reach.is_new() {
             let time = translated.max(self.take_line()) + self.latencies.level[usize::from(touch.reach.level)];
             self.fills[line as usize % REMEMBERED] = Coming { line, time, reach };
@@ -470,25 +474,25 @@ impl Pipeline {
     /// Let the first cache take one more line, and return when it can.
     #[inline(always)]
     fn take_line(&mut self) -> u64 {
-        self.next_line = self.next_line.max(self.dispatched) + LINE_TIME;
+        self.next_line = self.next_line.max(self.dispatch_time) + LINE_TIME;
         self.next_line
     }
 
     /// Return when a load has what waits for the cache, asked for at a time. The processor expects that a load which got
     /// it before gets it again: it need not know the address for that.
-    fn forwarded(&mut self, op: &Op, bytes: Bytes, store: Stored, asked: u64) -> u64 {
-        if bytes.which & !store.bytes.which != 0 {
+    fn forward(&mut self, op: &Op, bytes: Bytes, store: Stored, request_time: u64) -> u64 {
+        if bytes.mask & !store.bytes.mask != 0 {
             // Part of it is in the cache only: it waits until all of it is.
-            return asked.max(store.drained) + 2 * self.latencies.forward + self.latencies.load;
+            return request_time.max(store.drained) + 2 * self.latencies.forward + self.latencies.load;
         }
-        let is_free = store.is_known || op.loaded == Loaded::Updated;
-        let asked = if is_free { asked } else { self.units.take(FORWARD, asked) };
+        let is_free = store.is_known || op.load_use == LoadUse::Updated;
+        let request_time = if is_free { request_time } else { self.units.take(FORWARD, request_time) };
         self.stores[bytes.word as usize % REMEMBERED].is_known = true;
-        if op.loaded != Loaded::Used && bytes.which.trailing_zeros() == store.bytes.which.trailing_zeros() {
-            self.checked = asked.max(store.time);
-            return self.dispatched.max(store.time) + self.latencies.renamed;
+        if op.load_use != LoadUse::Used && bytes.mask.trailing_zeros() == store.bytes.mask.trailing_zeros() {
+            self.check_time = request_time.max(store.time);
+            return self.dispatch_time.max(store.time) + self.latencies.renamed;
         }
-        (asked + self.latencies.load).max(store.time + self.latencies.forward)
+        (request_time + self.latencies.load).max(store.time + self.latencies.forward)
     }
 
     /// Return when an instruction that could start has gone through the units that it needs.
@@ -514,30 +518,30 @@ impl Pipeline {
     /// Retire the latest instruction, later than the one before.
     #[inline(always)]
     fn advance(&mut self, reach: Reach, waited: bool, starved: u64, counts: &mut Counts) {
-        let finished = self.done.max(self.checked);
+        let finished = self.result_time.max(self.check_time);
         let advance = finished - self.retired;
         self.retired = finished;
         let paid = advance.min(self.owed);
         self.owed -= paid;
         if advance > paid {
             if waited {
-                return self.stalled(self.waited_for(reach), advance - paid, counts);
+                return self.add_stall(self.stall_event(reach), advance - paid, counts);
             }
             let starved = starved.min(advance - paid);
-            self.stalled(Event::stall_fetch, starved, counts);
+            self.add_stall(Event::stall_fetch, starved, counts);
             let event = self.late.take().unwrap_or(Event::stall_dependencies);
-            self.stalled(event, advance - paid - starved, counts);
+            self.add_stall(event, advance - paid - starved, counts);
         }
     }
 
     #[inline(always)]
-    fn stalled(&mut self, event: Event, time: u64, counts: &mut Counts) {
+    fn add_stall(&mut self, event: Event, time: u64, counts: &mut Counts) {
         let parts = self.parts[event as usize] + time;
         counts[event as usize] += parts / CYCLE;
         self.parts[event as usize] = parts % CYCLE;
     }
 
-    fn waited_for(&self, reach: Reach) -> Event {
+    fn stall_event(&self, reach: Reach) -> Event {
         let (level, translation) = (usize::from(reach.level), usize::from(reach.translation));
         let is_translation = self.latencies.translation[translation] > self.latencies.level[level];
         if is_translation { Event::stall_translation } else { STALLS[level][usize::from(reach.is_chained)] }
@@ -545,28 +549,28 @@ impl Pipeline {
 
     /// Return when what comes next is dispatched at the earliest.
     #[inline(always)]
-    pub fn dispatched(&self) -> u64 {
-        self.dispatched
+    pub fn dispatch_time(&self) -> u64 {
+        self.dispatch_time
     }
 
-    fn delay(&mut self, until: u64, why: Event) {
-        if until > self.dispatched {
-            self.dispatched = until;
-            self.late = Some(why);
+    fn delay_until(&mut self, time: u64, event: Event) {
+        if time > self.dispatch_time {
+            self.dispatch_time = time;
+            self.late = Some(event);
         }
     }
 
     /// Record that the branch that ends the latest block went where it wasn't expected to go.
-    pub fn mispredicted(&mut self) {
-        self.delay(self.done + self.latencies.mispredicted, Event::stall_branches);
+    pub fn record_misprediction(&mut self) {
+        self.delay_until(self.result_time + self.latencies.mispredicted, Event::stall_branches);
     }
 
     /// Record that the front end has the next block's instructions from a time on.
     #[inline(always)]
-    pub fn fetched(&mut self, time: u64) {
-        if time > self.dispatched {
-            self.starved += time - self.dispatched;
-            self.dispatched = time;
+    pub fn record_fetch(&mut self, time: u64) {
+        if time > self.dispatch_time {
+            self.starved += time - self.dispatch_time;
+            self.dispatch_time = time;
         }
     }
 }

@@ -41,7 +41,7 @@ extern "C" fn choose_version() {
 struct Plugin {
     scope: Scope,
     api: c_int,
-    out: PathBuf,
+    record: PathBuf,
     about: About,
     counter: Counter,
     translated: Translated,
@@ -138,7 +138,7 @@ fn configure(info: &qemu::qemu_info_t, words: &[String]) -> Result<Plugin, Strin
     Ok(Plugin {
         scope: options.scope,
         api: info.version.cur,
-        out: options.out,
+        record: options.record,
         about,
         counter: Counter::new(
             Blocks::new(symbols, geometry.is_some()),
@@ -171,7 +171,7 @@ unsafe extern "C" fn on_exit(_: qemu::qemu_plugin_id_t, _: *mut c_void) {
     if plugin.is_shared {
         return eprintln!("kdyno-pmu: no record: more than one thread ran, and counts are those of one");
     }
-    if let Err(error) = record::write(&plugin.out, &plugin.about, &plugin.counter.finish()) {
-        eprintln!("kdyno-pmu: {}: {error}", plugin.out.display());
+    if let Err(error) = record::write(&plugin.record, &plugin.about, &plugin.counter.finish()) {
+        eprintln!("kdyno-pmu: {}: {error}", plugin.record.display());
     }
 }

@@ -130,14 +130,14 @@ impl Predictor {
 
     /// Learn longer histories, from a table on, which decide next time.
     fn learn(&mut self, from: usize, places: &Places, taken: bool) {
-        let mut made = 0;
+        let mut entries_made = 0;
         for (table, (index, tag)) in self.tables.iter_mut().zip(places).skip(from) {
             let entry = &mut table[*index];
             if entry.useful > 0 {
                 entry.useful -= 1;
-            } else if made < 2 {
+            } else if entries_made < 2 {
                 *entry = Entry { tag: *tag, counter: if taken { 0 } else { -1 }, useful: 0 };
-                made += 1;
+                entries_made += 1;
             }
         }
     }
@@ -186,7 +186,7 @@ impl Predictor {
 
     /// Return whether a return went elsewhere than behind the latest call.
     #[inline(always)]
-    pub fn returned(&mut self, target: u64) -> bool {
+    pub fn pop_return(&mut self, target: u64) -> bool {
         let expected = self.returns[self.top];
         self.top = self.top.checked_sub(1).unwrap_or(self.returns.len() - 1);
         expected != target
@@ -227,7 +227,7 @@ mod tests {
         for depth in 1..=5 {
             predictor.call(depth);
         }
-        let unexpected: Vec<bool> = (1..=5).rev().map(|depth| predictor.returned(depth)).collect();
+        let unexpected: Vec<bool> = (1..=5).rev().map(|depth| predictor.pop_return(depth)).collect();
         assert_eq!(unexpected, [false, false, false, false, true]);
     }
 

@@ -70,7 +70,7 @@ pub fn write(path: &Path, about: &About, finished: &Finished) -> io::Result<()> 
         unclosed: finished
             .unclosed
             .map(|identity| Unclosed { benchmark: identity.benchmark, iteration: identity.iteration }),
-        opened: finished.opened,
+        opened: finished.regions_opened,
         unmeasured: true,
         gave_up,
     };
@@ -96,7 +96,7 @@ pub fn events(is_detailed: bool, with_user_code: bool) -> usize {
 
 /// Return the counts, or, if there was too much of something, none, and why.
 pub fn body(finished: &Finished, events: usize, room: &mut Room) -> (Vec<u8>, Option<Excess>) {
-    let whole = if finished.gave_up.is_none() { Body::of(finished, events) } else { Vec::new() };
+    let whole = if finished.gave_up.is_none() { Body::new(finished, events) } else { Vec::new() };
     match finished.gave_up {
         None if room.holds(Thing::body_bytes, whole.len()) => (whole, None),
         why => (EMPTY.into(), why.or(room.excess())),
@@ -113,7 +113,7 @@ struct Body {
 }
 
 impl Body {
-    fn of(finished: &Finished, events: usize) -> Vec<u8> {
+    fn new(finished: &Finished, events: usize) -> Vec<u8> {
         let regions = finished.regions.by_benchmark.values();
         // Without detail calls are not followed, and the trees are of entries alone.
         let stacks_of = |region: &Region| if events > EDGE_EVENTS { preorder(region.root) } else { Vec::new() };
@@ -140,14 +140,14 @@ impl Body {
         let stacked = stacks.iter().flatten().map(|placed| placed.function);
         let numbers: std::collections::BTreeSet<u32> = counted.chain(stacked).collect();
         self.number(numbers.len() as u64);
-        let mut before = 0;
+        let mut previous = 0;
         for number in &numbers {
             let function = finished.symbols.get(*number);
-            self.number(function.start - before);
+            self.number(function.start - previous);
             self.number(function.size);
             self.number(function.name.len() as u64);
             self.bytes.extend_from_slice(function.name.as_bytes());
-            before = function.start;
+            previous = function.start;
         }
         numbers.into_iter().zip(0..).collect()
     }
@@ -168,35 +168,35 @@ impl Body {
     fn blocks(&mut self, blocks: &BTreeMap<Range, u64>) {
         let blocks: Vec<_> = blocks.iter().filter(|(_, count)| **count > 0).collect();
         self.number(blocks.len() as u64);
-        let mut before = 0;
+        let mut previous = 0;
         for (range, count) in blocks {
-            self.difference(range.start, before);
+            self.difference(range.start, previous);
             self.number(u64::from(range.instructions));
             self.number(range.last.wrapping_sub(range.start));
             self.number(range.end.wrapping_sub(range.start));
             self.number(*count);
-            before = range.start;
+            previous = range.start;
         }
     }
 
     fn executed(&mut self, executed: &Executed, indices: &BTreeMap<u32, u64>) {
         self.blocks(&executed.blocks);
         self.number(executed.branches.len() as u64);
-        let mut before = 0;
+        let mut previous = 0;
         for (branch, count) in &executed.branches {
-            self.difference(branch.from, before);
-            self.difference(branch.to, branch.from);
+            self.difference(branch.source, previous);
+            self.difference(branch.target, branch.source);
             self.number(branch.kind as u64);
             self.number(*count);
-            before = branch.from;
+            previous = branch.source;
         }
         self.number(executed.functions.len() as u64);
-        let mut before = 0;
+        let mut previous = 0;
         for (function, counts) in &executed.functions {
             let place = indices[function];
-            self.number(place - before);
+            self.number(place - previous);
             self.counts(counts);
-            before = place;
+            previous = place;
         }
     }
 
@@ -225,16 +225,16 @@ impl Body {
         blocks.sort_by_key(|block| (block.code.start, block.code.end, block.place));
         let mut ids = vec![0; blocks.len()];
         self.number(blocks.len() as u64);
-        let mut before = 0;
+        let mut previous = 0;
         for (id, block) in blocks.iter().enumerate() {
             ids[block.place] = id as u64;
-            self.difference(block.code.start, before);
+            self.difference(block.code.start, previous);
             self.number(block.code.last.wrapping_sub(block.code.start));
             self.number(block.code.end.wrapping_sub(block.code.start));
             let (is_call, is_branch) = (u64::from(block.code.is_call), u64::from(block.code.is_branch));
             self.number(u64::from(block.code.ops) << 2 | is_call << 1 | is_branch);
             self.number(block.time / block.steps);
-            before = block.code.start;
+            previous = block.code.start;
         }
         self.number(trace.steps.len() as u64);
         for step in &trace.steps {
@@ -258,8 +258,8 @@ impl Body {
     }
 
     /// Write a signed difference: the sign goes to the lowest bit.
-    fn difference(&mut self, to: u64, from: u64) {
-        let difference = to.wrapping_sub(from) as i64;
+    fn difference(&mut self, value: u64, base: u64) {
+        let difference = value.wrapping_sub(base) as i64;
         self.number((difference << 1 ^ difference >> 63) as u64);
     }
 }
@@ -321,10 +321,10 @@ mod tests {
         let (whole, none) = body(&finished, EDGE_EVENTS, &mut Room::new());
         assert!(whole.len() > 3 * EDGE_EVENTS && none.is_none());
         let mut room = Room::new();
-        room.narrowed(Thing::body_bytes, whole.len());
+        room.set_limit(Thing::body_bytes, whole.len());
         assert_eq!(body(&finished, EDGE_EVENTS, &mut room), (whole.clone(), None));
-        room.narrowed(Thing::body_bytes, whole.len() - 1);
-        let excess = Excess { of: "body_bytes", most: whole.len() - 1 };
+        room.set_limit(Thing::body_bytes, whole.len() - 1);
+        let excess = Excess { thing: "body_bytes", limit: whole.len() - 1 };
         assert_eq!(body(&finished, EDGE_EVENTS, &mut room), (EMPTY.into(), Some(excess)));
     }
 }

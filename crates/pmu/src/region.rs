@@ -58,8 +58,8 @@ pub struct Executed {
 /// A branch that was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Branch {
-    pub from: u64,
-    pub to: u64,
+    pub source: u64,
+    pub target: u64,
     pub kind: BranchKind,
 }
 
@@ -90,7 +90,7 @@ pub struct Regions {
 pub struct Finished<'a> {
     /// Why nothing here is to be used.
     pub gave_up: Option<Excess>,
-    pub opened: u64,
+    pub regions_opened: u64,
     /// A region that was open when QEMU ended.
     pub unclosed: Option<Identity>,
     pub regions: &'a Regions,
@@ -119,25 +119,25 @@ impl Regions {
             // SAFETY: links are never freed, and nobody else looks at them now.
             let link = unsafe { &mut **link };
             for (context, total) in totals.iter_mut().enumerate() {
-                let count = link.counts[context] - link.before[context];
+                let count = link.counts[context] - link.start_counts[context];
                 if count > 0 {
                     events_of_link(link, count, blocks, &mut |_, event, count| add(total, event, count));
                 }
             }
-            link.before = link.counts;
+            link.start_counts = link.counts;
         }
         for (aborted, times) in &mut counted.aborted {
-            let (total, count) = (&mut totals[aborted.context as usize], times.count - times.before);
+            let (total, count) = (&mut totals[aborted.context as usize], times.count - times.start_count);
             let mut sink = |_: &Block, event, count| add(total, event, count);
-            events_of_part(aborted.block, aborted.again, count, blocks, &mut sink);
-            times.before = times.count;
+            events_of_part(aborted.block, aborted.resumed_at, count, blocks, &mut sink);
+            times.start_count = times.count;
         }
         for function in &counted.functions {
             // SAFETY: functions are never freed.
             let function = unsafe { &mut **function };
             for (context, total) in totals.iter_mut().enumerate() {
                 accumulate(total, &function.counts[context]);
-                accumulate(&mut function.before[context], &function.counts[context]);
+                accumulate(&mut function.earlier_counts[context], &function.counts[context]);
                 function.counts[context] = [0; EVENTS];
             }
         }
@@ -152,10 +152,11 @@ impl Regions {
 
     /// Keep the trace of a benchmark's last iteration, in place of an earlier one.
     pub fn keep_trace(&mut self, identity: Identity, trace: &mut Trace) {
-        let others = self.by_benchmark.iter().filter(|(benchmark, _)| **benchmark != identity.benchmark);
-        let kept = others.filter_map(|(_, region)| region.trace.as_ref()).map(|trace| trace.steps.len()).sum();
+        let other_regions = self.by_benchmark.iter().filter(|(benchmark, _)| **benchmark != identity.benchmark);
+        let steps_elsewhere =
+            other_regions.filter_map(|(_, region)| region.trace.as_ref()).map(|trace| trace.steps.len()).sum();
         if let Some(region) = self.by_benchmark.get_mut(&identity.benchmark) {
-            region.trace = Some(trace.take(kept));
+            region.trace = Some(trace.take(steps_elsewhere));
         }
     }
 
@@ -173,24 +174,24 @@ impl Regions {
                     sum.add_link(link, count, blocks);
                 }
             }
-            (link.touched, link.before) = (false, [0; CONTEXTS]);
+            (link.touched, link.start_counts) = (false, [0; CONTEXTS]);
             // SAFETY: blocks are never freed.
-            unsafe { (*link.from).forget_slots() };
+            unsafe { (*link.source).forget_slots() };
         }
         for (aborted, times) in counted.aborted.drain() {
             let sum = &mut sums[aborted.context as usize];
-            sum.add_part(aborted.block, aborted.again, times.count, blocks);
+            sum.add_part(aborted.block, aborted.resumed_at, times.count, blocks);
             let functions = &mut sum.functions;
-            let mut sink = |block: &Block, event, count| add(functions.of(block.function), event, count);
-            events_of_part(aborted.block, aborted.again, times.count, blocks, &mut sink);
+            let mut sink = |block: &Block, event, count| add(functions.counts_of(block.function), event, count);
+            events_of_part(aborted.block, aborted.resumed_at, times.count, blocks, &mut sink);
         }
         for function in counted.functions.drain(..) {
             // SAFETY: functions are never freed.
             let function = unsafe { &mut *function };
-            for (sum, counts) in sums.iter_mut().zip(&mut function.before) {
+            for (sum, counts) in sums.iter_mut().zip(&mut function.earlier_counts) {
                 let counts = std::mem::replace(counts, [0; EVENTS]);
                 if counts.iter().any(|count| *count > 0) {
-                    accumulate(sum.functions.of(function.function), &counts);
+                    accumulate(sum.functions.counts_of(function.function), &counts);
                 }
             }
             function.touched = false;
@@ -212,7 +213,7 @@ fn entry<'a, K: Ord, V>(
     room: &mut Room,
 ) -> Option<&'a mut V> {
     match map.entry(key) {
-        Entry::Occupied(there) => Some(there.into_mut()),
+        Entry::Occupied(entry) => Some(entry.into_mut()),
         Entry::Vacant(place) => room.take(thing, 1).then(|| place.insert(make())),
     }
 }
@@ -223,16 +224,16 @@ type Sink<'a> = &'a mut dyn FnMut(&Block, Event, u64);
 /// Count all that follows from one block coming after another so many times.
 fn events_of_link(link: &Link, count: u64, blocks: &mut Blocks, sink: Sink) {
     // SAFETY: blocks are never freed.
-    let (from, to) = unsafe { (&*link.from, &*link.to) };
+    let (source, target) = unsafe { (&*link.source, &*link.target) };
     if link.action == Action::RepIteration {
-        return sink(to, Event::rep_iterations, count);
+        return sink(target, Event::rep_iterations, count);
     }
-    events_of_block(to, count, sink);
+    events_of_block(target, count, sink);
     match link.action {
-        Action::Enter(_) if from.is_outside() => sink(to, Event::privilege_switches, count),
+        Action::Enter(_) if source.is_outside() => sink(target, Event::privilege_switches, count),
         Action::Enter(_) => {}
-        Action::Restart => events_of_part(from, to.facts.start, count, blocks, sink),
-        _ => events_of_exit(from, to.facts.start, count, sink),
+        Action::Restart => events_of_part(source, target.facts.start, count, blocks, sink),
+        _ => events_of_exit(source, target.facts.start, count, sink),
     }
 }
 
@@ -251,31 +252,31 @@ fn events_of_part(block: *const Block, next: u64, count: u64, blocks: &mut Block
     // SAFETY: blocks are never freed.
     let block = unsafe { &*block };
     events_of_block(block, count.wrapping_neg(), sink);
-    if let Some(part) = blocks.before(block, next) {
+    if let Some(part) = blocks.intern_part(block, next) {
         // SAFETY: as above.
         events_of_block(unsafe { &*part }, count, sink);
     }
 }
 
-fn events_of_exit(from: &Block, target: u64, count: u64, sink: Sink) {
-    match from.facts.exit {
-        Exit::Conditional { target: taken } if target == taken => sink(from, Event::taken_branches, count),
-        Exit::Conditional { .. } => sink(from, Event::not_taken_branches, count),
-        Exit::Jump { .. } => sink(from, Event::jumps, count),
-        Exit::Call { .. } => sink(from, Event::calls, count),
+fn events_of_exit(source: &Block, target: u64, count: u64, sink: Sink) {
+    match source.facts.exit {
+        Exit::Conditional { target: taken } if target == taken => sink(source, Event::taken_branches, count),
+        Exit::Conditional { .. } => sink(source, Event::not_taken_branches, count),
+        Exit::Jump { .. } => sink(source, Event::jumps, count),
+        Exit::Call { .. } => sink(source, Event::calls, count),
         Exit::IndirectCall => {
-            sink(from, Event::calls, count);
-            sink(from, Event::indirect_branches, count);
+            sink(source, Event::calls, count);
+            sink(source, Event::indirect_branches, count);
         }
-        Exit::IndirectJump => sink(from, Event::indirect_branches, count),
-        Exit::Return => sink(from, Event::returns, count),
+        Exit::IndirectJump => sink(source, Event::indirect_branches, count),
+        Exit::Return => sink(source, Event::returns, count),
         Exit::Through | Exit::TrapReturn | Exit::Rep => {}
     }
 }
 
 /// Return the branch that was taken from one block to another; None if none was.
-fn branch(from: &Block, target: u64) -> Option<Branch> {
-    let kind = match from.facts.exit {
+fn branch(source: &Block, target: u64) -> Option<Branch> {
+    let kind = match source.facts.exit {
         Exit::Conditional { target: taken } if target == taken => BranchKind::Conditional,
         Exit::Jump { .. } => BranchKind::Jump,
         Exit::Call { .. } => BranchKind::Call,
@@ -284,7 +285,7 @@ fn branch(from: &Block, target: u64) -> Option<Branch> {
         Exit::IndirectCall => BranchKind::IndirectCall,
         Exit::Conditional { .. } | Exit::Through | Exit::TrapReturn | Exit::Rep => return None,
     };
-    Some(Branch { from: from.facts.last, to: target, kind })
+    Some(Branch { source: source.facts.last, target: target, kind })
 }
 
 /// Sums of one context.
@@ -299,7 +300,7 @@ struct Sums {
 struct Functions(FxHashMap<u32, Counts>);
 
 impl Functions {
-    fn of(&mut self, function: u32) -> &mut Counts {
+    fn counts_of(&mut self, function: u32) -> &mut Counts {
         self.0.entry(function).or_insert([0; EVENTS])
     }
 }
@@ -307,19 +308,19 @@ impl Functions {
 impl Sums {
     fn add_link(&mut self, link: &Link, count: u64, blocks: &mut Blocks) {
         let functions = &mut self.functions;
-        let mut sink = |block: &Block, event, count| add(functions.of(block.function), event, count);
+        let mut sink = |block: &Block, event, count| add(functions.counts_of(block.function), event, count);
         events_of_link(link, count, blocks, &mut sink);
         if link.action == Action::RepIteration {
             return;
         }
         // SAFETY: blocks are never freed.
-        let (from, to) = unsafe { (&*link.from, &*link.to) };
-        self.add_block(to, count);
+        let (source, target) = unsafe { (&*link.source, &*link.target) };
+        self.add_block(target, count);
         match link.action {
             Action::Enter(_) => {}
-            Action::Restart => self.add_part(from, to.facts.start, count, blocks),
+            Action::Restart => self.add_part(source, target.facts.start, count, blocks),
             _ => {
-                if let Some(branch) = branch(from, to.facts.start) {
+                if let Some(branch) = branch(source, target.facts.start) {
                     *self.branches.entry(branch).or_default() += count;
                 }
             }
@@ -329,7 +330,7 @@ impl Sums {
     fn add_part(&mut self, block: *const Block, next: u64, count: u64, blocks: &mut Blocks) {
         self.add_block(block, count.wrapping_neg());
         // SAFETY: blocks are never freed.
-        if let Some(part) = blocks.before(unsafe { &*block }, next) {
+        if let Some(part) = blocks.intern_part(unsafe { &*block }, next) {
             self.add_block(part, count);
         }
     }
@@ -347,7 +348,7 @@ impl Sums {
             if block.is_outside() {
                 continue;
             }
-            let sum = entry(&mut executed.blocks, Range::of(&block.facts), || 0, Thing::executed_blocks, room)?;
+            let sum = entry(&mut executed.blocks, Range::from_facts(&block.facts), || 0, Thing::executed_blocks, room)?;
             *sum = sum.wrapping_add(count);
         }
         for (branch, count) in self.branches {

@@ -47,8 +47,8 @@ unsafe fn child(node: *mut Node, function: u32, kind: Kind, room: &mut Room) -> 
     // SAFETY: as promised; one virtual CPU.
     let (children, depth) = unsafe { (&mut (*node).children, (*node).depth + 1) };
     // SAFETY: children are nodes.
-    let same = |node: &*mut Node| unsafe { (**node).function == function && (**node).kind == kind };
-    if let Some(place) = children.iter().position(same) {
+    let is_child = |node: &*mut Node| unsafe { (**node).function == function && (**node).kind == kind };
+    if let Some(place) = children.iter().position(is_child) {
         children.swap(place, place / 2);
         return children[place / 2];
     }
@@ -148,42 +148,42 @@ impl Task {
         self.node = unsafe { child(root, function, Kind::Call, room) };
     }
 
-    /// Record that `from` called `to`.
-    pub fn call(&mut self, from: &Block, to: &Block, room: &mut Room) {
+    /// Record that `source` called `target`.
+    pub fn call(&mut self, source: &Block, target: &Block, room: &mut Room) {
         if self.frames.len() == DEEPEST {
             self.frames.clear();
         }
-        self.frames.push(Frame { return_address: from.facts.end, caller: self.node });
+        self.frames.push(Frame { return_address: source.facts.end, caller: self.node });
         // A call within a function is a trick (retpolines), not a call.
-        if from.function != to.function || to.facts.start < from.facts.start {
+        if source.function != target.function || target.facts.start < source.facts.start {
             // SAFETY: `node` is always a node.
-            self.node = unsafe { child(self.node, to.function, Kind::Call, room) };
+            self.node = unsafe { child(self.node, target.function, Kind::Call, room) };
         }
     }
 
-    /// Record that `from` returned to `to`: behind a call, or, where the return address was exchanged (retpolines),
+    /// Record that `source` returned to `target`: behind a call, or, where the return address was exchanged (retpolines),
     /// anywhere.
-    pub fn returned(&mut self, from: &Block, to: &Block, root: *mut Node, room: &mut Room) {
+    pub fn return_from(&mut self, source: &Block, target: &Block, root: *mut Node, room: &mut Room) {
         let base = self.traps.last().map_or(0, |trap| trap.frames);
-        let own = &self.frames[base.min(self.frames.len())..];
-        let is_behind = |frame: &Frame| frame.return_address == to.facts.start;
-        if let Some(depth) = own.iter().rev().take(SEARCHED).position(is_behind) {
+        let open_frames = &self.frames[base.min(self.frames.len())..];
+        let is_behind = |frame: &Frame| frame.return_address == target.facts.start;
+        if let Some(depth) = open_frames.iter().rev().take(SEARCHED).position(is_behind) {
             let place = self.frames.len() - 1 - depth;
             self.node = self.frames[place].caller;
             self.frames.truncate(place);
             return;
         }
-        let is_retpoline = own.last().is_some_and(|frame| {
-            let (start, end) = (from.facts.start.saturating_sub(RETPOLINE), from.facts.end);
+        let is_retpoline = open_frames.last().is_some_and(|frame| {
+            let (start, end) = (source.facts.start.saturating_sub(RETPOLINE), source.facts.end);
             (start..=end).contains(&frame.return_address)
         });
         if is_retpoline {
             self.frames.pop();
-            self.transfer(to.function, room);
+            self.transfer(target.function, room);
         } else {
             self.frames.truncate(base);
             // SAFETY: `root` is a node.
-            self.node = unsafe { child(root, to.function, Kind::Call, room) };
+            self.node = unsafe { child(root, target.function, Kind::Call, room) };
         }
     }
 
@@ -191,8 +191,9 @@ impl Task {
     pub fn transfer(&mut self, function: u32, room: &mut Room) {
         // SAFETY: `node` is always a node, and so is its parent unless it is null.
         unsafe {
-            let above = (*self.node).parent;
-            let (parent, kind) = if above.is_null() { (self.node, Kind::Call) } else { (above, (*self.node).kind) };
+            let parent_node = (*self.node).parent;
+            let (parent, kind) =
+                if parent_node.is_null() { (self.node, Kind::Call) } else { (parent_node, (*self.node).kind) };
             self.node = child(parent, function, kind, room);
         }
     }
@@ -211,12 +212,12 @@ pub struct Tasks {
 
 impl Tasks {
     /// Exchange stacks: one task's is put away and another's taken out.
-    pub fn exchange(&mut self, running: &mut Task, from: u64, to: u64, root: *mut Node, room: &mut Room) {
-        let next = self.asleep.remove(&to).inspect(|next| self.frames -= next.frames());
+    pub fn exchange(&mut self, running: &mut Task, old_stack: u64, new_stack: u64, root: *mut Node, room: &mut Room) {
+        let next = self.asleep.remove(&new_stack).inspect(|next| self.frames -= next.frames());
         let last = std::mem::replace(running, next.unwrap_or_else(|| Task::new(root)));
         self.frames += last.frames();
         if room.holds(Thing::tasks, self.asleep.len() + 1) && room.holds(Thing::frames, self.frames) {
-            let replaced = self.asleep.insert(from, last);
+            let replaced = self.asleep.insert(old_stack, last);
             self.frames -= replaced.map_or(0, |replaced| replaced.frames());
         }
     }

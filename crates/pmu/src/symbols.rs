@@ -96,8 +96,8 @@ impl Symbols {
 
     /// Return the number of the function that holds an address.
     pub fn find(&self, address: u64) -> u32 {
-        let after = self.functions.partition_point(|function| function.start <= address);
-        let Some(place) = after.checked_sub(1) else {
+        let next = self.functions.partition_point(|function| function.start <= address);
+        let Some(place) = next.checked_sub(1) else {
             return UNKNOWN;
         };
         let function = &self.functions[place];

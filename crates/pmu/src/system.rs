@@ -27,14 +27,14 @@ const X2APIC: std::ops::RangeInclusive<u64> = 0x800..=0x8ff;
 /// Set in CR3 while user code runs, where page tables are isolated (PTI_USER_PGTABLE_BIT).
 const USER_TABLE: u64 = 1 << 12;
 
-/// Return what the instruction is if it is one of these; `before` is what comes before it in its block.
-pub fn system(instruction: &Instruction, before: &[Instruction]) -> Option<System> {
+/// Return what the instruction is if it is one of these; `preceding` is what comes before it in its block.
+pub fn system(instruction: &Instruction, preceding: &[Instruction]) -> Option<System> {
     let plain = |event| System { event, is_serializing: false, flush: None };
     let serializing = |event| System { event, is_serializing: true, flush: None };
     let flushing = |event, flush| System { event, is_serializing: true, flush: Some(flush) };
     Some(match instruction.mnemonic() {
-        Mnemonic::Mov => match written(instruction) {
-            Register::CR3 => flushing(Event::cr3_writes, cr3_flush(instruction, before)),
+        Mnemonic::Mov => match written_register(instruction) {
+            Register::CR3 => flushing(Event::cr3_writes, cr3_flush(instruction, preceding)),
             Register::CR4 => flushing(Event::control_writes, Flush::All),
             Register::CR8 => plain(Event::control_writes),
             register if register.is_cr() => serializing(Event::control_writes),
@@ -44,7 +44,7 @@ pub fn system(instruction: &Instruction, before: &[Instruction]) -> Option<Syste
         Mnemonic::Clts | Mnemonic::Lmsw => serializing(Event::control_writes),
         Mnemonic::Swapgs => plain(Event::swapgs),
         Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => serializing(Event::irets),
-        Mnemonic::Wrmsr => match selected(before) {
+        Mnemonic::Wrmsr => match selected_register(preceding) {
             Some(PRED_CMD) => plain(Event::ibpbs),
             Some(SPEC_CTRL | TSC_DEADLINE) => plain(Event::msr_writes),
             Some(register) if X2APIC.contains(&register) => plain(Event::msr_writes),
@@ -82,28 +82,28 @@ pub fn system(instruction: &Instruction, before: &[Instruction]) -> Option<Syste
     })
 }
 
-fn written(instruction: &Instruction) -> Register {
+fn written_register(instruction: &Instruction) -> Register {
     if instruction.op0_kind() == OpKind::Register { instruction.op0_register() } else { Register::None }
 }
 
 /// Return whether CR3 gets the other page table of the same task, as Linux does it where user code enters and leaves
 /// the kernel (SWITCH_TO_KERNEL_CR3 and SWITCH_TO_USER_CR3 in arch/x86/entry/calling.h), or anything else.
-fn cr3_flush(write: &Instruction, before: &[Instruction]) -> Flush {
-    let is_exchanged = before.last().is_some_and(|last| {
+fn cr3_flush(write: &Instruction, preceding: &[Instruction]) -> Flush {
+    let is_exchanged = preceding.last().is_some_and(|last| {
         let sets_bits = match last.mnemonic() {
             Mnemonic::Or => last.try_immediate(1).is_ok_and(|bits| bits & USER_TABLE != 0),
             Mnemonic::And => last.try_immediate(1).is_ok_and(|bits| bits & USER_TABLE == 0),
             _ => false,
         };
-        sets_bits && written(last) == write.op1_register()
+        sets_bits && written_register(last) == write.op1_register()
     });
     if is_exchanged { Flush::Isolation } else { Flush::Local }
 }
 
 /// Return the number of a model-specific register where the block tells it: what it put into %ecx last.
-fn selected(before: &[Instruction]) -> Option<u64> {
-    let loads = |instruction: &&Instruction| written(instruction).full_register() == Register::RCX;
-    let last = before.iter().rev().find(loads)?;
+fn selected_register(preceding: &[Instruction]) -> Option<u64> {
+    let loads = |instruction: &&Instruction| written_register(instruction).full_register() == Register::RCX;
+    let last = preceding.iter().rev().find(loads)?;
     if last.mnemonic() == Mnemonic::Mov { last.try_immediate(1).ok() } else { None }
 }
 
@@ -114,11 +114,11 @@ mod tests {
 
     fn last(bytes: &[u8]) -> Option<System> {
         let instructions: Vec<_> = Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).into_iter().collect();
-        let (last, before) = instructions.split_last().unwrap();
-        system(last, before)
+        let (last, preceding) = instructions.split_last().unwrap();
+        system(last, preceding)
     }
 
-    fn of(bytes: &[u8]) -> (Event, bool, Option<Flush>) {
+    fn describe(bytes: &[u8]) -> (Event, bool, Option<Flush>) {
         let system = last(bytes).unwrap();
         (system.event, system.is_serializing, system.flush)
     }
@@ -143,7 +143,7 @@ mod tests {
             (&[0x0f, 0xa2], (Event::serializing, true, None)), // cpuid
             (&[0x0f, 0x01, 0x18], (Event::serializing, true, None)), // lidt (%rax)
         ] {
-            assert_eq!(of(bytes), expected, "{bytes:x?}");
+            assert_eq!(describe(bytes), expected, "{bytes:x?}");
         }
         assert_eq!(last(&[0x0f, 0x20, 0xd8]), None); // mov %cr3,%rax
         assert_eq!(last(&[0x0f, 0xae, 0xf8]), None); // sfence
@@ -151,17 +151,17 @@ mod tests {
 
     #[test]
     fn the_register_that_a_block_names_says_what_a_write_of_it_does() {
-        let write = |register: u8| of(&[0xb9, register, 0, 0, 0, 0x31, 0xd2, 0x0f, 0x30]);
+        let write = |register: u8| describe(&[0xb9, register, 0, 0, 0, 0x31, 0xd2, 0x0f, 0x30]);
         assert_eq!(write(0x49), (Event::ibpbs, false, None));
         assert_eq!(write(0x48), (Event::msr_writes, false, None));
         assert_eq!(write(0x77), (Event::msr_writes, true, None));
         // mov $0x49,%ecx; mov %esi,%ecx; wrmsr
-        assert_eq!(of(&[0xb9, 0x49, 0, 0, 0, 0x89, 0xf1, 0x0f, 0x30]), (Event::msr_writes, true, None));
+        assert_eq!(describe(&[0xb9, 0x49, 0, 0, 0, 0x89, 0xf1, 0x0f, 0x30]), (Event::msr_writes, true, None));
     }
 
     #[test]
     fn the_other_page_table_of_the_same_task_is_told_from_another_tasks() {
-        let flush = |bytes: &[u8]| of(bytes).2;
+        let flush = |bytes: &[u8]| describe(bytes).2;
         // or $0x1000,%rdi; mov %rdi,%cr3
         assert_eq!(flush(&[0x48, 0x81, 0xcf, 0, 0x10, 0, 0, 0x0f, 0x22, 0xdf]), Some(Flush::Isolation));
         // and $~0x1800,%rax; mov %rax,%cr3

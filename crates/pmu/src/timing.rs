@@ -2,7 +2,7 @@
 //! processors' (Fog, Instruction tables).
 
 use crate::instruction::{has_memory, is_locked, is_rep, number};
-use crate::pipeline::{FLAGS, Kind, Loaded, NOTHING, NOWHERE, Op, RDX, Strings};
+use crate::pipeline::{FLAGS, Kind, LoadUse, NOTHING, NOWHERE, Op, RDX, Strings};
 use crate::system::System;
 use crate::units::{ALU, BRANCH, CONDITION, MULTIPLY, Needs, SHIFT};
 use iced_x86::{ConditionCode, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
@@ -57,19 +57,22 @@ fn op(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Op {
         sources.add(instruction.op0_register());
     }
     let info = factory.info(instruction);
-    for used in info.used_registers() {
-        let (reads, writes) = match used.access() {
+    for register_use in info.used_registers() {
+        let (reads, writes) = match register_use.access() {
             OpAccess::Read | OpAccess::CondRead => (true, false),
             OpAccess::Write => (false, true),
             // What may stay as it was is read.
             OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite => (true, true),
             _ => (false, false),
         };
-        if reads && !is_zero && (!address.has(used.register()) || is_operand(instruction, used.register())) {
-            sources.add(used.register());
+        if reads
+            && !is_zero
+            && (!address.has(register_use.register()) || is_operand(instruction, register_use.register()))
+        {
+            sources.add(register_use.register());
         }
         if writes {
-            targets.add(used.register());
+            targets.add(register_use.register());
         }
     }
     if instruction.rflags_read() != 0 {
@@ -84,7 +87,7 @@ fn op(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Op {
         sources: sources.first(NOTHING),
         targets: targets.first(NOWHERE),
         latency: if needs & ALU != 0 { latency(instruction) } else { 0 },
-        loaded: loaded(instruction),
+        load_use: load_use(instruction),
         slots: slots(instruction),
         late: late(instruction),
         needs,
@@ -173,14 +176,14 @@ fn is_zeroing(instruction: &Instruction) -> bool {
 }
 
 /// Return what it does with what it loads.
-fn loaded(instruction: &Instruction) -> Loaded {
+fn load_use(instruction: &Instruction) -> LoadUse {
     let into_memory = instruction.op0_kind() == OpKind::Memory && instruction.memory_size().size() >= 4;
     match instruction.mnemonic() {
-        Mnemonic::Leave => Loaded::Moved,
-        Mnemonic::Mov | Mnemonic::Pop if !into_memory && instruction.op0_register().size() >= 4 => Loaded::Moved,
-        Mnemonic::Neg | Mnemonic::Not if into_memory => Loaded::Updated,
-        mnemonic if into_memory && is_simple_arithmetic(mnemonic) => Loaded::Updated,
-        _ => Loaded::Used,
+        Mnemonic::Leave => LoadUse::Moved,
+        Mnemonic::Mov | Mnemonic::Pop if !into_memory && instruction.op0_register().size() >= 4 => LoadUse::Moved,
+        Mnemonic::Neg | Mnemonic::Not if into_memory => LoadUse::Updated,
+        mnemonic if into_memory && is_simple_arithmetic(mnemonic) => LoadUse::Updated,
+        _ => LoadUse::Used,
     }
 }
 
@@ -256,7 +259,7 @@ fn latency(instruction: &Instruction) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pipeline::Loaded::{Moved, Updated, Used};
+    use crate::pipeline::LoadUse::{Moved, Updated, Used};
     use iced_x86::{Decoder, DecoderOptions};
 
     fn ops_of(bytes: &[u8]) -> Vec<Op> {
@@ -329,7 +332,7 @@ mod tests {
     fn a_load_is_moved_or_updated_in_place_or_used() {
         // mov (%rdi),%rax; pop %rax; movzbl (%rdi),%eax; add (%rdi),%rax; add %rax,(%rdi); incb (%rdi)
         let ops = ops_of(&[0x48, 0x8b, 0x07, 0x58, 0x0f, 0xb6, 0x07, 0x48, 0x03, 0x07, 0x48, 0x01, 0x07, 0xfe, 0x07]);
-        let loaded: Vec<_> = ops.iter().map(|op| op.loaded).collect();
-        assert_eq!(loaded, [Moved, Moved, Used, Used, Updated, Used]);
+        let load_use: Vec<_> = ops.iter().map(|op| op.load_use).collect();
+        assert_eq!(load_use, [Moved, Moved, Used, Used, Updated, Used]);
     }
 }

@@ -35,7 +35,7 @@ pub struct Trace {
     /// Further ones that there was no room for.
     pub left_out: u64,
     /// When the latest block was there; None if it is not known, or not kept.
-    since: Option<u64>,
+    latest_start: Option<u64>,
 }
 
 impl Trace {
@@ -47,34 +47,34 @@ impl Trace {
 
     /// Reset the times.
     pub fn interrupt(&mut self) {
-        self.since = None;
+        self.latest_start = None;
     }
 
     /// Push a block, which is fetched when all before was dispatched; it can be dispatched from a later time on.
     #[inline(always)]
     pub fn push(&mut self, block: *const Block, way: Way, dispatched: u64, ready: u64) {
-        if let (Some(since), Some(latest)) = (self.since, self.steps.last_mut()) {
-            latest.time = (dispatched.saturating_sub(since) / PART).try_into().unwrap_or(u32::MAX);
+        if let (Some(latest_start), Some(latest)) = (self.latest_start, self.steps.last_mut()) {
+            latest.time = (dispatched.saturating_sub(latest_start) / PART).try_into().unwrap_or(u32::MAX);
         }
         if self.steps.len() == TRACE_STEPS_OF_REGION {
-            (self.since, self.left_out) = (None, self.left_out.saturating_add(1));
+            (self.latest_start, self.left_out) = (None, self.left_out.saturating_add(1));
             return;
         }
-        self.since = Some(ready);
+        self.latest_start = Some(ready);
         self.steps.push(Step { block, time: 0, way });
     }
 
     /// Take what is kept of it, where so many steps are kept of other regions.
-    pub fn take(&mut self, kept: usize) -> Trace {
-        let mut taken = Trace { steps: std::mem::take(&mut self.steps), left_out: self.left_out, since: None };
-        let room = TRACE_STEPS.saturating_sub(kept);
-        if taken.steps.len() > room {
-            taken.left_out = taken.left_out.saturating_add((taken.steps.len() - room) as u64);
-            taken.steps.truncate(room);
+    pub fn take(&mut self, steps_elsewhere: usize) -> Trace {
+        let mut trace = Trace { steps: std::mem::take(&mut self.steps), left_out: self.left_out, latest_start: None };
+        let room = TRACE_STEPS.saturating_sub(steps_elsewhere);
+        if trace.steps.len() > room {
+            trace.left_out = trace.left_out.saturating_add((trace.steps.len() - room) as u64);
+            trace.steps.truncate(room);
         }
-        taken.steps.shrink_to_fit();
+        trace.steps.shrink_to_fit();
         self.clear();
-        taken
+        trace
     }
 }
 
@@ -82,7 +82,7 @@ impl Trace {
 mod tests {
     use super::*;
 
-    fn traced(steps: usize) -> Trace {
+    fn trace_of(steps: usize) -> Trace {
         let mut trace = Trace::default();
         for step in 0..steps as u64 {
             trace.push(std::ptr::null(), Way::Through, 10 * step * CYCLE, (10 * step + 3) * CYCLE);
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_blocks_time_is_what_passed_between_its_fetch_and_the_next_ones() {
-        let mut trace = traced(2);
+        let mut trace = trace_of(2);
         trace.interrupt();
         trace.push(std::ptr::null(), Way::Entered, 0, 0);
         let times: Vec<_> = trace.steps.iter().map(|step| step.time).collect();
@@ -101,10 +101,10 @@ mod tests {
 
     #[test]
     fn steps_that_there_is_no_room_for_are_counted() {
-        let mut trace = traced(TRACE_STEPS_OF_REGION + 5);
+        let mut trace = trace_of(TRACE_STEPS_OF_REGION + 5);
         assert_eq!((trace.steps.len(), trace.left_out), (TRACE_STEPS_OF_REGION, 5));
-        let taken = trace.take(TRACE_STEPS - 100);
-        assert_eq!((taken.steps.len(), taken.left_out), (100, TRACE_STEPS_OF_REGION as u64 - 95));
+        let trace = trace.take(TRACE_STEPS - 100);
+        assert_eq!((trace.steps.len(), trace.left_out), (100, TRACE_STEPS_OF_REGION as u64 - 95));
         assert!(trace.steps.is_empty() && trace.left_out == 0);
     }
 }

@@ -30,11 +30,11 @@ const HORIZON: u64 = 1024;
 /// Which units are taken in each cycle from now on.
 pub struct Units {
     /// Of each kind 128 less the units that are free.
-    taken: Box<[u64; HORIZON as usize]>,
-    /// What `taken` is where nothing is.
+    occupancy: Box<[u64; HORIZON as usize]>,
+    /// What `occupancy` is where nothing is.
     none: u64,
     /// The first cycle that can still be asked for.
-    now: u64,
+    first_cycle: u64,
 }
 
 impl Units {
@@ -50,25 +50,25 @@ impl Units {
             units.forwards,
         ];
         let none = u64::from_le_bytes(capacity.map(|units| 128 - units));
-        Units { taken: Box::new([none; HORIZON as usize]), none, now: 0 }
+        Units { occupancy: Box::new([none; HORIZON as usize]), none, first_cycle: 0 }
     }
 
     pub fn reset(&mut self) {
-        self.taken.fill(self.none);
-        self.now = 0;
+        self.occupancy.fill(self.none);
+        self.first_cycle = 0;
     }
 
     /// Forget the cycles before a time: nothing will be taken there.
     #[inline(always)]
     pub fn forget_before(&mut self, time: u64) {
         let cycle = time / CYCLE;
-        if cycle >= self.now + HORIZON {
-            self.taken.fill(self.none);
-            self.now = cycle;
+        if cycle >= self.first_cycle + HORIZON {
+            self.occupancy.fill(self.none);
+            self.first_cycle = cycle;
         }
-        while self.now < cycle {
-            self.taken[(self.now % HORIZON) as usize] = self.none;
-            self.now += 1;
+        while self.first_cycle < cycle {
+            self.occupancy[(self.first_cycle % HORIZON) as usize] = self.none;
+            self.first_cycle += 1;
         }
     }
 
@@ -77,10 +77,10 @@ impl Units {
     pub fn take(&mut self, needs: Needs, time: u64) -> u64 {
         let first = time / CYCLE;
         let mut cycle = first;
-        while cycle < self.now + HORIZON {
-            let taken = &mut self.taken[(cycle % HORIZON) as usize];
-            if *taken & needs << 7 & FULL == 0 {
-                *taken += needs;
+        while cycle < self.first_cycle + HORIZON {
+            let occupancy = &mut self.occupancy[(cycle % HORIZON) as usize];
+            if *occupancy & needs << 7 & FULL == 0 {
+                *occupancy += needs;
                 break;
             }
             cycle += 1;

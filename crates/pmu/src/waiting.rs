@@ -7,8 +7,8 @@ const HORIZON: usize = 1024;
 
 /// How many instructions wait, and when they will start.
 pub struct Waiting {
-    most: u32,
-    now: u32,
+    capacity: u32,
+    number: u32,
     /// In cycles: those that start until then don't wait any more.
     clock: u64,
     /// How many start in each cycle, around from the clock.
@@ -16,12 +16,12 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    pub fn new(most: u32) -> Waiting {
-        Waiting { most, now: 0, clock: 0, starting: Box::new([0; HORIZON]) }
+    pub fn new(capacity: u32) -> Waiting {
+        Waiting { capacity, number: 0, clock: 0, starting: Box::new([0; HORIZON]) }
     }
 
     pub fn reset(&mut self) {
-        (self.now, self.clock) = (0, 0);
+        (self.number, self.clock) = (0, 0);
         self.starting.fill(0);
     }
 
@@ -29,23 +29,23 @@ impl Waiting {
     #[inline(always)]
     pub fn room_from(&mut self, time: u64) -> u64 {
         let cycle = time / CYCLE;
-        if self.now == 0 {
+        if self.number == 0 {
             self.clock = self.clock.max(cycle);
         }
-        while self.clock < cycle || self.now >= self.most {
+        while self.clock < cycle || self.number >= self.capacity {
             self.clock += 1;
-            self.now -= std::mem::take(&mut self.starting[self.clock as usize % HORIZON]);
+            self.number -= std::mem::take(&mut self.starting[self.clock as usize % HORIZON]);
         }
         time.max(self.clock * CYCLE)
     }
 
     /// Let one wait until a time.
     #[inline(always)]
-    pub fn until(&mut self, time: u64) {
+    pub fn add(&mut self, time: u64) {
         let cycle = (time / CYCLE).min(self.clock + HORIZON as u64 - 1);
         if cycle > self.clock {
             self.starting[cycle as usize % HORIZON] += 1;
-            self.now += 1;
+            self.number += 1;
         }
     }
 }
@@ -57,10 +57,10 @@ mod tests {
     #[test]
     fn when_as_many_wait_as_can_the_next_comes_when_the_first_starts() {
         let mut waiting = Waiting::new(2);
-        waiting.until(10 * CYCLE);
-        waiting.until(20 * CYCLE);
+        waiting.add(10 * CYCLE);
+        waiting.add(20 * CYCLE);
         assert_eq!(waiting.room_from(CYCLE), 10 * CYCLE);
-        waiting.until(30 * CYCLE);
+        waiting.add(30 * CYCLE);
         assert_eq!(waiting.room_from(12 * CYCLE), 20 * CYCLE);
         assert_eq!(waiting.room_from(25 * CYCLE), 25 * CYCLE);
     }

@@ -22,7 +22,7 @@ impl Counter {
         }
         if self.identity != Some(identity) {
             self.end_iteration();
-            if self.identity.is_none_or(|before| before.benchmark != identity.benchmark) {
+            if self.identity.is_none_or(|previous| previous.benchmark != identity.benchmark) {
                 self.end_benchmark();
             }
             let root = self.regions.begin(identity, &mut self.blocks.room);
@@ -35,7 +35,7 @@ impl Counter {
             self.identity = Some(identity);
             self.root = root;
         }
-        self.opened += 1;
+        self.regions_opened += 1;
         self.active = true;
         self.start();
     }
@@ -83,7 +83,7 @@ impl Counter {
         Finished {
             unmeasured,
             gave_up: self.blocks.room.excess(),
-            opened: self.opened,
+            regions_opened: self.regions_opened,
             unclosed: self.identity.filter(|_| self.active && !self.is_warming),
             regions: &self.regions,
             symbols: self.blocks.symbols(),

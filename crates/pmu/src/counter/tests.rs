@@ -28,11 +28,11 @@ struct Kernel {
 
 impl Kernel {
     fn new() -> Kernel {
-        Kernel::with(false)
+        Kernel::build(false)
     }
 
     /// Return a counter with user code's accesses, or without.
-    fn with(sees_user_accesses: bool) -> Kernel {
+    fn build(sees_user_accesses: bool) -> Kernel {
         let symbols = Symbols::parse(KERNEL).unwrap();
         let geometry = Geometry::parse(crate::geometry::SMALL).unwrap();
         let mut counter = Counter::new(Blocks::new(symbols, true), Some(&geometry), true, sees_user_accesses);
@@ -104,17 +104,17 @@ fn announce(counter: &mut Counter, benchmark: u32, iteration: u32) {
     (0..32).rev().for_each(|bit| counter.announce(word >> bit & 1));
 }
 
-fn relative(opcode: &[u8], from: u64, to: u64) -> Vec<u8> {
-    let end = from + opcode.len() as u64 + 4;
-    [opcode, &(to.wrapping_sub(end) as u32).to_le_bytes()].concat()
+fn relative(opcode: &[u8], source: u64, target: u64) -> Vec<u8> {
+    let end = source + opcode.len() as u64 + 4;
+    [opcode, &(target.wrapping_sub(end) as u32).to_le_bytes()].concat()
 }
 
-fn call(from: u64, to: u64) -> Vec<u8> {
-    relative(&[0xe8], from, to)
+fn call(source: u64, target: u64) -> Vec<u8> {
+    relative(&[0xe8], source, target)
 }
 
-fn jump_if_not_zero(from: u64, to: u64) -> Vec<u8> {
-    relative(&[0x0f, 0x85], from, to)
+fn jump_if_not_zero(source: u64, target: u64) -> Vec<u8> {
+    relative(&[0x0f, 0x85], source, target)
 }
 
 #[test]
@@ -126,10 +126,10 @@ fn branches_calls_and_instructions_follow_from_the_order_of_blocks() {
     }
     kernel.run(0x2006, &[NOP, RET]).run(0x1005, &[NOP]).user(&[0x400001], &[NOP]);
     let [task, exception, interrupt] = kernel.totals();
-    let of = |event: Event| task[event as usize];
-    assert_eq!([of(Event::instructions), of(Event::user_instructions)], [1 + 3 + 2 + 1, 2]);
-    assert_eq!([of(Event::taken_branches), of(Event::not_taken_branches)], [2, 1]);
-    assert_eq!([of(Event::calls), of(Event::returns), of(Event::privilege_switches)], [1, 1, 1]);
+    let count = |event: Event| task[event as usize];
+    assert_eq!([count(Event::instructions), count(Event::user_instructions)], [1 + 3 + 2 + 1, 2]);
+    assert_eq!([count(Event::taken_branches), count(Event::not_taken_branches)], [2, 1]);
+    assert_eq!([count(Event::calls), count(Event::returns), count(Event::privilege_switches)], [1, 1, 1]);
     assert_eq!((exception, interrupt), ([0; crate::events::EVENTS], [0; crate::events::EVENTS]));
 }
 
@@ -186,8 +186,11 @@ fn a_string_instruction_is_one_however_often_it_repeats() {
     }
     kernel.run(0x2004, &[RET]);
     let [task, ..] = kernel.totals();
-    let of = |event: Event| task[event as usize];
-    assert_eq!([of(Event::instructions), of(Event::rep_instructions), of(Event::rep_iterations)], [1 + 2 + 1, 1, 9]);
+    let count = |event: Event| task[event as usize];
+    assert_eq!(
+        [count(Event::instructions), count(Event::rep_instructions), count(Event::rep_iterations)],
+        [1 + 2 + 1, 1, 9]
+    );
     assert_eq!(kernel.stacks()[1], "entry_SYSCALL_64;work 3");
 }
 
@@ -232,7 +235,7 @@ fn an_open_region_is_named_and_a_warm_up_is_none() {
     kernel.counter.open();
     let finished = kernel.counter.finish();
     assert_eq!(finished.unclosed, Some(Identity { benchmark: 7, iteration: 2 }));
-    assert_eq!(finished.opened, 2);
+    assert_eq!(finished.regions_opened, 2);
 }
 
 /// Warm up from here on, until the region is closed.
@@ -251,7 +254,7 @@ fn warm_ups_fill_caches_and_teach_the_predictor_and_are_not_counted() {
         }
         kernel.run(0x2006, &[NOP, RET]).run(0x1005, &IRET).user(&[0x400001], &[NOP]);
     };
-    let of = |kernel: &mut Kernel| {
+    let count = |kernel: &mut Kernel| {
         let [task, ..] = kernel.totals();
         use Event::*;
         let misses = [l1i_misses, l1d_misses, itlb_misses, stlb_misses, mispredicted_conditional];
@@ -259,16 +262,16 @@ fn warm_ups_fill_caches_and_teach_the_predictor_and_are_not_counted() {
     };
     let mut cold = Kernel::new();
     enter_and_work(&mut cold);
-    let (misses, instructions, user) = of(&mut cold);
+    let (misses, instructions, user) = count(&mut cold);
     assert_eq!((misses[..4].to_vec(), instructions, user), (vec![2, 1, 2, 3], 1 + 3 + 2 + 1, 2));
     let mut warm = Kernel::new();
     for _ in 0..20 {
         warm_up(&mut warm);
         enter_and_work(&mut warm);
     }
-    counted(&mut warm, 0, 0);
+    count_once(&mut warm, 0, 0);
     enter_and_work(&mut warm);
-    assert_eq!(of(&mut warm), ([0, 0, 0, 0, 0], instructions, user));
+    assert_eq!(count(&mut warm), ([0, 0, 0, 0, 0], instructions, user));
 }
 
 #[test]
@@ -316,15 +319,15 @@ fn parts_of_an_iteration_are_added_up_and_iterations_are_not() {
     kernel.counter.close();
     let finished = kernel.counter.finish();
     let region = &finished.regions.by_benchmark[&0];
-    let of = |iteration: u16| region.iterations[&iteration][0][Event::instructions as usize];
-    assert_eq!([of(0), of(1)], [12, 6]);
+    let count = |iteration: u16| region.iterations[&iteration][0][Event::instructions as usize];
+    assert_eq!([count(0), count(1)], [12, 6]);
     assert_eq!(region.contexts[0].blocks.values().sum::<u64>(), 6);
 }
 
 /// Return what a guest makes grow, with less room for it, and the first of what it did that was too much.
-fn gives_up(thing: Thing, most: usize, attack: impl Fn(&mut Kernel, u64)) -> u64 {
+fn gives_up(thing: Thing, limit: usize, attack: impl Fn(&mut Kernel, u64)) -> u64 {
     let mut kernel = Kernel::new();
-    kernel.counter.blocks.room.narrowed(thing, most);
+    kernel.counter.blocks.room.set_limit(thing, limit);
     for number in 0..100 {
         attack(&mut kernel, number);
         if kernel.counter.has_given_up() {
@@ -333,8 +336,8 @@ fn gives_up(thing: Thing, most: usize, attack: impl Fn(&mut Kernel, u64)) -> u64
             kernel.counter.open();
             assert!(!kernel.counter.active, "{thing:?}: nothing is counted again");
             let finished = kernel.counter.finish();
-            assert_eq!(finished.gave_up.map(|excess| (excess.of.to_owned(), excess.most)), {
-                Some((format!("{thing:?}"), most))
+            assert_eq!(finished.gave_up.map(|excess| (excess.thing.to_owned(), excess.limit)), {
+                Some((format!("{thing:?}"), limit))
             });
             return number;
         }
@@ -342,7 +345,7 @@ fn gives_up(thing: Thing, most: usize, attack: impl Fn(&mut Kernel, u64)) -> u64
     panic!("{thing:?} grow without end");
 }
 
-fn counted(kernel: &mut Kernel, benchmark: u64, iteration: u64) {
+fn count_once(kernel: &mut Kernel, benchmark: u64, iteration: u64) {
     kernel.counter.close();
     announce(&mut kernel.counter, benchmark as u32, iteration as u32);
     kernel.counter.open();
@@ -360,8 +363,8 @@ fn runs(kernel: &mut Kernel, start: u64, bytes: &[u8]) {
 
 #[test]
 fn a_guest_that_makes_anything_grow_without_end_is_given_up() {
-    assert_eq!(gives_up(Thing::regions, 8, |kernel, number| counted(kernel, number, 0)), 8);
-    assert_eq!(gives_up(Thing::iterations, 8, |kernel, number| counted(kernel, 0, number)), 8);
+    assert_eq!(gives_up(Thing::regions, 8, |kernel, number| count_once(kernel, number, 0)), 8);
+    assert_eq!(gives_up(Thing::iterations, 8, |kernel, number| count_once(kernel, 0, number)), 8);
     // Code that changes itself, in memory that the kernel allocates.
     assert_eq!(gives_up(Thing::blocks, 8, |kernel, number| runs(kernel, 0x9000, &[0xb0, number as u8])), 8);
     assert_eq!(gives_up(Thing::code_bytes, 8, |kernel, number| runs(kernel, 0x9000, &[0xb0, number as u8])), 4);
@@ -380,8 +383,8 @@ fn a_guest_that_makes_anything_grow_without_end_is_given_up() {
 #[test]
 fn calls_traps_and_tasks_without_end_are_given_up() {
     let calls = |kernel: &mut Kernel, number: u64| {
-        let (from, to) = [(0x2000, 0x2100), (0x2100, 0x2000)][number as usize % 2];
-        runs(kernel, from, &call(from, to));
+        let (source, target) = [(0x2000, 0x2100), (0x2100, 0x2000)][number as usize % 2];
+        runs(kernel, source, &call(source, target));
     };
     assert_eq!(gives_up(Thing::stack_depth, 8, calls), 9);
     assert_eq!(gives_up(Thing::stack_nodes, 8, calls), 9);
@@ -405,7 +408,7 @@ fn calls_traps_and_tasks_without_end_are_given_up() {
 #[test]
 fn what_ran_in_ever_more_regions_is_given_up() {
     let work = |kernel: &mut Kernel, number: u64| {
-        counted(kernel, number, 0);
+        count_once(kernel, number, 0);
         for _ in 0..2 {
             runs(kernel, 0x2000, &jump_if_not_zero(0x2000, 0x2000));
         }
@@ -465,13 +468,13 @@ fn what_runs_outside_of_regions_is_kept_apart() {
     let finished = kernel.counter.finish();
     let counts: Vec<_> = finished.unmeasured.iter().map(|(range, count)| (range.start, range.end, *count)).collect();
     assert_eq!(counts, [(0x2000, 0x2002, 1), (0x2100, 0x2103, 2)]);
-    let measured = &finished.regions.by_benchmark[&0].contexts[Context::Task as usize].blocks;
-    assert!(measured.values().all(|count| *count == 1) && measured.keys().all(|range| range.start != 0x2100));
+    let blocks = &finished.regions.by_benchmark[&0].contexts[Context::Task as usize].blocks;
+    assert!(blocks.values().all(|count| *count == 1) && blocks.keys().all(|range| range.start != 0x2100));
 }
 
 #[test]
 fn accesses_of_user_code_are_counted_apart_from_the_kernel_s() {
-    let mut kernel = Kernel::with(true);
+    let mut kernel = Kernel::build(true);
     kernel.user(&[0x400000], &[NOP]);
     for page in 0..4 {
         kernel.counter.user_access(0x4000_0000 + 4096 * page, page == 0, || Place::Memory(0x1234_5000 + 4096 * page));
@@ -490,7 +493,7 @@ fn accesses_of_user_code_are_counted_apart_from_the_kernel_s() {
 #[test]
 fn a_kernel_s_last_word_to_the_tlbs_comes_before_user_code_goes_on() {
     let walks_after = |bytes: &[u8]| {
-        let mut kernel = Kernel::with(true);
+        let mut kernel = Kernel::build(true);
         let touch = |kernel: &mut Kernel| kernel.counter.user_access(0x4000_0000, false, || Place::Memory(0));
         kernel.user(&[0x400000], &[NOP]);
         touch(&mut kernel);
@@ -505,7 +508,7 @@ fn a_kernel_s_last_word_to_the_tlbs_comes_before_user_code_goes_on() {
 #[test]
 fn two_megabytes_in_one_piece_take_one_entry_once_the_kernel_has_made_a_large_page() {
     let misses = |makes_large_pages| {
-        let mut kernel = Kernel::with(true);
+        let mut kernel = Kernel::build(true);
         if makes_large_pages {
             kernel.counter.intern(0x6000, &[NOP]);
         }

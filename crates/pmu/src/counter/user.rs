@@ -21,15 +21,15 @@ impl Counter {
             self.task.leave(self.root);
             // SAFETY: user blocks are never freed.
             if let Some(faulted) = unsafe { std::mem::replace(&mut self.task.faulted, std::ptr::null()).as_ref() } {
-                let again = faulted.instructions.iter().filter(|address| **address >= block.start).count();
+                let repeats = faulted.instructions.iter().filter(|address| **address >= block.start).count();
                 if faulted.instructions.contains(&block.start) {
-                    self.counted.user_instructions = self.counted.user_instructions.wrapping_sub(again as u64);
+                    self.counted.user_instructions = self.counted.user_instructions.wrapping_sub(repeats as u64);
                 }
             }
         }
         // SAFETY: as above.
-        let goes_on =
-            unsafe { self.previous_user.as_ref() }.is_some_and(|before| before.is_rep && before.last == block.start);
+        let goes_on = unsafe { self.previous_user.as_ref() }
+            .is_some_and(|previous| previous.is_rep && previous.last == block.start);
         if goes_on {
             self.counted.user_rep_iterations += 1;
         } else {

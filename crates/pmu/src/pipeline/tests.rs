@@ -9,7 +9,7 @@ const PLAIN: Op = Op {
     sources: [NOTHING; 3],
     targets: [NOWHERE; 3],
     latency: 1,
-    loaded: Loaded::Used,
+    load_use: LoadUse::Used,
     late: NOWHERE,
     slots: 1,
     needs: ALU,
@@ -27,7 +27,7 @@ fn stalls(ops: &[Op], times: usize, mut before_block: impl FnMut(&mut Pipeline))
     counts
 }
 
-fn about(count: u64, expected: u64) -> bool {
+fn is_about(count: u64, expected: u64) -> bool {
     count.abs_diff(expected) <= expected / 20 + 5
 }
 
@@ -42,7 +42,7 @@ fn instructions_that_need_nothing_do_not_stall() {
 fn a_chain_waits_for_its_latency_beyond_the_width() {
     let chained = Op { sources: [0, NOTHING, NOTHING], targets: [0, NOWHERE, NOWHERE], latency: 3, ..PLAIN };
     let counts = stalls(&[chained, PLAIN, PLAIN, PLAIN], 1000, |_| {});
-    assert!(about(counts[Event::stall_dependencies as usize], 2000));
+    assert!(is_about(counts[Event::stall_dependencies as usize], 2000));
 }
 
 #[test]
@@ -56,23 +56,23 @@ fn misses_that_depend_on_each_other_add_up_and_others_overlap() {
     };
     let chased = stalls(&[chase], 1000, &mut miss)[Event::stall_memory_chained as usize];
     let apart = stalls(&[Op { address: [NOTHING; 2], ..chase }], 1000, &mut miss)[Event::stall_memory as usize];
-    assert!(about(chased, 300_000) && apart < chased / 10, "{chased} {apart}");
+    assert!(is_about(chased, 300_000) && apart < chased / 10, "{chased} {apart}");
 }
 
 #[test]
 fn a_misprediction_costs_the_refill_after_what_it_waited_for() {
-    let counts = stalls(&[PLAIN; 4], 1000, Pipeline::mispredicted);
+    let counts = stalls(&[PLAIN; 4], 1000, Pipeline::record_misprediction);
     let stalled = counts[Event::stall_branches as usize];
     assert!((14_000..=16_000).contains(&stalled), "{stalled}");
 }
 
-const LOAD: Op = Op { targets: [0, NOWHERE, NOWHERE], latency: 0, needs: 0, loaded: Loaded::Moved, ..PLAIN };
+const LOAD: Op = Op { targets: [0, NOWHERE, NOWHERE], latency: 0, needs: 0, load_use: LoadUse::Moved, ..PLAIN };
 const STORE: Op = Op { sources: [0, NOTHING, NOTHING], latency: 0, needs: 0, ..PLAIN };
 const INCREMENT: Op = Op { sources: [0, NOTHING, NOTHING], targets: [0, NOWHERE, NOWHERE], ..PLAIN };
 
 /// Return the cycles that a turn takes of storing a register, loading it again and adding 1.
-fn turn(loaded: Loaded, stored: u64, read: u64) -> u64 {
-    let load = Op { loaded, ..LOAD };
+fn turn(load_use: LoadUse, stored: u64, read: u64) -> u64 {
+    let load = Op { load_use, ..LOAD };
     let counts = stalls(&[STORE, load, INCREMENT], 1000, |pipeline| {
         pipeline.touch(0, 4096, stored, true, Reach::default());
         pipeline.touch(1, 4096, read, false, Reach::default());
@@ -83,10 +83,10 @@ fn turn(loaded: Loaded, stored: u64, read: u64) -> u64 {
 #[test]
 fn a_load_of_what_was_stored_is_renamed_or_forwarded_or_waits_for_the_cache() {
     let geometry = Geometry::parse(SMALL).unwrap().latency;
-    assert_eq!(turn(Loaded::Moved, 8, 8), geometry.renamed + 1);
-    assert_eq!(turn(Loaded::Moved, 8, 4), geometry.renamed + 1);
-    assert!((geometry.forward + 1..=geometry.forward + 2).contains(&turn(Loaded::Used, 8, 8)));
-    assert!(turn(Loaded::Moved, 4, 8) > 2 * geometry.forward + geometry.l1);
+    assert_eq!(turn(LoadUse::Moved, 8, 8), geometry.renamed + 1);
+    assert_eq!(turn(LoadUse::Moved, 8, 4), geometry.renamed + 1);
+    assert!((geometry.forward + 1..=geometry.forward + 2).contains(&turn(LoadUse::Used, 8, 8)));
+    assert!(turn(LoadUse::Moved, 4, 8) > 2 * geometry.forward + geometry.l1);
 }
 
 /// Return the cycles of a store, of many to addresses so far apart.
@@ -133,5 +133,5 @@ fn a_rep_instruction_takes_the_place_of_others_for_as_long_as_its_bytes_say() {
 fn what_two_units_can_do_starts_twice_a_cycle_though_four_are_dispatched() {
     let shift = Op { needs: ALU | SHIFT, ..PLAIN };
     let counts = stalls(&[shift; 4], 1000, |_| {});
-    assert!(about(counts[Event::stall_dependencies as usize], 1000));
+    assert!(is_about(counts[Event::stall_dependencies as usize], 1000));
 }
