@@ -34,18 +34,18 @@ impl<T: Copy + number::Sealed> Number for T {}
 pub struct Area<T: Number> {
     start: NonNull<c_void>,
     length: usize,
-    of: PhantomData<T>,
+    element: PhantomData<T>,
 }
 
 impl<T: Number> Area<T> {
     pub fn new(length: usize, advice: Advice) -> Result<Area<T>, Failure> {
-        let refused = |errno| failure::of_call(&format!("map {length} numbers of {} B", size_of::<T>()), errno);
+        let refused = |errno| failure::call_failure(&format!("map {length} numbers of {} B", size_of::<T>()), errno);
         let bytes = length.checked_mul(size_of::<T>()).and_then(NonZeroUsize::new);
         let bytes = bytes.ok_or_else(|| refused(nix::errno::Errno::ENOMEM))?;
         let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: a new mapping, at a place that the kernel chooses.
         let start = unsafe { mmap_anonymous(None, bytes, protection, MapFlags::MAP_PRIVATE) }.map_err(refused)?;
-        let area = Area { start, length, of: PhantomData };
+        let area = Area { start, length, element: PhantomData };
         area.advise(advice)?;
         Ok(area)
     }
@@ -62,7 +62,7 @@ impl<T: Number> Area<T> {
                 format!("can't {name}: this kernel has no transparent huge pages"),
                 "leave --advise out, or boot a kernel with CONFIG_TRANSPARENT_HUGEPAGE",
             ),
-            errno => failure::of_call(name, errno),
+            errno => failure::call_failure(name, errno),
         })
     }
 

@@ -28,7 +28,7 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, Failure> {
         .iter()
         .find(|program| program.name == name)
         .ok_or_else(|| mistake(format!("there is no load '{name}'")))?;
-    let (mut json, mut given) = (false, Vec::new());
+    let (mut json, mut choices) = (false, Vec::new());
     while let Some(argument) = arguments.next_argument().map_err(mistake)? {
         if argument.asks_for_help() {
             return Ok(Verb::Help);
@@ -37,18 +37,18 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, Failure> {
             json = true;
             continue;
         }
-        let setting =
-            named(program, &argument).ok_or_else(|| mistake(format!("{name} does not take '{}'", argument.text())))?;
-        given.push((setting.name, setting.read(&arguments.value().map_err(mistake)?)?));
+        let setting = find_setting(program, &argument)
+            .ok_or_else(|| mistake(format!("{name} does not take '{}'", argument.text())))?;
+        choices.push((setting.name, setting.read(&arguments.value().map_err(mistake)?)?));
     }
-    let values = settings(program).map(|setting| Ok((setting.name, chosen(setting, &given)?)));
+    let values = settings(program).map(|setting| Ok((setting.name, choose_value(setting, &choices)?)));
     let parameters = Parameters::new(values.collect::<Result<_, Failure>>()?);
     (program.check)(&parameters)?;
     Ok(Verb::Run { program, parameters, json })
 }
 
 /// Return the setting that an option is for.
-fn named(program: &'static Program, argument: &Argument) -> Option<&'static Setting> {
+fn find_setting(program: &'static Program, argument: &Argument) -> Option<&'static Setting> {
     let Argument::Option(option) = argument else { return None };
     let name = option.strip_prefix("--")?;
     settings(program).find(|setting| setting.name == name)
@@ -59,8 +59,8 @@ fn settings(program: &'static Program) -> impl Iterator<Item = &'static Setting>
 }
 
 /// Return the last value that was given, else the default.
-fn chosen(setting: &Setting, given: &[(&str, Value)]) -> Result<Value, Failure> {
-    match (given.iter().rfind(|(name, _)| *name == setting.name), setting.default) {
+fn choose_value(setting: &Setting, choices: &[(&str, Value)]) -> Result<Value, Failure> {
+    match (choices.iter().rfind(|(name, _)| *name == setting.name), setting.default) {
         (Some((_, value)), _) => Ok(value.clone()),
         (None, Some(default)) => setting.read(default),
         (None, None) => Err(mistake(format!("--{} has to be given", setting.name))),
@@ -77,7 +77,7 @@ pub fn help() -> String {
          usage: kdyno-loads LOAD [--OPTION VALUE]... [--json]\n       kdyno-loads --version | --help\n\n",
     );
     for program in LOADS {
-        text += &format!("{:<10} {}\n", program.name, program.about);
+        text += &format!("{:<10} {}\n", program.name, program.summary);
         for setting in settings(program) {
             let default = setting.default.map_or("has to be given".into(), |value| format!("default {value}"));
             text += &format!("             --{:<11} {} ({default})\n", setting.name, values(&setting.kind));
@@ -103,13 +103,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn parsed(line: &str) -> Result<Verb, Failure> {
+    fn parse_line(line: &str) -> Result<Verb, Failure> {
         parse(line.split_whitespace().map(OsString::from))
     }
 
     #[test]
     fn a_load_has_defaults_and_the_last_value_that_was_given_counts() {
-        let Verb::Run { program, parameters, json } = parsed("matmul --size 8 --json --size 16").unwrap() else {
+        let Verb::Run { program, parameters, json } = parse_line("matmul --size 8 --json --size 16").unwrap() else {
             panic!("this runs a load")
         };
         assert_eq!((program.name, json), ("matmul", true));
@@ -141,7 +141,7 @@ mod tests {
             ("loopio", "--file has to be given"),
             ("loopio --file /x --mode direct --bytes 5000", "a multiple of 4096"),
         ] {
-            let failure = parsed(line).unwrap_err();
+            let failure = parse_line(line).unwrap_err();
             assert_eq!(failure.exit_code, 64, "{line}");
             assert!(failure.to_string().contains(expected), "{line}: {failure}");
         }

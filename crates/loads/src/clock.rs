@@ -48,42 +48,42 @@ impl std::ops::Add for Faults {
 }
 
 impl std::iter::Sum for Faults {
-    fn sum<I: Iterator<Item = Faults>>(all: I) -> Faults {
-        all.fold(Faults::default(), |sum, faults| sum + faults)
+    fn sum<I: Iterator<Item = Faults>>(items: I) -> Faults {
+        items.fold(Faults::default(), |sum, faults| sum + faults)
     }
 }
 
-pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Timing) {
-    let before = usage();
-    let start = now();
+pub fn time_work<T>(work: impl FnOnce() -> T) -> (T, Timing) {
+    let first = usage();
+    let start = read_clock();
     let result = work();
-    let end = now();
-    let after = usage();
+    let end = read_clock();
+    let last = usage();
     let faults = Faults {
-        minor: (after.minor_page_faults() - before.minor_page_faults()) as u64,
-        major: (after.major_page_faults() - before.major_page_faults()) as u64,
+        minor: (last.minor_page_faults() - first.minor_page_faults()) as u64,
+        major: (last.major_page_faults() - first.major_page_faults()) as u64,
     };
-    let user = seconds(after.user_time()) - seconds(before.user_time());
-    let system = seconds(after.system_time()) - seconds(before.system_time());
+    let user = seconds(last.user_time()) - seconds(first.user_time());
+    let system = seconds(last.system_time()) - seconds(first.system_time());
     (result, Timing { start, end, user, system, faults, large_pages: None })
 }
 
 /// Time the part by which a load is measured, and count the large pages that it was given. The emulated PMU counts it
 /// for the region that was announced.
-pub fn measured<T>(work: impl FnOnce() -> T) -> (T, Timing) {
-    let before = LargePages::now();
-    let (result, timing) = timed(|| {
+pub fn measure<T>(work: impl FnOnce() -> T) -> (T, Timing) {
+    let first = LargePages::read();
+    let (result, timing) = time_work(|| {
         kdyno_marker::open();
         let result = work();
         kdyno_marker::close();
         result
     });
-    let large_pages = LargePages::now().zip(before).map(|(after, before)| after.since(before));
+    let large_pages = LargePages::read().zip(first).map(|(last, first)| last.subtract(first));
     (result, Timing { large_pages, ..timing })
 }
 
 /// Return the nanoseconds of CLOCK_MONOTONIC.
-pub fn now() -> i64 {
+pub fn read_clock() -> i64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock").num_nanoseconds()
 }
 
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn touching_new_pages_takes_time_and_faults() {
         let mut area: Area<u8> = Area::new(64 << 12, Advice::NoHugePages).unwrap();
-        let ((), timing) = timed(|| area.iter_mut().step_by(4096).for_each(|byte| *byte = 1));
+        let ((), timing) = time_work(|| area.iter_mut().step_by(4096).for_each(|byte| *byte = 1));
         assert!(timing.seconds() > 0.0);
         assert!(timing.faults.minor > 0);
     }

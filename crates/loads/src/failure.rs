@@ -8,20 +8,20 @@ use std::io;
 pub const SEE_HELP: &str = "`kdyno-loads --help` lists what there is";
 
 /// Return the failure for a result that is not what it should be.
-pub fn wrong(message: impl Into<String>) -> Failure {
+pub fn wrong_result(message: impl Into<String>) -> Failure {
     let hint = "the computation went wrong: doubt the kernel, the processor or the memory before this program";
     Failure::of_user(format!("wrong result: {}", message.into()), hint)
 }
 
 /// Return the failure for what the system refused to do.
-pub fn of_call(done: &str, errno: Errno) -> Failure {
-    Failure::of_surroundings(format!("can't {done}: {}", errno.desc().to_lowercase()), way_out(errno))
+pub fn call_failure(action: &str, errno: Errno) -> Failure {
+    Failure::of_surroundings(format!("can't {action}: {}", errno.desc().to_lowercase()), way_out(errno))
 }
 
-pub fn of_io(done: &str, error: &io::Error) -> Failure {
+pub fn io_failure(action: &str, error: &io::Error) -> Failure {
     match error.raw_os_error() {
-        Some(number) => of_call(done, Errno::from_raw(number)),
-        None => Failure::of_surroundings(format!("can't {done}: {error}"), ""),
+        Some(number) => call_failure(action, Errno::from_raw(number)),
+        None => Failure::of_surroundings(format!("can't {action}: {error}"), ""),
     }
 }
 

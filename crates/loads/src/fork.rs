@@ -10,7 +10,7 @@ pub fn split() -> Result<Option<Pid>, Failure> {
     match unsafe { fork() } {
         Ok(ForkResult::Parent { child }) => Ok(Some(child)),
         Ok(ForkResult::Child) => Ok(None),
-        Err(errno) => Err(failure::of_call("make a process", errno)),
+        Err(errno) => Err(failure::call_failure("make a process", errno)),
     }
 }
 
@@ -26,6 +26,6 @@ pub fn wait(child: Pid) -> Result<(), Failure> {
             Err(Failure::of_surroundings(format!("a process was killed by {signal:?}"), hint))
         }
         Ok(other) => Err(Failure::of_surroundings(format!("a process is {other:?}"), "")),
-        Err(errno) => Err(failure::of_call("wait for a process", errno)),
+        Err(errno) => Err(failure::call_failure("wait for a process", errno)),
     }
 }

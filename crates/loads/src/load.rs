@@ -8,7 +8,7 @@ use crate::parameters::{Parameters, Setting};
 #[derive(Debug)]
 pub struct Program {
     pub name: &'static str,
-    pub about: &'static str,
+    pub summary: &'static str,
     /// `repeat`, which every load has, is not among them.
     pub settings: &'static [Setting],
     /// What values of several settings must have together.
@@ -27,7 +27,7 @@ pub trait Load {
 
     /// Return the memory in use, with all that the computation needs still mapped.
     fn memory(&self) -> Option<Memory> {
-        Memory::now()
+        Memory::read()
     }
 
     /// Compute otherwise what the last repetition should have given. Its facts about the result don't depend on the

@@ -17,14 +17,14 @@ pub struct Memory {
 
 impl Memory {
     /// Return the memory of this process; None where /proc isn't mounted or the kernel lacks CONFIG_PROC_PAGE_MONITOR.
-    pub fn now() -> Option<Memory> {
-        Memory::read(&fs::read_to_string("/proc/self/smaps_rollup").ok()?)
+    pub fn read() -> Option<Memory> {
+        Memory::parse(&fs::read_to_string("/proc/self/smaps_rollup").ok()?)
     }
 
-    fn read(rollup: &str) -> Option<Memory> {
+    fn parse(rollup: &str) -> Option<Memory> {
         let bytes = |name: &str| -> Option<u64> {
-            let rest = rollup.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-            rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+            let value = rollup.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+            value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
         };
         Some(Memory {
             resident: bytes("Rss")?,
@@ -65,13 +65,13 @@ FilePmdMapped:         4 kB
 
     #[test]
     fn kilobytes_become_bytes() {
-        let memory = Memory::read(ROLLUP).unwrap();
+        let memory = Memory::parse(ROLLUP).unwrap();
         assert_eq!((memory.resident, memory.anonymous), (25700 << 10, 24900 << 10));
         assert_eq!((memory.anon_huge_pages, memory.file_huge_pages, memory.shared_huge_pages), (22 << 20, 4096, 0));
     }
 
     #[test]
     fn a_kernel_that_does_not_say_is_no_kernel_without_memory() {
-        assert_eq!(Memory::read("Pss: 12 kB\n"), None);
+        assert_eq!(Memory::parse("Pss: 12 kB\n"), None);
     }
 }

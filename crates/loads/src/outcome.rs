@@ -1,7 +1,7 @@
 //! What a load says of itself: one JSON object on one line, or a short text.
 
 use crate::clock::{Faults, Timing};
-use crate::large_pages::{Given, OfSize};
+use crate::large_pages::{FaultCounts, SizeCounts};
 use crate::memory::Memory;
 use crate::parameters::Parameters;
 use serde::{Deserialize, Serialize};
@@ -58,7 +58,7 @@ pub struct Outcome<'a> {
     pub faults: Faults,
     /// Page faults that large pages served, by size, as the kernel counts them for the whole system; None where it
     /// doesn't, and for several processes.
-    pub large_pages: Option<Vec<OfSize>>,
+    pub large_pages: Option<Vec<SizeCounts>>,
     /// While the arrays were mapped, of all processes; None where the kernel doesn't say.
     pub memory: Option<Memory>,
     /// Always true: a wrong result is a failure.
@@ -127,10 +127,12 @@ impl Outcome<'_> {
         let Faults { minor, major } = self.faults;
         let _ = writeln!(text, "  {:<24} {:>12} s", "initialisation", figures(self.init_seconds));
         let _ = writeln!(text, "  {:<24} {minor:>12} minor, {major} major", "page faults");
-        for OfSize { size_kb, initialisation, timed } in self.large_pages.iter().flatten() {
-            let counts = |given: &Given| format!("{} faults, {} fell back", given.faults, given.fallbacks);
+        for SizeCounts { size_kb, initialisation, timed } in self.large_pages.iter().flatten() {
+            let format_counts =
+                |counts: &FaultCounts| format!("{} faults, {} fell back", counts.faults, counts.fallbacks);
             let title = format!("pages of {size_kb} kB");
-            let _ = writeln!(text, "  {title:<24} {:>12}; before: {}", counts(timed), counts(initialisation));
+            let _ =
+                writeln!(text, "  {title:<24} {:>12}; before: {}", format_counts(timed), format_counts(initialisation));
         }
         if let Some(memory) = self.memory {
             let (resident, huge) = (memory.resident as f64 / 1e6, memory.anon_huge_pages as f64 / 1e6);

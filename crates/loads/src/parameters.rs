@@ -58,22 +58,23 @@ pub const ADVISE: Setting =
 
 impl Setting {
     pub fn read(&self, text: &str) -> Result<Value, Failure> {
-        let refused =
-            |wanted: String| Failure::of_usage(format!("--{} takes {wanted}, not '{text}'", self.name), SEE_HELP);
-        let within = |number: Option<u64>, least: u64, most: u64| number.filter(|n| (least..=most).contains(n));
+        let refuse = |expectation: String| {
+            Failure::of_usage(format!("--{} takes {expectation}, not '{text}'", self.name), SEE_HELP)
+        };
+        let in_range = |number: Option<u64>, least: u64, most: u64| number.filter(|n| (least..=most).contains(n));
         match self.kind {
-            Kind::Number { least, most } => within(text.parse().ok(), least, most)
+            Kind::Number { least, most } => in_range(text.parse().ok(), least, most)
                 .map(Value::Number)
-                .ok_or_else(|| refused(format!("a whole number from {least} to {most}"))),
-            Kind::PowerOfTwo { least, most } => within(text.parse().ok(), least, most)
+                .ok_or_else(|| refuse(format!("a whole number from {least} to {most}"))),
+            Kind::PowerOfTwo { least, most } => in_range(text.parse().ok(), least, most)
                 .filter(|number| number.is_power_of_two())
                 .map(Value::Number)
-                .ok_or_else(|| refused(format!("a power of two from {least} to {most}"))),
-            Kind::Bytes { least, most } => within(scaled(text, BYTES), least, most)
+                .ok_or_else(|| refuse(format!("a power of two from {least} to {most}"))),
+            Kind::Bytes { least, most } => in_range(scaled(text, BYTES), least, most)
                 .map(Value::Number)
-                .ok_or_else(|| refused(format!("bytes, with K, M or G if you like, from {least} to {most}"))),
+                .ok_or_else(|| refuse(format!("bytes, with K, M or G if you like, from {least} to {most}"))),
             Kind::Word(words) if words.contains(&text) => Ok(Value::Text(text.into())),
-            Kind::Word(words) => Err(refused(words.join(", "))),
+            Kind::Word(words) => Err(refuse(words.join(", "))),
             Kind::Text => Ok(Value::Text(text.into())),
         }
     }
@@ -119,11 +120,11 @@ impl Parameters {
 
     /// Return the parameters as text: ` size=1024 repeat=3`
     pub fn text(&self) -> String {
-        let shown = |value: &Value| match value {
+        let format_value = |value: &Value| match value {
             Value::Number(number) => number.to_string(),
             Value::Text(text) => text.clone(),
         };
-        self.0.iter().map(|(name, value)| format!(" {name}={}", shown(value))).collect()
+        self.0.iter().map(|(name, value)| format!(" {name}={}", format_value(value))).collect()
     }
 }
 

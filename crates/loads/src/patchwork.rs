@@ -41,7 +41,7 @@ unsafe impl Send for Place {}
 impl Patchwork {
     /// Map pages of zeros. `page` is the size of one in bytes.
     pub fn new(pages: usize, page: usize) -> Result<Patchwork, Failure> {
-        let refused = |errno| failure::of_call(&format!("map {pages} pages"), errno);
+        let refused = |errno| failure::call_failure(&format!("map {pages} pages"), errno);
         let bytes = pages.checked_mul(page).and_then(NonZeroUsize::new).ok_or_else(|| refused(Errno::ENOMEM))?;
         // SAFETY: a new mapping, at a place that the kernel chooses.
         let start = unsafe { mmap_anonymous(None, bytes, READ_WRITE, MapFlags::MAP_PRIVATE) }.map_err(refused)?;
@@ -52,11 +52,11 @@ impl Patchwork {
         self.expected.len()
     }
 
-    pub fn all(&self) -> Range<usize> {
+    pub fn all_pages(&self) -> Range<usize> {
         0..self.pages()
     }
 
-    fn at(&self, number: usize) -> NonNull<c_void> {
+    fn address(&self, number: usize) -> NonNull<c_void> {
         // SAFETY: a page of the range, or its end.
         unsafe { self.start.byte_add(number * self.page) }
     }
@@ -75,7 +75,7 @@ impl Patchwork {
         for number in pages {
             let number = if backwards { first + end - 1 - number } else { number };
             if self.expected[number].is_some() {
-                fill(self.at(number), self.page, mark(number));
+                fill(self.address(number), self.page, mark(number));
                 self.expected[number] = Some(mark(number));
             }
         }
@@ -87,9 +87,10 @@ impl Patchwork {
         std::thread::scope(|scope| {
             for thread in 0..threads {
                 let mapped = mine(thread).filter(|number| self.expected[*number].is_some());
-                let marked: Vec<(Place, u64)> = mapped.map(|number| (Place(self.at(number)), mark(number))).collect();
+                let marks: Vec<(Place, u64)> =
+                    mapped.map(|number| (Place(self.address(number)), mark(number))).collect();
                 let page = self.page;
-                scope.spawn(move || marked.into_iter().for_each(|(page_start, mark)| fill(page_start.0, page, mark)));
+                scope.spawn(move || marks.into_iter().for_each(|(page_start, mark)| fill(page_start.0, page, mark)));
             }
         });
         for number in pages {
@@ -102,10 +103,13 @@ impl Patchwork {
         for number in pages {
             let Some(mark) = self.expected[number] else { continue };
             // SAFETY: mapped for reading, aligned to a page, and written by nobody while self is borrowed.
-            let words = unsafe { std::slice::from_raw_parts(self.at(number).as_ptr().cast::<u64>(), self.page / 8) };
+            let words =
+                unsafe { std::slice::from_raw_parts(self.address(number).as_ptr().cast::<u64>(), self.page / 8) };
             if let Some(word) = words.iter().position(|word| *word != mark) {
-                let held = words[word];
-                return Err(failure::wrong(format!("word {word} of page {number} is {held:#x}, and not {mark:#x}")));
+                let value = words[word];
+                return Err(failure::wrong_result(format!(
+                    "word {word} of page {number} is {value:#x}, and not {mark:#x}"
+                )));
             }
         }
         Ok(())
@@ -131,11 +135,11 @@ impl Patchwork {
         if !self.discard(pages.clone())? {
             return Ok(false);
         }
-        let (start, bytes, page) = (self.at(pages.start), self.bytes(&pages), self.page);
-        let of = |index| mark(pages.start + index);
-        let served = userfault::serve(start, bytes, page, of, || {
+        let (start, bytes, page) = (self.address(pages.start), self.bytes(&pages), self.page);
+        let mark_of = |index| mark(pages.start + index);
+        let served = userfault::serve(start, bytes, page, mark_of, || {
             for number in pages.clone() {
-                fill(self.at(number), size_of::<u64>(), mark(number));
+                fill(self.address(number), size_of::<u64>(), mark(number));
             }
         })?;
         let Some(served) = served else { return Ok(false) };
@@ -145,7 +149,7 @@ impl Patchwork {
         self.verify(pages.clone())?;
         match served == pages.len() {
             true => Ok(true),
-            false => Err(failure::wrong(format!("{served} faults were served for {} pages", pages.len()))),
+            false => Err(failure::wrong_result(format!("{served} faults were served for {} pages", pages.len()))),
         }
     }
 
@@ -166,12 +170,12 @@ impl Patchwork {
             Policy::Interleaved => (libc::MPOL_INTERLEAVE, 0b11),
             Policy::SecondNode => (libc::MPOL_BIND, 0b10),
         };
-        let (start, bytes) = (self.at(pages.start).as_ptr(), self.bytes(&pages));
+        let (start, bytes) = (self.address(pages.start).as_ptr(), self.bytes(&pages));
         // SAFETY: pages of ours; the mask has 64 bits, and is read only.
         match Errno::result(unsafe { libc::syscall(libc::SYS_mbind, start, bytes, mode, &raw const nodes, 64, 0) }) {
             Ok(_) => Ok(true),
             Err(Errno::EINVAL | Errno::ENOSYS | Errno::EPERM) => Ok(false),
-            Err(errno) => Err(failure::of_call("choose a NUMA node", errno)),
+            Err(errno) => Err(failure::call_failure("choose a NUMA node", errno)),
         }
     }
 
@@ -181,10 +185,10 @@ impl Patchwork {
             return Ok(false);
         }
         // SAFETY: pages of ours, none of them borrowed; what they hold then is on record.
-        match unsafe { madvise(self.at(pages.start), self.bytes(pages), advice) } {
+        match unsafe { madvise(self.address(pages.start), self.bytes(pages), advice) } {
             Ok(()) => Ok(true),
             Err(Errno::EINVAL) => Ok(false),
-            Err(errno) => Err(failure::of_call(name, errno)),
+            Err(errno) => Err(failure::call_failure(name, errno)),
         }
     }
 
@@ -195,8 +199,8 @@ impl Patchwork {
         }
         for protection in [ProtFlags::PROT_NONE, ProtFlags::PROT_READ, READ_WRITE] {
             // SAFETY: pages of ours, none of them borrowed, and not touched while they can't be.
-            unsafe { mprotect(self.at(pages.start), self.bytes(&pages), protection) }
-                .map_err(|errno| failure::of_call("protect pages", errno))?;
+            unsafe { mprotect(self.address(pages.start), self.bytes(&pages), protection) }
+                .map_err(|errno| failure::call_failure("protect pages", errno))?;
             if protection == ProtFlags::PROT_READ {
                 self.verify(pages.clone())?;
             }
@@ -211,23 +215,23 @@ impl Patchwork {
             return Ok(false);
         }
         // SAFETY: pages of ours.
-        match unsafe { mlock(self.at(pages.start), self.bytes(&pages)) } {
+        match unsafe { mlock(self.address(pages.start), self.bytes(&pages)) } {
             Ok(()) => {}
             Err(Errno::EPERM | Errno::ENOMEM | Errno::EAGAIN) => return Ok(false),
-            Err(errno) => return Err(failure::of_call("lock pages", errno)),
+            Err(errno) => return Err(failure::call_failure("lock pages", errno)),
         }
         self.verify(pages.clone())?;
         // SAFETY: as above.
-        unsafe { munlock(self.at(pages.start), self.bytes(&pages)) }
-            .map_err(|errno| failure::of_call("unlock pages", errno))?;
+        unsafe { munlock(self.address(pages.start), self.bytes(&pages)) }
+            .map_err(|errno| failure::call_failure("unlock pages", errno))?;
         Ok(true)
     }
 
     /// Leave a hole.
     pub fn unmap(&mut self, pages: Range<usize>) -> Result<(), Failure> {
         // SAFETY: addresses of ours, none of them borrowed, and ours again right afterwards.
-        unsafe { munmap(self.at(pages.start), self.bytes(&pages)) }
-            .map_err(|errno| failure::of_call("unmap pages", errno))?;
+        unsafe { munmap(self.address(pages.start), self.bytes(&pages)) }
+            .map_err(|errno| failure::call_failure("unmap pages", errno))?;
         self.keep(pages)
     }
 
@@ -246,18 +250,18 @@ impl Patchwork {
     }
 
     fn map_as(&self, pages: &Range<usize>, protection: ProtFlags) -> Result<(), Failure> {
-        let refused = |errno| failure::of_call("map pages again", errno);
+        let refused = |errno| failure::call_failure("map pages again", errno);
         let bytes = NonZeroUsize::new(self.bytes(pages)).ok_or_else(|| refused(Errno::EINVAL))?;
         let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED;
         // SAFETY: addresses of ours, none of them borrowed.
-        unsafe { mmap_anonymous(Some(self.at(pages.start).addr()), bytes, protection, flags) }.map_err(refused)?;
+        unsafe { mmap_anonymous(Some(self.address(pages.start).addr()), bytes, protection, flags) }.map_err(refused)?;
         Ok(())
     }
 
-    /// Move pages to where `to` begins, and leave a hole. False where they overlap or where the kernel sees several
+    /// Move pages to `place`, and leave a hole. False where they overlap or where the kernel sees several
     /// mappings in them, which it doesn't move at once.
-    pub fn relocate(&mut self, pages: Range<usize>, to: usize) -> Result<bool, Failure> {
-        let target = to..to + pages.len();
+    pub fn relocate(&mut self, pages: Range<usize>, place: usize) -> Result<bool, Failure> {
+        let target = place..place + pages.len();
         let is_apart = target.end <= pages.start || pages.end <= target.start;
         if !is_apart || target.end > self.pages() || !self.is_mapped(&pages) {
             return Ok(false);
@@ -266,13 +270,13 @@ impl Patchwork {
         let flags = MRemapFlags::MREMAP_MAYMOVE | MRemapFlags::MREMAP_FIXED;
         let bytes = self.bytes(&pages);
         // SAFETY: addresses of ours, none of them borrowed; the target is a hole.
-        match unsafe { mremap(self.at(pages.start), bytes, bytes, flags, Some(self.at(to))) } {
+        match unsafe { mremap(self.address(pages.start), bytes, bytes, flags, Some(self.address(place))) } {
             Ok(_) => {
-                self.expected.copy_within(pages.clone(), to);
+                self.expected.copy_within(pages.clone(), place);
                 self.keep(pages).map(|()| true)
             }
             Err(Errno::EFAULT) => self.keep(target).map(|()| false),
-            Err(errno) => Err(failure::of_call("move pages", errno)),
+            Err(errno) => Err(failure::call_failure("move pages", errno)),
         }
     }
 
@@ -282,14 +286,14 @@ impl Patchwork {
         match fork::split()? {
             Some(child) => {
                 self.write(pages.clone(), false, &mark);
-                let verified = self.verify(self.all());
+                let verified = self.verify(self.all_pages());
                 fork::wait(child)?;
                 verified
             }
             None => {
-                let before = self.verify(self.all());
+                let before = self.verify(self.all_pages());
                 self.write(pages, true, |number| !mark(number));
-                let verified = before.and_then(|()| self.verify(self.all()));
+                let verified = before.and_then(|()| self.verify(self.all_pages()));
                 std::process::exit(verified.map_or_else(|failure| failure.exit_code.into(), |()| 0))
             }
         }
@@ -299,7 +303,7 @@ impl Patchwork {
 impl Drop for Patchwork {
     fn drop(&mut self) {
         // SAFETY: addresses of ours, borrowed by no one; holes are not an error.
-        let _ = unsafe { munmap(self.start, self.bytes(&self.all())) };
+        let _ = unsafe { munmap(self.start, self.bytes(&self.all_pages())) };
     }
 }
 
@@ -313,7 +317,7 @@ fn fill(place: NonNull<c_void>, page: usize, mark: u64) {
 mod tests {
     use super::*;
 
-    fn written() -> Patchwork {
+    fn written_patchwork() -> Patchwork {
         let mut patchwork = Patchwork::new(64, 4096).unwrap();
         patchwork.write(0..64, false, |number| number as u64 + 1);
         patchwork
@@ -321,7 +325,7 @@ mod tests {
 
     #[test]
     fn pages_hold_what_was_written_until_they_are_discarded() {
-        let mut patchwork = written();
+        let mut patchwork = written_patchwork();
         assert_eq!(patchwork.discard(8..16), Ok(true));
         assert_eq!(patchwork.expected[7..9], [Some(8), Some(0)]);
         assert_eq!(patchwork.verify(0..64), Ok(()));
@@ -329,8 +333,8 @@ mod tests {
 
     #[test]
     fn a_page_that_changed_behind_our_back_is_found() {
-        let patchwork = written();
-        fill(patchwork.at(5), 8, 7);
+        let patchwork = written_patchwork();
+        fill(patchwork.address(5), 8, 7);
         let failure = patchwork.verify(0..64).unwrap_err();
         assert!(failure.to_string().contains("word 0 of page 5 is 0x7, and not 0x6"), "{failure}");
         assert_eq!(failure.exit_code, 1);
@@ -338,7 +342,7 @@ mod tests {
 
     #[test]
     fn each_page_whose_faults_are_served_gets_its_mark_in_a_fault_of_its_own() {
-        let mut patchwork = written();
+        let mut patchwork = written_patchwork();
         if patchwork.serve(10..30, |number| number as u64 + 500).unwrap() {
             assert_eq!((patchwork.expected[9], patchwork.expected[10]), (Some(10), Some(510)));
         }
@@ -347,7 +351,7 @@ mod tests {
 
     #[test]
     fn moved_pages_take_what_they_hold_along_and_leave_a_hole() {
-        let mut patchwork = written();
+        let mut patchwork = written_patchwork();
         assert_eq!(patchwork.relocate(0..8, 20), Ok(true));
         assert_eq!((patchwork.expected[0], patchwork.expected[20], patchwork.expected[28]), (None, Some(1), Some(29)));
         assert_eq!(patchwork.verify(0..64), Ok(()));
@@ -359,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_child_and_its_parent_write_pages_of_their_own() {
-        let mut patchwork = written();
+        let mut patchwork = written_patchwork();
         assert_eq!(patchwork.protect(0..64), Ok(true));
         assert_eq!(patchwork.page_out(0..64).map(|_| ()), Ok(()));
         assert_eq!(patchwork.advise_size(0..32, false).map(|_| ()), Ok(()));

@@ -39,14 +39,14 @@ type InStep<'a> = &'a mut dyn FnMut(usize) -> Result<(), Failure>;
 
 /// Return the shares of `count` processes, each of which does `work`; that calls what it is given before each
 /// repetition.
-pub fn together(
+pub fn run_together(
     count: usize,
     repetitions: usize,
     work: impl Fn(InStep) -> Result<Share, Failure>,
 ) -> Result<Vec<Share>, Failure> {
     let mut copies: Vec<Copy> = Vec::new();
     for _ in 0..count {
-        let pipe = || pipe().map_err(|error| failure::of_io("make a pipe", &error));
+        let pipe = || pipe().map_err(|error| failure::io_failure("make a pipe", &error));
         let ((words, say), (hear, starts)) = (pipe()?, pipe()?);
         match fork::split()? {
             Some(process) => copies.push(Copy { process, words: BufReader::new(words), starts }),
@@ -71,19 +71,19 @@ pub fn together(
 fn be_copy(mut words: PipeWriter, mut starts: PipeReader, work: impl Fn(InStep) -> Result<Share, Failure>) -> ! {
     let mut in_step = |_| {
         say(&mut words, &Word::Ready)?;
-        starts.read_exact(&mut [0]).map_err(|error| failure::of_io("hear of the other processes", &error))
+        starts.read_exact(&mut [0]).map_err(|error| failure::io_failure("hear of the other processes", &error))
     };
     let word = match work(&mut in_step) {
         Ok(share) => Word::Done(Box::new(share)),
         Err(failure) => Word::Failed(failure),
     };
-    let written = say(&mut words, &word);
-    std::process::exit(i32::from(written.is_err()))
+    let result = say(&mut words, &word);
+    std::process::exit(i32::from(result.is_err()))
 }
 
 fn say(words: &mut PipeWriter, word: &Word) -> Result<(), Failure> {
     let line = serde_json::to_string(word).expect("names and numbers are JSON") + "\n";
-    words.write_all(line.as_bytes()).map_err(|error| failure::of_io("speak to the other processes", &error))
+    words.write_all(line.as_bytes()).map_err(|error| failure::io_failure("speak to the other processes", &error))
 }
 
 fn lead(copies: &mut [Copy], repetitions: usize) -> Result<Vec<Share>, Failure> {
@@ -152,7 +152,7 @@ mod tests {
             Share { init_seconds: 0.0, init_large_pages: None, repetitions, memory: None, facts: Facts::new() }
         };
         let readings = readings(&[share(1_000_000_000, 3_000_000_000), share(2_000_000_000, 6_000_000_000)]);
-        let named: Vec<_> = readings[0].iter().map(|reading| (reading.name.as_str(), reading.value)).collect();
-        assert_eq!(named, [("seconds", 5.0), ("seconds.process1", 2.0), ("seconds.process2", 4.0)]);
+        let values: Vec<_> = readings[0].iter().map(|reading| (reading.name.as_str(), reading.value)).collect();
+        assert_eq!(values, [("seconds", 5.0), ("seconds.process1", 2.0), ("seconds.process2", 4.0)]);
     }
 }

@@ -54,7 +54,7 @@ pub fn serve(
         // SAFETY: a new descriptor that is nobody else's.
         Ok(descriptor) => unsafe { std::fs::File::from_raw_fd(descriptor as RawFd) },
         Err(Errno::ENOSYS | Errno::EPERM | Errno::EINVAL) => return Ok(None),
-        Err(errno) => return Err(failure::of_call("serve page faults", errno)),
+        Err(errno) => return Err(failure::call_failure("serve page faults", errno)),
     };
     let descriptor = file.as_raw_fd();
     let first = start.as_ptr() as u64;
@@ -89,8 +89,8 @@ pub fn serve(
 
 fn control<const N: usize>(descriptor: RawFd, request: u64, argument: &mut [u64; N]) -> Result<(), Failure> {
     // SAFETY: the request's size is that of the argument; what memory it names is registered, or is a page of ours.
-    let done = unsafe { libc::ioctl(descriptor, request as _, argument.as_mut_ptr()) };
-    Errno::result(done).map(drop).map_err(|errno| failure::of_call("serve page faults", errno))
+    let status = unsafe { libc::ioctl(descriptor, request as _, argument.as_mut_ptr()) };
+    Errno::result(status).map(drop).map_err(|errno| failure::call_failure("serve page faults", errno))
 }
 
 /// Return the address of the next fault; None when all is over.
@@ -107,11 +107,11 @@ fn next(file: &mut std::fs::File, is_over: &AtomicBool) -> Result<Option<u64>, F
                 if is_over.load(Ordering::Acquire) {
                     return Ok(None);
                 }
-                let mut wanted = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+                let mut poll_request = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
                 // SAFETY: one descriptor, which is open.
-                unsafe { libc::poll(&raw mut wanted, 1, PATIENCE) };
+                unsafe { libc::poll(&raw mut poll_request, 1, PATIENCE) };
             }
-            Err(error) => return Err(failure::of_io("wait for a page fault", &error)),
+            Err(error) => return Err(failure::io_failure("wait for a page fault", &error)),
         }
     }
 }

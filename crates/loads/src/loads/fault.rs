@@ -1,7 +1,7 @@
 //! The price of memory: page faults, copies on write after fork, unmapping, and what large pages waste.
 
 use crate::area::{Advice, Area};
-use crate::clock::{Timing, measured, timed};
+use crate::clock::{Timing, measure, time_work};
 use crate::failure::{self, Failure};
 use crate::fork;
 use crate::load::{Load, Program, any_values};
@@ -14,7 +14,7 @@ use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 
 pub const FAULT: Program = Program {
     name: "fault",
-    about: "touches each page of --bytes of new memory, half of them again in a child; faults/s, seconds",
+    summary: "touches each page of --bytes of new memory, half of them again in a child; faults/s, seconds",
     settings: &[
         Setting { name: "bytes", kind: Kind::Bytes { least: 1 << 16, most: 1 << 40 }, default: Some("256M") },
         ADVISE,
@@ -58,8 +58,8 @@ fn is_touched(area: &[u8], page: usize, change: fn(u8) -> u8) -> bool {
 /// Touch half of the pages in a child, and return what fork took here, and touching there.
 fn copy_on_write(area: &mut [u8], page: usize) -> Result<(Timing, Timing), Failure> {
     let half = area.len() / 2 / page * page;
-    let (reader, writer) = pipe().map_err(|error| failure::of_io("make a pipe", &error))?;
-    let (child, forking) = timed(fork::split);
+    let (reader, writer) = pipe().map_err(|error| failure::io_failure("make a pipe", &error))?;
+    let (child, forking) = time_work(fork::split);
     let Some(child) = child? else {
         drop(reader);
         std::process::exit(i32::from(be_child(area, half, page, writer).is_err()))
@@ -67,17 +67,17 @@ fn copy_on_write(area: &mut [u8], page: usize) -> Result<(Timing, Timing), Failu
     drop(writer);
     let answer = hear(reader);
     fork::wait(child)?;
-    let touching = answer?.ok_or_else(|| failure::wrong("a child did not see what its parent had written"))?;
+    let touching = answer?.ok_or_else(|| failure::wrong_result("a child did not see what its parent had written"))?;
     match is_touched(area, page, |mark| mark) {
         true => Ok((forking, touching)),
-        false => Err(failure::wrong("what a child wrote is seen by its parent")),
+        false => Err(failure::wrong_result("what a child wrote is seen by its parent")),
     }
 }
 
 /// Send how long touching took, or nothing where the pages aren't the parent's.
 fn be_child(area: &mut [u8], half: usize, page: usize, mut writer: PipeWriter) -> std::io::Result<()> {
     let mut is_right = is_touched(area, page, |mark| mark);
-    let ((), timing) = timed(|| touch(&mut area[..half], page, |mark| !mark));
+    let ((), timing) = time_work(|| touch(&mut area[..half], page, |mark| !mark));
     is_right &= is_touched(&area[..half], page, |mark| !mark);
     serde_json::to_writer(&mut writer, &is_right.then_some(timing))?;
     writer.flush()
@@ -85,42 +85,42 @@ fn be_child(area: &mut [u8], half: usize, page: usize, mut writer: PipeWriter) -
 
 fn hear(mut reader: PipeReader) -> Result<Option<Timing>, Failure> {
     let mut text = String::new();
-    reader.read_to_string(&mut text).map_err(|error| failure::of_io("hear of a child", &error))?;
+    reader.read_to_string(&mut text).map_err(|error| failure::io_failure("hear of a child", &error))?;
     serde_json::from_str(&text).map_err(|_| Failure::of_surroundings("a child ended without a word", ""))
 }
 
 /// Return what of so much new memory is resident when one byte of each large page's worth is touched; None as in
 /// `Memory::now`.
 fn sparse(bytes: usize, advice: Advice) -> Result<Option<u64>, Failure> {
-    let before = Memory::now();
+    let first = Memory::read();
     let mut area: Area<u8> = Area::new(bytes, advice)?;
     area.iter_mut().step_by(LARGE_PAGE).for_each(|byte| *byte = 1);
-    let after = Memory::now();
+    let last = Memory::read();
     // To the kernel the area is used up to here.
     match area.iter().step_by(LARGE_PAGE).all(|byte| *byte == 1) {
-        true => Ok(before.zip(after).map(|(before, after)| after.anonymous.saturating_sub(before.anonymous))),
-        false => Err(failure::wrong("a byte is not what was written")),
+        true => Ok(first.zip(last).map(|(first, last)| last.anonymous.saturating_sub(first.anonymous))),
+        false => Err(failure::wrong_result("a byte is not what was written")),
     }
 }
 
 impl Load for Fault {
     fn run(&mut self) -> Result<Repetition, Failure> {
         let Fault { bytes, page, advice, .. } = *self;
-        let (area, timing) = measured(|| {
+        let (area, timing) = measure(|| {
             let mut area = Area::new(bytes, advice)?;
             touch(&mut area, page, |mark| mark);
             Ok(area)
         });
         let mut area: Area<u8> = area?;
-        self.memory = Memory::now();
+        self.memory = Memory::read();
         if !is_touched(&area, page, |mark| mark) {
-            return Err(failure::wrong("a page does not hold what was written"));
+            return Err(failure::wrong_result("a page does not hold what was written"));
         }
         if self.memory.is_some_and(|memory| (memory.anonymous as usize) < bytes) {
-            return Err(failure::wrong("less is resident than was touched"));
+            return Err(failure::wrong_result("less is resident than was touched"));
         }
         let (forking, touching) = copy_on_write(&mut area, page)?;
-        let ((), unmapping) = timed(|| drop(area));
+        let ((), unmapping) = time_work(|| drop(area));
         let pages = bytes.div_ceil(page) as f64;
         let mut readings = vec![
             Reading::lower("seconds", timing.seconds(), "s"),

@@ -2,7 +2,7 @@
 
 use super::fourier::{self, Complex, by_definition, distance, frequencies, invert, roots, tolerance};
 use crate::area::Area;
-use crate::clock::measured;
+use crate::clock::measure;
 use crate::failure::{self, Failure};
 use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
@@ -11,7 +11,7 @@ use crate::scramble::fraction;
 
 pub const FFT: Program = Program {
     name: "fft",
-    about: "Fourier transform of --size complex points of f64, radix 2, in place; seconds",
+    summary: "Fourier transform of --size complex points of f64, radix 2, in place; seconds",
     settings: &[
         Setting { name: "size", kind: Kind::PowerOfTwo { least: 2, most: 1 << 30 }, default: Some("1048576") },
         ADVISE,
@@ -62,7 +62,7 @@ impl Load for Fft {
 
     fn run(&mut self) -> Result<Repetition, Failure> {
         let Fft { shape, values, roots } = self;
-        let ((), timing) = measured(|| transform(*shape, values, &roots.0, &roots.1));
+        let ((), timing) = measure(|| transform(*shape, values, &roots.0, &roots.1));
         Ok(Repetition { readings: vec![Reading::seconds(&timing)], timing })
     }
 
@@ -73,14 +73,14 @@ impl Load for Fft {
         for (row, column) in frequencies(rows).into_iter().rev().zip(frequencies(columns)) {
             let error = distance(values[row * columns + column], by_definition(*shape, (row, column), original));
             if error.is_nan() || error > tolerated {
-                return Err(failure::wrong(format!("frequency {row}, {column} is off by {error:e}")));
+                return Err(failure::wrong_result(format!("frequency {row}, {column} is off by {error:e}")));
             }
         }
         invert(values, |values| transform(*shape, values, &roots.0, &roots.1));
         let errors = values.iter().zip(0..).map(|(value, index)| distance(*value, original(index)));
         match errors.fold(0.0, |worst, error| if error > worst || error.is_nan() { error } else { worst }) {
             worst if worst <= tolerated => Ok(Facts::new()),
-            worst => Err(failure::wrong(format!("the inverse is off by {worst:e}"))),
+            worst => Err(failure::wrong_result(format!("the inverse is off by {worst:e}"))),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::parameters::{ADVISE, Kind, Setting};
 
 pub const FFT2: Program = Program {
     name: "fft2",
-    about: "Fourier transform of --size x --size complex points of f64, rows, then columns; seconds",
+    summary: "Fourier transform of --size x --size complex points of f64, rows, then columns; seconds",
     settings: &[
         Setting { name: "size", kind: Kind::PowerOfTwo { least: 2, most: 1 << 15 }, default: Some("1024") },
         ADVISE,

@@ -2,7 +2,7 @@
 //! description (Himeno, RIKEN). All coefficients are read from memory, though in the benchmark they are constant.
 
 use crate::area::{Advice, Area};
-use crate::clock::measured;
+use crate::clock::measure;
 use crate::failure::{self, Failure};
 use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
@@ -11,7 +11,7 @@ use crate::scramble::fraction;
 
 pub const HIMENO: Program = Program {
     name: "himeno",
-    about: "Jacobi iterations of the Himeno benchmark in f32, 34 operations a point; MFLOPS",
+    summary: "Jacobi iterations of the Himeno benchmark in f32, 34 operations a point; MFLOPS",
     settings: &[
         Setting { name: "size", kind: Kind::Word(&["XS", "S", "M"]), default: Some("S") },
         Setting { name: "iterations", kind: Kind::Number { least: 1, most: 1_000_000 }, default: Some("10") },
@@ -128,17 +128,17 @@ impl Grid {
     fn row(&mut self, i: usize, j: usize) -> f32 {
         let [_, j_points, k_points] = self.shape;
         let start = |i: usize, j: usize| (i * j_points + j) * k_points;
-        let here = start(i, j)..start(i, j) + k_points;
+        let range = start(i, j)..start(i, j) + k_points;
         let p = |i: usize, j: usize| &self.pressure[start(i, j)..][..k_points];
         let (middle, i_after, i_before, j_after, j_before) =
             (p(i, j), p(i + 1, j), p(i - 1, j), p(i, j + 1), p(i, j - 1));
         let (after_after, after_before) = (p(i + 1, j + 1), p(i + 1, j - 1));
         let (before_after, before_before) = (p(i - 1, j + 1), p(i - 1, j - 1));
-        let a = self.a.each_ref().map(|array| &array[here.clone()]);
-        let b = self.b.each_ref().map(|array| &array[here.clone()]);
-        let c = self.c.each_ref().map(|array| &array[here.clone()]);
-        let (bound, source) = (&self.bound[here.clone()], &self.source[here.clone()]);
-        let next = &mut self.next[here];
+        let a = self.a.each_ref().map(|array| &array[range.clone()]);
+        let b = self.b.each_ref().map(|array| &array[range.clone()]);
+        let c = self.c.each_ref().map(|array| &array[range.clone()]);
+        let (bound, source) = (&self.bound[range.clone()], &self.source[range.clone()]);
+        let next = &mut self.next[range];
         let mut gosa = 0.0;
         for k in 1..k_points - 1 {
             let sum = a[0][k] * i_after[k]
@@ -171,39 +171,39 @@ impl Grid {
 }
 
 /// Compute the same by the definition, point by point in f64: the pressure after some iterations, and the last gosa.
-fn plainly(grid: &Grid, iterations: usize) -> (Vec<f64>, f64) {
+fn compute_by_definition(grid: &Grid, iterations: usize) -> (Vec<f64>, f64) {
     let [i_points, j_points, k_points] = grid.shape;
-    let place = |at: [usize; 3]| (at[0] * j_points + at[1]) * k_points + at[2];
+    let place = |point: [usize; 3]| (point[0] * j_points + point[1]) * k_points + point[2];
     let mut pressure: Vec<f64> = grid.pressure.iter().map(|value| f64::from(*value)).collect();
     let mut gosa = 0.0;
     for _ in 0..iterations {
         let old = pressure.clone();
         // The pressure at a distance of -1, 0 or 1 along i, j and k.
-        let at = |point: [usize; 3], distance: [isize; 3]| {
+        let value_at = |point: [usize; 3], distance: [isize; 3]| {
             old[place(std::array::from_fn(|axis| point[axis].wrapping_add_signed(distance[axis])))]
         };
         gosa = 0.0;
         let inner = (1..i_points - 1)
             .flat_map(|i| (1..j_points - 1).flat_map(move |j| (1..k_points - 1).map(move |k| [i, j, k])));
         for point in inner {
-            let here = place(point);
-            let mut sum = f64::from(grid.source[here]);
+            let index = place(point);
+            let mut sum = f64::from(grid.source[index]);
             for axis in 0..3 {
                 let unit = |sign: isize| std::array::from_fn(|other| if other == axis { sign } else { 0 });
-                sum += f64::from(grid.a[axis][here]) * at(point, unit(1));
-                sum += f64::from(grid.c[axis][here]) * at(point, unit(-1));
+                sum += f64::from(grid.a[axis][index]) * value_at(point, unit(1));
+                sum += f64::from(grid.c[axis][index]) * value_at(point, unit(-1));
             }
             for (mixed, (one, other)) in [(0, 1), (1, 2), (0, 2)].into_iter().enumerate() {
                 for (sign_of_one, sign_of_other) in [(1, 1), (1, -1), (-1, 1), (-1, -1)] {
                     let mut distance = [0; 3];
                     (distance[one], distance[other]) = (sign_of_one, sign_of_other);
                     let sign = (sign_of_one * sign_of_other) as f64;
-                    sum += sign * f64::from(grid.b[mixed][here]) * at(point, distance);
+                    sum += sign * f64::from(grid.b[mixed][index]) * value_at(point, distance);
                 }
             }
-            let residual = (sum * f64::from(grid.a[3][here]) - old[here]) * f64::from(grid.bound[here]);
+            let residual = (sum * f64::from(grid.a[3][index]) - old[index]) * f64::from(grid.bound[index]);
             gosa += residual * residual;
-            pressure[here] = old[here] + f64::from(OMEGA) * residual;
+            pressure[index] = old[index] + f64::from(OMEGA) * residual;
         }
     }
     (pressure, gosa)
@@ -212,17 +212,17 @@ fn plainly(grid: &Grid, iterations: usize) -> (Vec<f64>, f64) {
 /// Check that the kernel agrees with the plain version, up to rounding.
 fn compare(mut grid: Grid) -> Result<(), Failure> {
     let (iterations, tolerated) = COMPARED;
-    let (pressure, gosa) = plainly(&grid, iterations);
+    let (pressure, gosa) = compute_by_definition(&grid, iterations);
     let last_gosa = (0..iterations).map(|_| grid.iterate()).last().unwrap_or(f64::NAN);
     let largest = pressure.iter().fold(1.0, |largest: f64, value| largest.max(value.abs()));
     let is_near = |computed: f32, value: f64| (f64::from(computed) - value).abs() <= tolerated * largest;
     let wrong = grid.pressure.iter().zip(&pressure).filter(|(computed, value)| !is_near(**computed, **value)).count();
     if wrong > 0 {
-        return Err(failure::wrong(format!("{wrong} points are not what the plain version gives")));
+        return Err(failure::wrong_result(format!("{wrong} points are not what the plain version gives")));
     }
     match (last_gosa - gosa).abs() <= 10.0 * tolerated * gosa {
         true => Ok(()),
-        false => Err(failure::wrong(format!("gosa is {last_gosa:e}, and {gosa:e} by the plain version"))),
+        false => Err(failure::wrong_result(format!("gosa is {last_gosa:e}, and {gosa:e} by the plain version"))),
     }
 }
 
@@ -250,7 +250,7 @@ impl Load for Himeno {
 
     fn run(&mut self) -> Result<Repetition, Failure> {
         let Himeno { grid, iterations, .. } = self;
-        let (gosa, timing) = measured(|| (0..*iterations).map(|_| grid.iterate()).last().unwrap_or(f64::NAN));
+        let (gosa, timing) = measure(|| (0..*iterations).map(|_| grid.iterate()).last().unwrap_or(f64::NAN));
         self.gosa = gosa;
         let operations = OPERATIONS * self.grid.inner_points() * self.iterations as f64;
         Ok(Repetition { readings: vec![Reading::mflops(operations, &timing), Reading::seconds(&timing)], timing })
@@ -264,10 +264,13 @@ impl Load for Himeno {
             _ => self.gosa > 0.0 && self.gosa < first * 1.02,
         };
         if !is_right {
-            return Err(failure::wrong(format!("gosa is {:e}, after {first:e} in the first iteration", self.gosa)));
+            return Err(failure::wrong_result(format!(
+                "gosa is {:e}, after {first:e} in the first iteration",
+                self.gosa
+            )));
         }
         if !self.is_symmetric() {
-            return Err(failure::wrong("the pressure is not symmetric"));
+            return Err(failure::wrong_result("the pressure is not symmetric"));
         }
         compare(Grid::of_benchmark(XS, Advice::Nothing)?)?;
         compare(Grid::scrambled(XS)?)?;

@@ -1,7 +1,7 @@
 //! A file is written, and read back: through the page cache, or past it with O_DIRECT.
 
 use crate::area::{Advice, Area};
-use crate::clock::{Timing, measured};
+use crate::clock::{Timing, measure};
 use crate::failure::{self, Failure};
 use crate::load::{Load, Program};
 use crate::outcome::{Facts, Reading, Repetition};
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 pub const LOOPIO: Program = Program {
     name: "loopio",
-    about: "writes --bytes into a new file, reads them back, removes it; seconds, MB/s",
+    summary: "writes --bytes into a new file, reads them back, removes it; seconds, MB/s",
     settings: &[
         Setting { name: "file", kind: Kind::Text, default: None },
         Setting { name: "bytes", kind: Kind::Bytes { least: UNIT as u64, most: 1 << 42 }, default: Some("64M") },
@@ -97,10 +97,10 @@ struct NewFile<'a> {
 impl NewFile<'_> {
     fn make(path: &Path, is_direct: bool) -> Result<NewFile<'_>, Failure> {
         let flags = if is_direct { OFlag::O_DIRECT.bits() } else { 0 };
-        let made = OpenOptions::new().read(true).write(true).create_new(true).custom_flags(flags).open(path);
-        let made = made.map(|file| NewFile { path, file }).map_err(|error| refused(path, is_direct, &error))?;
-        match has_flag(&made.file)? {
-            has if has == is_direct => Ok(made),
+        let new_file = OpenOptions::new().read(true).write(true).create_new(true).custom_flags(flags).open(path);
+        let new_file = new_file.map(|file| NewFile { path, file }).map_err(|error| refused(path, is_direct, &error))?;
+        match has_flag(&new_file.file)? {
+            has if has == is_direct => Ok(new_file),
             _ => Err(Failure::of_surroundings(
                 format!("O_DIRECT was requested, but fcntl(F_GETFL) reports that {} lacks it", path.display()),
                 "put the file on a file system that has it, such as ext4 or xfs",
@@ -129,13 +129,14 @@ fn refused(path: &Path, is_direct: bool, error: &io::Error) -> Failure {
                 "put the file on one that has it, such as ext4 or xfs",
             )
         }
-        _ => failure::of_io(&format!("make {}", path.display()), error),
+        _ => failure::io_failure(&format!("make {}", path.display()), error),
     }
 }
 
 /// Return whether an open file has O_DIRECT, as the kernel reports it.
 fn has_flag(file: &File) -> Result<bool, Failure> {
-    let flags = fcntl(file, FcntlArg::F_GETFL).map_err(|errno| failure::of_call("ask for a file's flags", errno))?;
+    let flags =
+        fcntl(file, FcntlArg::F_GETFL).map_err(|errno| failure::call_failure("ask for a file's flags", errno))?;
     Ok(OFlag::from_bits_retain(flags).contains(OFlag::O_DIRECT))
 }
 
@@ -173,10 +174,12 @@ impl Loopio {
         fill(&mut expected);
         for (offset, length) in calls(self.bytes) {
             let read = file.read_exact_at(&mut self.buffer[..length], offset as u64);
-            read.map_err(|error| failure::of_io("read the file again", &error))?;
+            read.map_err(|error| failure::io_failure("read the file again", &error))?;
             number(&mut expected[..length], offset);
             if self.buffer[..length] != expected[..length] {
-                return Err(failure::wrong(format!("the file differs from what was written, from byte {offset} on")));
+                return Err(failure::wrong_result(format!(
+                    "the file differs from what was written, from byte {offset} on"
+                )));
             }
         }
         Ok(())
@@ -190,7 +193,7 @@ fn drop_caches(switch: &str) -> Result<(), Failure> {
         io::ErrorKind::PermissionDenied => {
             Failure::of_surroundings(format!("this user may not write {switch}"), "only root may: --caches kept")
         }
-        _ => failure::of_io(&format!("write {switch}"), &error),
+        _ => failure::io_failure(&format!("write {switch}"), &error),
     })
 }
 
@@ -202,25 +205,24 @@ struct Part {
 }
 
 fn part<T>(work: impl FnOnce() -> T) -> (T, Part) {
-    let before = Processors::now();
-    let (result, timing) = measured(work);
-    let machine = before
-        .zip(Processors::now())
-        .map(|(before, after)| after.since(before))
-        .map(|passed| (passed.system.as_secs_f64(), passed.busy(timing.elapsed()).as_secs_f64()));
+    let first = Processors::now();
+    let (result, timing) = measure(work);
+    let machine = first.zip(Processors::now()).map(|(first, last)| last.since(first)).map(|processor_time| {
+        (processor_time.system.as_secs_f64(), processor_time.busy(timing.elapsed()).as_secs_f64())
+    });
     (result, Part { timing, machine })
 }
 
-fn readings(what: &str, bytes: usize, Part { timing, machine }: &Part) -> Vec<Reading> {
+fn readings(direction: &str, bytes: usize, Part { timing, machine }: &Part) -> Vec<Reading> {
     let mut readings = vec![
-        Reading::higher(&format!("{what}_rate"), bytes as f64 / timing.seconds() / 1e6, "MB/s"),
-        Reading::lower(&format!("{what}_seconds"), timing.seconds(), "s"),
-        Reading::lower(&format!("{what}_user_seconds"), timing.user, "s"),
-        Reading::lower(&format!("{what}_system_seconds"), timing.system, "s"),
+        Reading::higher(&format!("{direction}_rate"), bytes as f64 / timing.seconds() / 1e6, "MB/s"),
+        Reading::lower(&format!("{direction}_seconds"), timing.seconds(), "s"),
+        Reading::lower(&format!("{direction}_user_seconds"), timing.user, "s"),
+        Reading::lower(&format!("{direction}_system_seconds"), timing.system, "s"),
     ];
     if let Some((system, busy)) = machine {
-        readings.push(Reading::lower(&format!("{what}_machine_system_seconds"), *system, "s"));
-        readings.push(Reading::lower(&format!("{what}_machine_busy_seconds"), *busy, "s"));
+        readings.push(Reading::lower(&format!("{direction}_machine_system_seconds"), *system, "s"));
+        readings.push(Reading::lower(&format!("{direction}_machine_busy_seconds"), *busy, "s"));
     }
     readings
 }
@@ -228,25 +230,25 @@ fn readings(what: &str, bytes: usize, Part { timing, machine }: &Part) -> Vec<Re
 impl Load for Loopio {
     fn run(&mut self) -> Result<Repetition, Failure> {
         let path = self.path.clone();
-        let made = NewFile::make(&path, self.is_direct)?;
-        let file = &made.file;
+        let new_file = NewFile::make(&path, self.is_direct)?;
+        let file = &new_file.file;
         fill(&mut self.buffer);
-        let before = storage();
-        let (written, writing) = part(|| self.write(file));
-        written.map_err(|error| failure::of_io("write the file", &error))?;
+        let first = storage();
+        let (result, writing) = part(|| self.write(file));
+        result.map_err(|error| failure::io_failure("write the file", &error))?;
         if self.drops_caches {
             drop_caches(DROP_CACHES)?;
         }
-        let between = storage();
+        let middle = storage();
         self.buffer.fill(0);
         let (read, reading) = part(|| self.read(file));
-        if !read.map_err(|error| failure::of_io("read the file", &error))? {
-            return Err(failure::wrong("a block that was read is not the one of its place"));
+        if !read.map_err(|error| failure::io_failure("read the file", &error))? {
+            return Err(failure::wrong_result("a block that was read is not the one of its place"));
         }
-        let after = storage();
+        let last = storage();
         self.compare(file)?;
-        let storage_read = between.zip(after).map(|(between, after)| after.0 - between.0);
-        let storage_written = before.zip(between).map(|(before, between)| between.1 - before.1);
+        let storage_read = middle.zip(last).map(|(middle, last)| last.0 - middle.0);
+        let storage_written = first.zip(middle).map(|(first, middle)| middle.1 - first.1);
         self.facts = Facts::from_iter([
             ("o_direct".into(), has_flag(file)?.into()),
             // A file system may take the flag, and use the page cache all the same.
@@ -337,12 +339,12 @@ mod tests {
             facts: Facts::new(),
         };
         fill(&mut loopio.buffer);
-        let made = NewFile::make(&path, false).unwrap();
-        loopio.write(&made.file).unwrap();
-        assert!(loopio.compare(&made.file).is_ok());
-        made.file.write_all_at(&[0, 0, 0, 0], (1 << 20) + 5000).unwrap();
-        assert!(loopio.compare(&made.file).unwrap_err().to_string().contains("from byte 1048576 on"));
-        made.file.write_all_at(&[9], 8192).unwrap();
-        assert!(!loopio.read(&made.file).unwrap());
+        let new_file = NewFile::make(&path, false).unwrap();
+        loopio.write(&new_file.file).unwrap();
+        assert!(loopio.compare(&new_file.file).is_ok());
+        new_file.file.write_all_at(&[0, 0, 0, 0], (1 << 20) + 5000).unwrap();
+        assert!(loopio.compare(&new_file.file).unwrap_err().to_string().contains("from byte 1048576 on"));
+        new_file.file.write_all_at(&[9], 8192).unwrap();
+        assert!(!loopio.read(&new_file.file).unwrap());
     }
 }

@@ -1,7 +1,7 @@
 //! The Mandelbrot set in a fixed window: computing with next to no memory.
 
 use crate::area::Area;
-use crate::clock::measured;
+use crate::clock::measure;
 use crate::failure::{self, Failure};
 use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
@@ -10,7 +10,7 @@ use crate::threads;
 
 pub const MANDELBROT: Program = Program {
     name: "mandelbrot",
-    about: "the Mandelbrot set from -2 - 1.25i to 0.5 + 1.25i in --size x --size points; seconds",
+    summary: "the Mandelbrot set from -2 - 1.25i to 0.5 + 1.25i in --size x --size points; seconds",
     settings: &[
         Setting { name: "size", kind: Kind::Number { least: 1, most: 32_768 }, default: Some("512") },
         Setting { name: "iterations", kind: Kind::Number { least: 1, most: 1_000_000 }, default: Some("1000") },
@@ -79,19 +79,19 @@ fn draw(size: usize, iterations: u32, threads: usize, counts: &mut [u32]) {
 
 /// Count like `escape`, with complex numbers as pairs, and the orbit's last points kept: a point whose orbit returns to
 /// one of them never escapes.
-fn escape_again(most: u32, c: (f64, f64)) -> u32 {
-    let (mut z, mut kept) = ((0.0f64, 0.0f64), (f64::NAN, f64::NAN));
+fn escape_by_definition(most: u32, c: (f64, f64)) -> u32 {
+    let (mut z, mut saved) = ((0.0f64, 0.0f64), (f64::NAN, f64::NAN));
     for count in 0..most {
         if z.0 * z.0 + z.1 * z.1 > 4.0 {
             return count;
         }
         let squared = (z.0 * z.0 - z.1 * z.1, 2.0 * z.0 * z.1);
         z = (squared.0 + c.0, squared.1 + c.1);
-        if z == kept {
+        if z == saved {
             return most;
         }
         if count.is_power_of_two() {
-            kept = z;
+            saved = z;
         }
     }
     most
@@ -106,10 +106,11 @@ fn checksum(counts: &[u32]) -> u64 {
 /// Return the first row that isn't its mirror image's, or isn't what computing it again gives.
 fn first_wrong(size: usize, iterations: u32, counts: &[u32]) -> Option<usize> {
     let row = |number: usize| &counts[number * size..][..size];
-    let again = |number: usize| (0..size).map(move |column| escape_again(iterations, point(size, number, column)));
+    let recomputed_row =
+        |number: usize| (0..size).map(move |column| escape_by_definition(iterations, point(size, number, column)));
     (0..size).find(|&number| {
         row(number) != row(size - 1 - number)
-            || (number % VERIFIED_EVERY == 0 && !row(number).iter().copied().eq(again(number)))
+            || (number % VERIFIED_EVERY == 0 && !row(number).iter().copied().eq(recomputed_row(number)))
     })
 }
 
@@ -120,12 +121,12 @@ impl Load for Mandelbrot {
 
     fn run(&mut self) -> Result<Repetition, Failure> {
         let Mandelbrot { size, iterations, threads, counts } = self;
-        let ((), timing) = measured(|| draw(*size, *iterations, *threads, counts));
+        let ((), timing) = measure(|| draw(*size, *iterations, *threads, counts));
         Ok(Repetition { readings: vec![Reading::seconds(&timing)], timing })
     }
 
     fn verify(&mut self) -> Result<Facts, Failure> {
-        let wrong = |why: String| Err(failure::wrong(why));
+        let wrong = |reason: String| Err(failure::wrong_result(reason));
         if let Some(row) = first_wrong(self.size, self.iterations, &self.counts) {
             return wrong(format!("row {row} is not what its mirror image is, or what computing it again gives"));
         }

@@ -1,7 +1,7 @@
 //! The product of two dense matrices by the plain triple loop: the columns of the second are walked at a stride of a row.
 
 use crate::area::Area;
-use crate::clock::measured;
+use crate::clock::measure;
 use crate::failure::{self, Failure};
 use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
@@ -11,7 +11,7 @@ use crate::threads;
 
 pub const MATMUL: Program = Program {
     name: "matmul",
-    about: "product of two matrices of f64 of --size x --size, plain triple loop; MFLOPS",
+    summary: "product of two matrices of f64 of --size x --size, plain triple loop; MFLOPS",
     settings: &[
         Setting { name: "size", kind: Kind::Number { least: 1, most: 32_768 }, default: Some("1024") },
         THREADS,
@@ -72,7 +72,7 @@ impl Load for Matmul {
 
     fn run(&mut self) -> Result<Repetition, Failure> {
         let Matmul { size, threads, a, b, c } = self;
-        let ((), timing) = measured(|| multiply(*size, *threads, a, b, c));
+        let ((), timing) = measure(|| multiply(*size, *threads, a, b, c));
         let operations = 2.0 * (*size as f64).powi(3);
         Ok(Repetition { readings: vec![Reading::mflops(operations, &timing), Reading::seconds(&timing)], timing })
     }
@@ -80,7 +80,7 @@ impl Load for Matmul {
     fn verify(&mut self) -> Result<Facts, Failure> {
         match is_product(self.size, &self.a, &self.b, &self.c) {
             true => Ok(Facts::new()),
-            false => Err(failure::wrong("the product times a vector is not what both matrices make of it")),
+            false => Err(failure::wrong_result("the product times a vector is not what both matrices make of it")),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The sieve of Eratosthenes over an array of bytes.
 
 use crate::area::Area;
-use crate::clock::measured;
+use crate::clock::measure;
 use crate::failure::{self, Failure};
 use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
@@ -9,7 +9,7 @@ use crate::parameters::{ADVISE, Kind, PROCESSES, Parameters, Setting};
 
 pub const SIEVE: Program = Program {
     name: "sieve",
-    about: "the primes below --bytes by the sieve of Eratosthenes, a byte for each number, found --rounds times; seconds",
+    summary: "the primes below --bytes by the sieve of Eratosthenes, a byte for each number, found --rounds times; seconds",
     settings: &[
         Setting { name: "bytes", kind: Kind::Bytes { least: 2, most: 1 << 36 }, default: Some("1M") },
         Setting { name: "rounds", kind: Kind::Number { least: 1, most: 1_000_000 }, default: Some("1") },
@@ -61,8 +61,8 @@ fn primes_below(limit: u64) -> u64 {
         }
         for n in 1..=root.min(most / (prime * prime)) {
             let product = n * prime;
-            let left = if product <= root { large[product] } else { small[most / product] };
-            large[n] -= left - smaller;
+            let remaining = if product <= root { large[product] } else { small[most / product] };
+            large[n] -= remaining - smaller;
         }
         for n in (prime * prime..=root).rev() {
             small[n] -= small[n / prime] - smaller;
@@ -77,7 +77,7 @@ impl Load for Sieve {
     }
 
     fn run(&mut self) -> Result<Repetition, Failure> {
-        let ((), timing) = measured(|| {
+        let ((), timing) = measure(|| {
             for round in 0..self.rounds {
                 if round > 0 {
                     self.is_composite.fill(0);
@@ -93,7 +93,7 @@ impl Load for Sieve {
         let primes = self.is_composite[2..].iter().filter(|mark| **mark == 0).count() as u64;
         match primes_below(limit as u64) {
             known if known == primes => Ok([("primes".into(), primes.into())].into_iter().collect()),
-            known => Err(failure::wrong(format!("{primes} primes below {limit}, and there are {known}"))),
+            known => Err(failure::wrong_result(format!("{primes} primes below {limit}, and there are {known}"))),
         }
     }
 }

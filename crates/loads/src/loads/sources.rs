@@ -3,7 +3,7 @@
 //! Every statement is one of a few kinds, of which Rust knows the meaning, too. So the program that comes with the library
 //! can say whether it was compiled rightly.
 
-use crate::clock::timed;
+use crate::clock::time_work;
 use crate::failure::{self, Failure};
 use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 pub const SOURCES: Program = Program {
     name: "sources",
-    about: "writes a library of --count C files, with a Makefile, into a new directory, and leaves it there; seconds",
+    summary: "writes a library of --count C files, with a Makefile, into a new directory, and leaves it there; seconds",
     settings: &[
         Setting { name: "directory", kind: Kind::Text, default: None },
         Setting { name: "count", kind: Kind::Number { least: 1, most: 10_000 }, default: Some("200") },
@@ -70,25 +70,27 @@ impl Numbers {
         scramble(self.next)
     }
 
-    fn below(&mut self, limit: u64) -> u64 {
+    fn number_below(&mut self, limit: u64) -> u64 {
         self.take() % limit
     }
 }
 
 impl Statement {
-    fn drawn(numbers: &mut Numbers) -> Statement {
-        match numbers.below(7) {
+    fn draw(numbers: &mut Numbers) -> Statement {
+        match numbers.number_below(7) {
             0 => Statement::Multiply(numbers.take() | 1),
-            1 => Statement::Mix(1 + numbers.below(63) as u32),
-            2 => Statement::Either { bit: numbers.below(64) as u32, added: numbers.take(), mixed: numbers.take() },
-            3 => Statement::Repeat { times: 2 + numbers.below(6) as u32, added: numbers.take() },
+            1 => Statement::Mix(1 + numbers.number_below(63) as u32),
+            2 => {
+                Statement::Either { bit: numbers.number_below(64) as u32, added: numbers.take(), mixed: numbers.take() }
+            }
+            3 => Statement::Repeat { times: 2 + numbers.number_below(6) as u32, added: numbers.take() },
             4 => Statement::LookUp,
             5 => Statement::Switch([numbers.take(), numbers.take(), numbers.take(), numbers.take()]),
             _ => Statement::Digits,
         }
     }
 
-    fn applied(self, x: u64, table: &[u64]) -> u64 {
+    fn apply(self, x: u64, table: &[u64]) -> u64 {
         match self {
             Statement::Multiply(factor) => x.wrapping_mul(factor),
             Statement::Mix(shift) => x ^ (x >> shift),
@@ -133,13 +135,13 @@ impl Part {
     fn new(number: u64) -> Part {
         let mut numbers = Numbers { next: number << 32 };
         let table = (0..TABLE).map(|_| numbers.take()).collect();
-        let mut function = || (0..STATEMENTS).map(|_| Statement::drawn(&mut numbers)).collect();
+        let mut function = || (0..STATEMENTS).map(|_| Statement::draw(&mut numbers)).collect();
         Part { number, table, functions: (0..FUNCTIONS).map(|_| function()).collect() }
     }
 
-    fn applied(&self, x: u64) -> u64 {
+    fn apply(&self, x: u64) -> u64 {
         let statements = self.functions.iter().flatten();
-        statements.fold(Statement::LookUp.applied(x, &self.table), |x, statement| statement.applied(x, &self.table))
+        statements.fold(Statement::LookUp.apply(x, &self.table), |x, statement| statement.apply(x, &self.table))
     }
 
     fn text(&self) -> String {
@@ -175,7 +177,7 @@ impl Part {
 /// Return all files of a library by name, and what its check gives.
 fn library(count: u64) -> (Vec<(String, String)>, u64) {
     let parts: Vec<Part> = (0..count).map(Part::new).collect();
-    let checksum = parts.iter().fold(START, |x, part| part.applied(x));
+    let checksum = parts.iter().fold(START, |x, part| part.apply(x));
     let mut files: Vec<(String, String)> =
         parts.iter().map(|part| (format!("part{}.c", part.number), part.text())).collect();
     files.push(("parts.h".into(), header(count)));
@@ -222,12 +224,12 @@ fn prepare(parameters: &Parameters) -> Result<Box<dyn Load>, Failure> {
 
 impl Sources {
     fn refused(&self, error: &io::Error) -> Failure {
-        let shown = self.directory.display();
+        let path = self.directory.display();
         match error.raw_os_error().map(Errno::from_raw) {
             Some(Errno::EEXIST) => {
-                Failure::of_usage(format!("{shown} is there already"), "name a directory that isn't: it is made")
+                Failure::of_usage(format!("{path} is there already"), "name a directory that isn't: it is made")
             }
-            _ => failure::of_io(&format!("make the directory {shown}"), error),
+            _ => failure::io_failure(&format!("make the directory {path}"), error),
         }
     }
 
@@ -246,17 +248,18 @@ impl Load for Sources {
 
     fn run(&mut self) -> Result<Repetition, Failure> {
         fs::create_dir(&self.directory).map_err(|error| self.refused(&error))?;
-        let (written, timing) = timed(|| self.write());
-        written.map_err(|error| failure::of_io(&format!("write into {}", self.directory.display()), &error))?;
+        let (result, timing) = time_work(|| self.write());
+        result.map_err(|error| failure::io_failure(&format!("write into {}", self.directory.display()), &error))?;
         Ok(Repetition { readings: vec![Reading::seconds(&timing)], timing })
     }
 
     fn verify(&mut self) -> Result<Facts, Failure> {
         for (name, text) in &self.files {
             let path = self.directory.join(name);
-            let read = fs::read(&path).map_err(|error| failure::of_io(&format!("read {}", path.display()), &error))?;
+            let read =
+                fs::read(&path).map_err(|error| failure::io_failure(&format!("read {}", path.display()), &error))?;
             if read != text.as_bytes() {
-                return Err(failure::wrong(format!("{} is not what was written", path.display())));
+                return Err(failure::wrong_result(format!("{} is not what was written", path.display())));
             }
         }
         let bytes: usize = self.files.iter().map(|(_, text)| text.len()).sum();

@@ -1,7 +1,7 @@
 //! Memory under stress: pages are written, discarded, protected, moved, locked, swapped and copied in a random order that a
 //! seed decides, and every word of them is verified. For kernels that are to be trusted before they are timed.
 
-use crate::clock::timed;
+use crate::clock::time_work;
 use crate::failure::Failure;
 use crate::fork;
 use crate::load::{Load, Program, any_values};
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 pub const MEMORY_STRESS: Program = Program {
     name: "memory-stress",
-    about: "does --steps things to random parts of --bytes of memory and verifies every word; seconds",
+    summary: "does --steps things to random parts of --bytes of memory and verifies every word; seconds",
     settings: &[
         Setting { name: "bytes", kind: Kind::Bytes { least: 1 << 20, most: 1 << 40 }, default: Some("64M") },
         Setting { name: "steps", kind: Kind::Number { least: 1, most: 1_000_000_000 }, default: Some("1000") },
@@ -101,9 +101,9 @@ fn mark(step: u64, number: usize) -> u64 {
 }
 
 impl Stress {
-    fn random(&mut self, below: usize) -> usize {
+    fn random(&mut self, limit: usize) -> usize {
         self.index += 1;
-        (scramble(self.index) % below as u64) as usize
+        (scramble(self.index) % limit as u64) as usize
     }
 
     /// Return a range from one page to 2^LONGEST, short ones as often as long ones; half of them aligned to their own
@@ -155,8 +155,8 @@ impl Stress {
             Step::Unmap => self.patchwork.unmap(range.clone()).map(|()| true)?,
             Step::Map => self.patchwork.map(range.clone()).map(|()| true)?,
             Step::Relocate => {
-                let to = self.random(self.patchwork.pages());
-                self.patchwork.relocate(range.clone(), to)?
+                let target = self.random(self.patchwork.pages());
+                self.patchwork.relocate(range.clone(), target)?
             }
             Step::Serve => self.patchwork.serve(range.clone(), mark)?,
             Step::Fork => self.patchwork.fork(range.clone(), mark).map(|()| true)?,
@@ -189,21 +189,21 @@ fn is_deep_stack_right(seed: u64, frames: usize) -> bool {
 
 impl Load for Stress {
     fn run(&mut self) -> Result<Repetition, Failure> {
-        let (done, timing) = timed(|| {
+        let (result, timing) = time_work(|| {
             for number in 1..=self.steps {
                 self.step()?;
                 if number % ROUND == 0 || number == self.steps {
-                    self.patchwork.verify(self.patchwork.all())?;
+                    self.patchwork.verify(self.patchwork.all_pages())?;
                 }
             }
             Ok(())
         });
-        done?;
+        result?;
         Ok(Repetition { readings: vec![Reading::seconds(&timing)], timing })
     }
 
     fn verify(&mut self) -> Result<Facts, Failure> {
-        self.patchwork.verify(self.patchwork.all())?;
+        self.patchwork.verify(self.patchwork.all_pages())?;
         Ok(self.facts.clone())
     }
 }

@@ -1,7 +1,7 @@
 //! A matrix is transposed into another: read by rows, written by columns.
 
 use crate::area::Area;
-use crate::clock::measured;
+use crate::clock::measure;
 use crate::failure::{self, Failure};
 use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
@@ -10,7 +10,7 @@ use crate::threads;
 
 pub const TRANSPOSE: Program = Program {
     name: "transpose",
-    about: "a matrix of f64 of --size x --size transposed into another; MB/s, read and written",
+    summary: "a matrix of f64 of --size x --size transposed into another; MB/s, read and written",
     settings: &[
         Setting { name: "size", kind: Kind::Number { least: 1, most: 65_536 }, default: Some("4096") },
         THREADS,
@@ -68,7 +68,7 @@ impl Load for Transpose {
 
     fn run(&mut self) -> Result<Repetition, Failure> {
         let Transpose { size, threads, source, target } = self;
-        let ((), timing) = measured(|| transpose(*size, *threads, source, target));
+        let ((), timing) = measure(|| transpose(*size, *threads, source, target));
         let bytes = 2.0 * size_of_val(&source[..]) as f64;
         let rate = Reading::higher("rate", bytes / timing.seconds() / 1e6, "MB/s");
         Ok(Repetition { readings: vec![rate, Reading::seconds(&timing)], timing })
@@ -77,7 +77,9 @@ impl Load for Transpose {
     fn verify(&mut self) -> Result<Facts, Failure> {
         match first_wrong(self.size, &self.target) {
             None => Ok(Facts::new()),
-            Some((row, column)) => Err(failure::wrong(format!("row {row}, column {column} is of another place"))),
+            Some((row, column)) => {
+                Err(failure::wrong_result(format!("row {row}, column {column} is of another place")))
+            }
         }
     }
 }
