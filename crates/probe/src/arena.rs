@@ -11,15 +11,15 @@ pub struct Arena {
 impl Arena {
     /// Return zeroed memory with every page present.
     pub fn new(bytes: usize) -> Self {
-        Self::with(bytes, libc::PROT_READ | libc::PROT_WRITE)
+        Self::map(bytes, libc::PROT_READ | libc::PROT_WRITE)
     }
 
     /// Return memory as `new` does, for instructions.
     pub fn executable(bytes: usize) -> Self {
-        Self::with(bytes, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC)
+        Self::map(bytes, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC)
     }
 
-    fn with(bytes: usize, protection: i32) -> Self {
+    fn map(bytes: usize, protection: i32) -> Self {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a new mapping.
         let start = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
@@ -50,7 +50,7 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // SAFETY: mapped in `with`, borrowed by no one.
+        // SAFETY: mapped in `map`, borrowed by no one.
         unsafe { libc::munmap(self.start.cast(), self.bytes) };
     }
 }

@@ -11,10 +11,10 @@ const USAGE: &str = "\
 kdyno-probe: small programs of many kinds, to fit a cycle model to and to test it on
 
 usage: kdyno-probe list [--json]
-       kdyno-probe run PROGRAM... [--times N] [--marked]
+       kdyno-probe run PROGRAM... [--times N] [--has_markers]
 
 PROGRAM is a name from the list, or `all`. `run` prints a line of JSON for each: the best but a tenth of N runs (default 50) in
-cycles of the processor, which a chain of additions before and after each run tells from the time-stamp counter. With --marked nothing is timed: each run stands between the markers that the emulated PMU counts by, the benchmark's
+cycles of the processor, which a chain of additions before and after each run tells from the time-stamp counter. With --has_markers nothing is timed: each run stands between the markers that the emulated PMU counts by, the benchmark's
 index is the program's place in the list, and all iterations but the last only warm up (at least N).
 ";
 
@@ -25,7 +25,7 @@ pub enum Verb {
     Help,
     Version,
     List { json: bool },
-    Run { programs: Vec<String>, times: u32, marked: bool },
+    Run { programs: Vec<String>, times: u32, has_markers: bool },
 }
 
 pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, String> {
@@ -46,14 +46,14 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, String> {
 }
 
 fn parse_run(mut arguments: Arguments) -> Result<Verb, String> {
-    let (mut programs, mut times, mut marked) = (Vec::new(), None, false);
+    let (mut programs, mut times, mut has_markers) = (Vec::new(), None, false);
     while let Some(argument) = arguments.next_argument()? {
         if argument.asks_for_help() {
             return Ok(Verb::Help);
         }
         match argument {
             Argument::Option(option) => match option.as_str() {
-                "--marked" => marked = true,
+                "--marked" => has_markers = true,
                 "--times" => times = Some(whole_number(&option, &arguments.value()?, 1..=MOST_TIMES)? as u32),
                 _ => return Err(format!("run has no option '{option}'")),
             },
@@ -68,7 +68,7 @@ fn parse_run(mut arguments: Arguments) -> Result<Verb, String> {
     if programs.is_empty() {
         return Err("name the programs to run, or 'all'".into());
     }
-    Ok(Verb::Run { programs, times: times.unwrap_or(if marked { 1 } else { 50 }), marked })
+    Ok(Verb::Run { programs, times: times.unwrap_or(if has_markers { 1 } else { 50 }), has_markers })
 }
 
 pub fn act(verb: &Verb) -> Result<(), String> {
@@ -76,14 +76,14 @@ pub fn act(verb: &Verb) -> Result<(), String> {
         Verb::Help => say(USAGE),
         Verb::Version => say(&format!("kdyno-probe {}\n", env!("CARGO_PKG_VERSION"))),
         Verb::List { json } => list(*json),
-        Verb::Run { programs, times, marked } => {
-            if !marked {
+        Verb::Run { programs, times, has_markers } => {
+            if !has_markers {
                 processor::pin()?;
             }
-            let wanted = |name: &str| programs.iter().any(|program| program == "all" || program == name);
-            let chosen = all().enumerate().filter(|(_, (_, program))| wanted(program.name));
-            for (index, (kind, program)) in chosen {
-                let result = measure(program, index as u16, *times, *marked);
+            let is_requested = |name: &str| programs.iter().any(|program| program == "all" || program == name);
+            let requested = all().enumerate().filter(|(_, (_, program))| is_requested(program.name));
+            for (index, (kind, program)) in requested {
+                let result = measure(program, index as u16, *times, *has_markers);
                 say(&format!("{{{},{result}}}\n", description(kind, program)))?;
             }
             Ok(())
@@ -91,14 +91,14 @@ pub fn act(verb: &Verb) -> Result<(), String> {
     }
 }
 
-fn measure(program: &Program, benchmark: u16, times: u32, marked: bool) -> String {
+fn measure(program: &Program, benchmark: u16, times: u32, has_markers: bool) -> String {
     let mut body = (program.prepare)();
-    if marked {
+    if has_markers {
         let turns = program.turns.max(times as u16);
-        run::marked(&mut body, benchmark, turns);
+        run::run_marked(&mut body, benchmark, turns);
         format!("\"benchmark\":{benchmark},\"times\":{turns}")
     } else {
-        let run::Timing { cycles, beat } = run::timed(&mut body, times);
+        let run::Timing { cycles, beat } = run::time_runs(&mut body, times);
         format!("\"cycles\":{cycles:.0},\"ticks_per_cycle\":{beat:.3},\"times\":{times}")
     }
 }
@@ -112,13 +112,13 @@ fn description(kind: &str, program: &Program) -> String {
 fn list(json: bool) -> Result<(), String> {
     if json {
         let rows: Vec<_> = all()
-            .map(|(kind, program)| format!("{{{},\"about\":\"{}\"}}", description(kind, program), program.about))
+            .map(|(kind, program)| format!("{{{},\"about\":\"{}\"}}", description(kind, program), program.summary))
             .collect();
         return say(&format!("{{\"programs\":[\n{}\n]}}\n", rows.join(",\n")));
     }
     for (kind, programs) in KINDS {
-        for Program { name, role, about, .. } in *programs {
-            say(&format!("{kind:<10} {:<8} {name:<22} {about}\n", role.name()))?;
+        for Program { name, role, summary, .. } in *programs {
+            say(&format!("{kind:<10} {:<8} {name:<22} {summary}\n", role.name()))?;
         }
     }
     Ok(())
@@ -126,8 +126,8 @@ fn list(json: bool) -> Result<(), String> {
 
 /// Print a text. A reader that has gone is not a failure.
 fn say(text: &str) -> Result<(), String> {
-    let mut out = stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    let mut output = stdout().lock();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(format!("can't write: {error}")),
         _ => Ok(()),
     }
@@ -137,14 +137,14 @@ fn say(text: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Verb, String> {
+    fn parse_line(line: &str) -> Result<Verb, String> {
         parse(line.split_whitespace().map(OsString::from))
     }
 
     #[test]
     fn a_run_names_programs_and_how_often() {
-        let run = Verb::Run { programs: vec!["all".into()], times: 7, marked: false };
-        assert_eq!(parsed("run all --times 7"), Ok(run));
+        let run = Verb::Run { programs: vec!["all".into()], times: 7, has_markers: false };
+        assert_eq!(parse_line("run all --times 7"), Ok(run));
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
             "run all --times",
             "list --json=x",
         ] {
-            assert!(parsed(line).is_err(), "{line}");
+            assert!(parse_line(line).is_err(), "{line}");
         }
     }
 }

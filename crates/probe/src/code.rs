@@ -18,10 +18,10 @@ impl Functions {
     pub fn new(count: usize, size: usize, spacing: usize) -> Self {
         let mut arena = Arena::executable(count * spacing);
         for function in arena.bytes().chunks_exact_mut(spacing) {
-            for (at, byte) in function[..size - 1].iter_mut().enumerate() {
+            for (index, byte) in function[..size - 1].iter_mut().enumerate() {
                 // What is left over at the end is too short for a step: one-byte nops.
-                let whole = at / STEP.len() < (size - 1) / STEP.len();
-                *byte = if whole { STEP[at % STEP.len()] } else { 0x90 };
+                let whole = index / STEP.len() < (size - 1) / STEP.len();
+                *byte = if whole { STEP[index % STEP.len()] } else { 0x90 };
             }
             function[size - 1] = RET;
         }
@@ -73,49 +73,49 @@ impl Code {
         self.end
     }
 
-    fn put(&mut self, bytes: &[u8]) {
+    fn write(&mut self, bytes: &[u8]) {
         self.arena.bytes()[self.end..self.end + bytes.len()].copy_from_slice(bytes);
         self.end += bytes.len();
     }
 
     /// Fill with simple instructions up to an offset.
-    pub fn fill(&mut self, to: usize) {
-        while self.end + LONGEST <= to {
+    pub fn fill(&mut self, target: usize) {
+        while self.end + LONGEST <= target {
             let instruction = self.rng.below(SIMPLE.len() as u64) as usize;
-            self.put(SIMPLE[instruction]);
+            self.write(SIMPLE[instruction]);
         }
-        while self.end < to {
-            self.put(&[NOP]);
+        while self.end < target {
+            self.write(&[NOP]);
         }
     }
 
-    pub fn call(&mut self, to: usize) {
-        self.relative(&[0xe8], to);
+    pub fn call(&mut self, target: usize) {
+        self.relative(&[0xe8], target);
     }
 
-    pub fn jump(&mut self, to: usize) {
-        self.relative(&[0xe9], to);
+    pub fn jump(&mut self, target: usize) {
+        self.relative(&[0xe9], target);
     }
 
     /// Jump back to an offset until r10d, which this counts down, is zero.
-    pub fn repeat(&mut self, from: usize) {
-        self.put(&[0x41, 0xff, 0xca]); // dec %r10d
-        self.relative(&[0x0f, 0x85], from);
+    pub fn repeat(&mut self, start: usize) {
+        self.write(&[0x41, 0xff, 0xca]); // dec %r10d
+        self.relative(&[0x0f, 0x85], start);
     }
 
     pub fn set_counter(&mut self, times: u32) {
-        self.put(&[0x41, 0xba]); // mov $times,%r10d
-        self.put(&times.to_le_bytes());
+        self.write(&[0x41, 0xba]); // mov $times,%r10d
+        self.write(&times.to_le_bytes());
     }
 
     /// Write a jump that is never taken.
-    pub fn check(&mut self, to: usize) {
-        self.put(&[0x48, 0x39, 0xe4]); // cmp %rsp,%rsp
-        self.relative(&[0x0f, 0x85], to);
+    pub fn check(&mut self, target: usize) {
+        self.write(&[0x48, 0x39, 0xe4]); // cmp %rsp,%rsp
+        self.relative(&[0x0f, 0x85], target);
     }
 
     pub fn ret(&mut self) {
-        self.put(&[RET]);
+        self.write(&[RET]);
     }
 
     /// Write on from here.
@@ -123,10 +123,10 @@ impl Code {
         self.end = offset;
     }
 
-    fn relative(&mut self, opcode: &[u8], to: usize) {
-        self.put(opcode);
-        let distance = to as i64 - (self.end as i64 + 4);
-        self.put(&(distance as i32).to_le_bytes());
+    fn relative(&mut self, opcode: &[u8], target: usize) {
+        self.write(opcode);
+        let distance = target as i64 - (self.end as i64 + 4);
+        self.write(&(distance as i32).to_le_bytes());
     }
 
     #[inline(always)]
@@ -154,9 +154,9 @@ mod tests {
         code.fill(100);
         let function = code.end();
         code.set_counter(3);
-        let from = code.end();
+        let start = code.end();
         code.fill(200);
-        code.repeat(from);
+        code.repeat(start);
         code.ret();
         let entry = code.end();
         code.check(0);

@@ -23,7 +23,7 @@ impl Role {
 pub struct Program {
     pub name: &'static str,
     pub role: Role,
-    pub about: &'static str,
+    pub summary: &'static str,
     /// Makes the data; what it returns does the work, 0.1 to 5 ms of it.
     pub prepare: fn() -> Body,
     /// Marked runs until its caches and predictors are as warm as natively.
@@ -39,10 +39,10 @@ impl Program {
 
 const TURNS: u16 = 6;
 
-pub const fn fit(name: &'static str, about: &'static str, prepare: fn() -> Body) -> Program {
-    Program { name, role: Role::Fit, about, prepare, turns: TURNS }
+pub const fn fit(name: &'static str, summary: &'static str, prepare: fn() -> Body) -> Program {
+    Program { name, role: Role::Fit, summary, prepare, turns: TURNS }
 }
 
-pub const fn held_out(name: &'static str, about: &'static str, prepare: fn() -> Body) -> Program {
-    Program { name, role: Role::HeldOut, about, prepare, turns: TURNS }
+pub const fn held_out(name: &'static str, summary: &'static str, prepare: fn() -> Body) -> Program {
+    Program { name, role: Role::HeldOut, summary, prepare, turns: TURNS }
 }

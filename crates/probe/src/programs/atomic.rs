@@ -50,9 +50,9 @@ fn bits<const TIMES: u64>() -> Body {
     let mut rng = Rng::new(132);
     Box::new(move || {
         for _ in 0..TIMES / 2 {
-            let at = rng.below(4096) as usize;
-            words[at].fetch_or(opaque(1 << (at & 63)), SeqCst);
-            words[4095 - at].fetch_and(opaque(!(1 << (at & 31))), SeqCst);
+            let place = rng.below(4096) as usize;
+            words[place].fetch_or(opaque(1 << (place & 63)), SeqCst);
+            words[4095 - place].fetch_and(opaque(!(1 << (place & 31))), SeqCst);
         }
         words[0].load(Relaxed)
     })

@@ -115,12 +115,12 @@ fn virtual_sorted<const TIMES: u64>() -> Body {
 }
 
 #[inline(never)]
-fn down(n: u64) -> u64 {
-    if n == 0 { 0 } else { opaque(down(opaque(n - 1)) + 1) }
+fn count_down(n: u64) -> u64 {
+    if n == 0 { 0 } else { opaque(count_down(opaque(n - 1)) + 1) }
 }
 
 fn deep<const TIMES: u64>() -> Body {
-    Box::new(|| (0..TIMES).fold(0, |sum, _| sum ^ down(opaque(100))))
+    Box::new(|| (0..TIMES).fold(0, |sum, _| sum ^ count_down(opaque(100))))
 }
 
 #[inline(never)]
@@ -159,14 +159,14 @@ fn rotating<const TIMES: u64>() -> Body {
 
 #[inline(never)]
 fn level<const N: u64>(x: u64, y: u64) -> u64 {
-    let below: fn(u64, u64) -> u64 = match N {
+    let callee: fn(u64, u64) -> u64 = match N {
         1 => return opaque(x ^ y),
         2 => level::<1>,
         3 => level::<2>,
         4 => level::<3>,
         _ => level::<4>,
     };
-    opaque(below(opaque(x + N), y) + y)
+    opaque(callee(opaque(x + N), y) + y)
 }
 
 fn nested<const TIMES: u64>() -> Body {

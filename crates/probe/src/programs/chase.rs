@@ -34,25 +34,25 @@ fn link(arena: &mut Arena, stride: usize, seed: u64) {
     let (start, step) = (arena.address(), stride / 8);
     let order = permutation(arena.bytes().len() / stride, seed);
     let words = arena.words();
-    for (here, next) in order.iter().zip(order.iter().cycle().skip(1)) {
-        words[here * step] = (start + next * stride) as u64;
-        words[here * step + 1] = *here as u64;
+    for (node, next) in order.iter().zip(order.iter().cycle().skip(1)) {
+        words[node * step] = (start + next * stride) as u64;
+        words[node * step + 1] = *node as u64;
     }
 }
 
 fn chain<const BYTES: usize, const STRIDE: usize, const STEPS: usize>() -> Body {
     let mut arena = Arena::new(BYTES);
     link(&mut arena, STRIDE, 11);
-    let mut at = arena.address() as u64;
+    let mut place = arena.address() as u64;
     Box::new(move || {
         let _alive = &arena;
-        let mut here = at;
+        let mut node = place;
         for _ in 0..STEPS {
             // SAFETY: `link` put addresses of nodes there.
-            here = opaque(unsafe { *(here as *const u64) });
+            node = opaque(unsafe { *(node as *const u64) });
         }
-        at = here;
-        at
+        place = node;
+        place
     })
 }
 
@@ -63,15 +63,15 @@ fn two_chains<const BYTES: usize, const STEPS: usize>() -> Body {
     let (mut a, mut b) = (one.address() as u64, other.address() as u64);
     Box::new(move || {
         let _alive = (&one, &other);
-        let (mut here, mut there) = (a, b);
+        let (mut node, mut next_node) = (a, b);
         for _ in 0..STEPS {
             // SAFETY: `link` put addresses of nodes there.
             unsafe {
-                here = opaque(*(here as *const u64));
-                there = opaque(*(there as *const u64));
+                node = opaque(*(node as *const u64));
+                next_node = opaque(*(next_node as *const u64));
             }
         }
-        (a, b) = (here, there);
+        (a, b) = (node, next_node);
         a ^ b
     })
 }
@@ -79,18 +79,18 @@ fn two_chains<const BYTES: usize, const STEPS: usize>() -> Body {
 fn payload<const BYTES: usize, const STRIDE: usize, const STEPS: usize>() -> Body {
     let mut arena = Arena::new(BYTES / STRIDE * STRIDE);
     link(&mut arena, STRIDE, 14);
-    let mut at = arena.address() as u64;
+    let mut place = arena.address() as u64;
     Box::new(move || {
         let _alive = &arena;
-        let (mut sum, mut here) = (0_u64, at);
+        let (mut sum, mut node) = (0_u64, place);
         for _ in 0..STEPS {
             // SAFETY: `link` put addresses of nodes there, and a payload behind each.
             unsafe {
-                sum = opaque(sum.wrapping_add(*(here as *const u64).add(1)));
-                here = opaque(*(here as *const u64));
+                sum = opaque(sum.wrapping_add(*(node as *const u64).add(1)));
+                node = opaque(*(node as *const u64));
             }
         }
-        at = here;
+        place = node;
         sum
     })
 }
@@ -98,22 +98,22 @@ fn payload<const BYTES: usize, const STRIDE: usize, const STEPS: usize>() -> Bod
 fn cycle_of_indices(count: usize) -> Vec<u16> {
     let order = permutation(count, 15);
     let mut next = vec![0; count];
-    for (here, there) in order.iter().zip(order.iter().cycle().skip(1)) {
-        next[*here] = *there as u16;
+    for (node, next_node) in order.iter().zip(order.iter().cycle().skip(1)) {
+        next[*node] = *next_node as u16;
     }
     next
 }
 
 fn indices<const COUNT: usize, const STEPS: usize>() -> Body {
     let next = cycle_of_indices(COUNT);
-    let mut at = 0;
+    let mut place = 0;
     Box::new(move || {
-        let mut here = at;
+        let mut node = place;
         for _ in 0..STEPS {
-            here = opaque(u64::from(next[here as usize]));
+            node = opaque(u64::from(next[node as usize]));
         }
-        at = here;
-        at
+        place = node;
+        place
     })
 }
 
@@ -122,15 +122,15 @@ fn two_tables<const BYTES: usize, const STEPS: usize>() -> Body {
     let next = cycle_of_indices(16 << 10);
     let mut table = Arena::new(BYTES);
     let spread = BYTES / 8 / next.len();
-    let mut at = 0;
+    let mut place = 0;
     Box::new(move || {
         let zeros = table.words();
-        let mut here = at;
+        let mut node = place;
         for step in 0..STEPS {
-            let zero = zeros[here as usize * spread + (step & 15)];
-            here = opaque(u64::from(next[here as usize]) + zero);
+            let zero = zeros[node as usize * spread + (step & 15)];
+            node = opaque(u64::from(next[node as usize]) + zero);
         }
-        at = here;
-        at
+        place = node;
+        place
     })
 }

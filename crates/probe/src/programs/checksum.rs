@@ -5,15 +5,15 @@ use crate::program::{Body, Program, fit, held_out};
 use crate::rng::Rng;
 
 pub const PROGRAMS: &[Program] = &[
-    fit("checksum-crc32", "CRC-32 by a table, a byte a time, 16 kB", || over::<16384, 8>(crc32)),
-    fit("checksum-internet", "the Internet's checksum of 1500 bytes in words", || over::<1504, 500>(internet)),
-    fit("checksum-fnv", "FNV-1a of 16 kB", || over::<16384, 8>(fnv)),
-    held_out("checksum-adler", "Adler-32 of 16 kB", || over::<16384, 10>(adler)),
-    held_out("checksum-crc-bits", "CRC-16 bit by bit, 1 kB", || over::<1024, 8>(crc_bits)),
-    held_out("checksum-fletcher", "Fletcher-64 of 40 kB", || over::<40960, 20>(fletcher)),
-    held_out("checksum-siphash", "SipHash-1-3 of 8 kB", || over::<8192, 30>(siphash)),
+    fit("checksum-crc32", "CRC-32 by a table, a byte a time, 16 kB", || checksum_body::<16384, 8>(crc32)),
+    fit("checksum-internet", "the Internet's checksum of 1500 bytes in words", || checksum_body::<1504, 500>(internet)),
+    fit("checksum-fnv", "FNV-1a of 16 kB", || checksum_body::<16384, 8>(fnv)),
+    held_out("checksum-adler", "Adler-32 of 16 kB", || checksum_body::<16384, 10>(adler)),
+    held_out("checksum-crc-bits", "CRC-16 bit by bit, 1 kB", || checksum_body::<1024, 8>(crc_bits)),
+    held_out("checksum-fletcher", "Fletcher-64 of 40 kB", || checksum_body::<40960, 20>(fletcher)),
+    held_out("checksum-siphash", "SipHash-1-3 of 8 kB", || checksum_body::<8192, 30>(siphash)),
     held_out("checksum-crc32-slice", "CRC-32 by four tables, four bytes a time, 16 kB", || {
-        over::<16384, 16>(crc32_by_four)
+        checksum_body::<16384, 16>(crc32_by_four)
     }),
 ];
 
@@ -26,14 +26,14 @@ fn tables() -> Tables {
     }
     for byte in 0..256 {
         for slice in 1..4 {
-            let before: u32 = tables[slice - 1][byte];
-            tables[slice][byte] = (before >> 8) ^ tables[0][before as usize & 255];
+            let previous: u32 = tables[slice - 1][byte];
+            tables[slice][byte] = (previous >> 8) ^ tables[0][previous as usize & 255];
         }
     }
     Tables(tables)
 }
 
-fn over<const BYTES: usize, const TIMES: usize>(checksum: fn(&[u64], &[u8], &Tables) -> u64) -> Body {
+fn checksum_body<const BYTES: usize, const TIMES: usize>(checksum: fn(&[u64], &[u8], &Tables) -> u64) -> Body {
     let (mut rng, tables) = (Rng::new(101), tables());
     let words: Vec<u64> = (0..BYTES / 8).map(|_| rng.next()).collect();
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

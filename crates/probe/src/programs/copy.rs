@@ -15,14 +15,14 @@ pub const PROGRAMS: &[Program] = &[
 ];
 
 fn words<const BYTES: usize, const TIMES: usize>() -> Body {
-    let (mut from, mut to) = (Arena::new(BYTES), Arena::new(BYTES));
+    let (mut origin, mut destination) = (Arena::new(BYTES), Arena::new(BYTES));
     Box::new(move || {
         for _ in 0..TIMES {
-            for (to, from) in to.words().iter_mut().zip(from.words().iter()) {
-                *to = opaque(*from);
+            for (destination, origin) in destination.words().iter_mut().zip(origin.words().iter()) {
+                *destination = opaque(*origin);
             }
         }
-        to.words()[0]
+        destination.words()[0]
     })
 }
 
@@ -33,25 +33,25 @@ fn structures<const TIMES: usize>() -> Body {
     Box::new(move || {
         let words = array.words();
         for _ in 0..TIMES {
-            let at = rng.below(8192 / 5) as usize * 5;
-            for (to, from) in copy.iter_mut().zip(&words[at..at + 5]) {
-                *to = opaque(*from);
+            let place = rng.below(8192 / 5) as usize * 5;
+            for (destination, origin) in copy.iter_mut().zip(&words[place..place + 5]) {
+                *destination = opaque(*origin);
             }
-            words[at] = opaque(copy[4]);
+            words[place] = opaque(copy[4]);
         }
         copy[0]
     })
 }
 
 fn bytes<const BYTES: usize, const TIMES: usize>() -> Body {
-    let (mut from, mut to) = (Arena::new(BYTES), Arena::new(BYTES));
+    let (mut origin, mut destination) = (Arena::new(BYTES), Arena::new(BYTES));
     Box::new(move || {
         for _ in 0..TIMES {
-            for (to, from) in to.bytes().iter_mut().zip(from.bytes().iter()) {
-                *to = opaque((*from).into()) as u8;
+            for (destination, origin) in destination.bytes().iter_mut().zip(origin.bytes().iter()) {
+                *destination = opaque((*origin).into()) as u8;
             }
         }
-        to.bytes()[0].into()
+        destination.bytes()[0].into()
     })
 }
 
@@ -69,11 +69,11 @@ fn backwards<const TIMES: usize>() -> Body {
 }
 
 fn unaligned<const TIMES: usize>() -> Body {
-    let (from, to) = (Arena::new(4096), Arena::new(4096));
+    let (origin, destination) = (Arena::new(4096), Arena::new(4096));
     Box::new(move || {
         for i in 0..TIMES {
-            let source = (from.address() + 3 + ((i * 17) & 2047)) as *const u64;
-            let target = (to.address() + 5 + ((i * 13) & 2047)) as *mut u64;
+            let source = (origin.address() + 3 + ((i * 17) & 2047)) as *const u64;
+            let target = (destination.address() + 5 + ((i * 13) & 2047)) as *mut u64;
             for k in 0..15 {
                 // SAFETY: within both arenas.
                 unsafe { target.add(k).write_unaligned(opaque(source.add(k).read_unaligned())) };
@@ -84,14 +84,14 @@ fn unaligned<const TIMES: usize>() -> Body {
 }
 
 fn gather<const TIMES: usize>() -> Body {
-    let mut from = Arena::new(256 << 10);
-    let mut to = Arena::new(64 << 10);
+    let mut origin = Arena::new(256 << 10);
+    let mut destination = Arena::new(64 << 10);
     let mut rng = Rng::new(152);
     Box::new(move || {
-        let (from, to) = (from.words(), to.words());
+        let (origin, destination) = (origin.words(), destination.words());
         for i in 0..TIMES {
-            to[i & 8191] = opaque(from[rng.below(32768) as usize]);
+            destination[i & 8191] = opaque(origin[rng.below(32768) as usize]);
         }
-        to[0]
+        destination[0]
     })
 }

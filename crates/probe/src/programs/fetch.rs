@@ -42,9 +42,9 @@ fn loops(count: usize, size: usize, times: usize) -> Body {
     let mut code = Code::new((count + 1) * (size + 32));
     for _ in 0..count {
         code.set_counter(3);
-        let from = code.end();
-        code.fill(from + size);
-        code.repeat(from);
+        let source = code.end();
+        code.fill(source + size);
+        code.repeat(source);
     }
     code.ret();
     running(code, 0, times)
@@ -69,9 +69,9 @@ fn calls(count: usize, size: usize, times: usize) -> Body {
 fn jumps(count: usize, size: usize, times: usize) -> Body {
     let mut code = Code::new(count * size);
     let order = permutation(count, 185);
-    for (here, next) in order.iter().zip(order.iter().skip(1)) {
-        code.go_on_at(here * size);
-        code.fill((here + 1) * size - 5);
+    for (current, next) in order.iter().zip(order.iter().skip(1)) {
+        code.go_on_at(current * size);
+        code.fill((current + 1) * size - 5);
         code.jump(next * size);
     }
     code.go_on_at(order[count - 1] * size);
@@ -83,8 +83,8 @@ fn jumps(count: usize, size: usize, times: usize) -> Body {
 fn checks(bytes: usize, apart: usize, times: usize) -> Body {
     let mut code = Code::new(bytes + 64);
     while code.end() + apart < bytes {
-        let to = code.end() + apart - 9;
-        code.fill(to);
+        let target = code.end() + apart - 9;
+        code.fill(target);
         code.check(bytes);
     }
     code.fill(bytes);

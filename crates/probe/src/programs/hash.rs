@@ -26,11 +26,11 @@ fn slot_of(key: u64, slots: usize) -> usize {
 }
 
 fn insert(words: &mut [u64], key: u64) {
-    let mut at = slot_of(key, words.len());
-    while words[at] != 0 {
-        at = (at + 1) & (words.len() - 1);
+    let mut place = slot_of(key, words.len());
+    while words[place] != 0 {
+        place = (place + 1) & (words.len() - 1);
     }
-    words[at] = key;
+    words[place] = key;
 }
 
 fn open_addressing<const BYTES: usize, const TIMES: usize>() -> Body {
@@ -44,13 +44,13 @@ fn open_addressing<const BYTES: usize, const TIMES: usize>() -> Body {
         for _ in 0..TIMES {
             // Half of them aren't there.
             let key = 1 + rng.below(2 * keys);
-            let mut at = slot_of(key, BYTES / 8);
-            while words[at] != 0 {
-                if words[at] == key {
+            let mut place = slot_of(key, BYTES / 8);
+            while words[place] != 0 {
+                if words[place] == key {
                     hits = opaque(hits + 1);
                     break;
                 }
-                at = (at + 1) & (BYTES / 8 - 1);
+                place = (place + 1) & (BYTES / 8 - 1);
             }
         }
         hits
@@ -89,13 +89,13 @@ fn chained<const NODES: usize, const TIMES: usize>() -> Body {
         let mut sum = 0;
         for _ in 0..TIMES {
             let key = rng.below(NODES as u64);
-            let mut at = heads[slot_of(key, NODES)];
-            while let Some(node) = nodes.get(at as usize) {
+            let mut place = heads[slot_of(key, NODES)];
+            while let Some(node) = nodes.get(place as usize) {
                 if node.key == key {
                     sum = opaque(sum ^ node.value);
                     break;
                 }
-                at = node.next;
+                place = node.next;
             }
         }
         sum
@@ -129,14 +129,14 @@ fn replace<const TIMES: usize>() -> Body {
         let mut replaced = 0;
         for _ in 0..TIMES {
             let key = rng.next() | 1;
-            let at = slot_of(key, SLOTS);
+            let place = slot_of(key, SLOTS);
             // Two places for each key; the second is the victim.
-            let other = at ^ 1;
-            if slots[at] == 0 {
-                slots[at] = opaque(key);
+            let other = place ^ 1;
+            if slots[place] == 0 {
+                slots[place] = opaque(key);
             } else if slots[other] == 0 {
-                slots[other] = opaque(slots[at]);
-                slots[at] = key;
+                slots[other] = opaque(slots[place]);
+                slots[place] = key;
             } else {
                 replaced += slots[other] & 1;
                 slots[other] = 0;

@@ -42,11 +42,11 @@ fn in_order<const NODES: usize, const TIMES: usize>() -> Body {
     Box::new(move || {
         let mut sum = 0;
         for _ in 0..TIMES {
-            let mut at = first;
-            while at != NONE {
-                let node = &nodes[at as usize];
+            let mut place = first;
+            while place != NONE {
+                let node = &nodes[place as usize];
                 sum = opaque(sum + node.value);
-                at = node.next;
+                place = node.next;
             }
         }
         sum
@@ -58,12 +58,12 @@ fn condition<const NODES: usize, const TIMES: usize>() -> Body {
     Box::new(move || {
         let mut sum = 0;
         for _ in 0..TIMES {
-            let mut at = first;
-            while let Some(node) = nodes.get(at as usize) {
+            let mut place = first;
+            while let Some(node) = nodes.get(place as usize) {
                 if opaque(node.flags.into()) == 3 {
                     sum = opaque(sum + node.value);
                 }
-                at = node.next;
+                place = node.next;
             }
         }
         sum
@@ -75,16 +75,16 @@ fn move_to_front<const TIMES: usize>() -> Body {
     let mut rng = Rng::new(84);
     Box::new(move || {
         for _ in 0..TIMES {
-            let wanted = rng.below(64) as u32;
-            let (mut at, mut before) = (first, NONE);
-            while at != wanted {
-                before = at;
-                at = opaque(nodes[at as usize].next.into()) as u32;
+            let requested = rng.below(64) as u32;
+            let (mut place, mut previous) = (first, NONE);
+            while place != requested {
+                previous = place;
+                place = opaque(nodes[place as usize].next.into()) as u32;
             }
-            if before != NONE {
-                nodes[before as usize].next = nodes[at as usize].next;
-                nodes[at as usize].next = first;
-                first = at;
+            if previous != NONE {
+                nodes[previous as usize].next = nodes[place as usize].next;
+                nodes[place as usize].next = first;
+                first = place;
             }
         }
         first.into()
@@ -104,19 +104,19 @@ fn merge<const NODES: usize>() -> Body {
         }
         let (mut left, mut right, mut last) = (0_u32, 1_u32, NONE);
         while left != NONE && right != NONE {
-            let taken = if nodes[left as usize].value <= nodes[right as usize].value {
-                let taken = left;
+            let smallest = if nodes[left as usize].value <= nodes[right as usize].value {
+                let smallest = left;
                 left = opaque(nodes[left as usize].next.into()) as u32;
-                taken
+                smallest
             } else {
-                let taken = right;
+                let smallest = right;
                 right = opaque(nodes[right as usize].next.into()) as u32;
-                taken
+                smallest
             };
             if let Some(last) = nodes.get_mut(last as usize) {
-                last.next = taken;
+                last.next = smallest;
             }
-            last = taken;
+            last = smallest;
         }
         last.into()
     })
@@ -125,14 +125,14 @@ fn merge<const NODES: usize>() -> Body {
 fn reverse<const NODES: usize>() -> Body {
     let (mut nodes, mut first) = linked(&permutation(NODES, 87));
     Box::new(move || {
-        let (mut at, mut before) = (first, NONE);
-        while at != NONE {
-            let next = nodes[at as usize].next;
-            nodes[at as usize].next = before;
-            before = at;
-            at = opaque(next.into()) as u32;
+        let (mut place, mut previous) = (first, NONE);
+        while place != NONE {
+            let next = nodes[place as usize].next;
+            nodes[place as usize].next = previous;
+            previous = place;
+            place = opaque(next.into()) as u32;
         }
-        first = before;
+        first = previous;
         first.into()
     })
 }
@@ -143,14 +143,14 @@ fn queue<const TIMES: usize>() -> Body {
     let mut tail = order[1023] as u32;
     Box::new(move || {
         for _ in 0..TIMES {
-            let taken = head;
-            head = nodes[taken as usize].next;
-            let node = &mut nodes[taken as usize];
+            let front = head;
+            head = nodes[front as usize].next;
+            let node = &mut nodes[front as usize];
             node.next = NONE;
             node.value = opaque(node.value + 1);
             node.flags ^= 1;
-            nodes[tail as usize].next = taken;
-            tail = taken;
+            nodes[tail as usize].next = front;
+            tail = front;
         }
         nodes[tail as usize].value
     })

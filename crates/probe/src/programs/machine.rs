@@ -129,18 +129,18 @@ fn utf8<const TIMES: usize>() -> Body {
         let mut sum = 0;
         for _ in 0..TIMES {
             let bytes = text.as_bytes();
-            let mut at = 0;
-            while at < bytes.len() {
-                let first = opaque(bytes[at].into());
+            let mut place = 0;
+            while place < bytes.len() {
+                let first = opaque(bytes[place].into());
                 let (length, bits) = match first {
                     0..0x80 => (1, first),
                     0x80..0xe0 => (2, first & 31),
                     0xe0..0xf0 => (3, first & 15),
                     _ => (4, first & 7),
                 };
-                let rest = bytes[at + 1..at + length].iter();
+                let rest = bytes[place + 1..place + length].iter();
                 sum ^= rest.fold(bits, |code, byte| opaque(code << 6 | u64::from(byte & 63)));
-                at += length;
+                place += length;
             }
         }
         sum
@@ -161,13 +161,13 @@ fn filter<const TIMES: usize>() -> Body {
             packet[12] = if random & 3 == 0 { 0x86 } else { 0x08 };
             packet[23] = if random & 12 == 0 { 0x11 } else { 0x06 };
             packet[36] = (random >> 8) as u8;
-            let (mut accumulator, mut at) = (0, 0);
-            while let Some((operation, value, or_else)) = FILTER.get(at) {
-                at += 1;
+            let (mut accumulator, mut place) = (0, 0);
+            while let Some((operation, value, or_else)) = FILTER.get(place) {
+                place += 1;
                 match opaque((*operation).into()) {
                     0 => accumulator = u64::from(packet[*value as usize]),
-                    1 if accumulator != *value => at = *or_else + 1,
-                    2 if accumulator < *value => at = *or_else + 1,
+                    1 if accumulator != *value => place = *or_else + 1,
+                    2 if accumulator < *value => place = *or_else + 1,
                     3 => accepted = opaque(accepted + 1),
                     _ => {}
                 }
@@ -184,18 +184,18 @@ fn tape<const TIMES: usize>() -> Body {
         let mut cells = [0_u64; 8];
         for _ in 0..TIMES {
             cells[0] = 50;
-            let (mut at, mut cell) = (0_usize, 0_usize);
-            while at < program.len() {
-                match opaque(program[at].into()) as u8 {
+            let (mut place, mut cell) = (0_usize, 0_usize);
+            while place < program.len() {
+                match opaque(program[place].into()) as u8 {
                     b'+' => cells[cell & 7] += 1,
                     b'-' => cells[cell & 7] -= 1,
                     b'>' => cell += 1,
                     b'<' => cell -= 1,
-                    b'[' if cells[cell & 7] == 0 => at = 8,
-                    b']' if cells[cell & 7] != 0 => at = 0,
+                    b'[' if cells[cell & 7] == 0 => place = 8,
+                    b']' if cells[cell & 7] != 0 => place = 0,
                     _ => {}
                 }
-                at += 1;
+                place += 1;
             }
         }
         cells[1]

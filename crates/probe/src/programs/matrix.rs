@@ -67,8 +67,8 @@ fn stencil<const N: usize>() -> Body {
         let (a, b) = (a.words(), b.words());
         for row in 1..N - 1 {
             for column in 1..N - 1 {
-                let at = row * N + column;
-                b[at] = opaque((4 * a[at] + a[at - 1] + a[at + 1] + a[at - N] + a[at + N]) >> 3);
+                let place = row * N + column;
+                b[place] = opaque((4 * a[place] + a[place - 1] + a[place + 1] + a[place - N] + a[place + N]) >> 3);
             }
         }
         b[N + 1]
@@ -80,11 +80,11 @@ fn paths<const N: usize>() -> Body {
     Box::new(move || {
         let lengths = lengths.words();
         for middle in 0..N {
-            for from in 0..N {
-                for to in 0..N {
-                    let through = opaque(lengths[from * N + middle] + lengths[middle * N + to]);
-                    if through < lengths[from * N + to] {
-                        lengths[from * N + to] = opaque(through);
+            for source in 0..N {
+                for target in 0..N {
+                    let detour = opaque(lengths[source * N + middle] + lengths[middle * N + target]);
+                    if detour < lengths[source * N + target] {
+                        lengths[source * N + target] = opaque(detour);
                     }
                 }
             }

@@ -69,8 +69,8 @@ mod tests {
     fn every_name_is_there_once_and_needs_no_escaping() {
         let names: HashSet<_> = all().map(|(_, program)| program.name).collect();
         assert_eq!(names.len(), all().count());
-        for (kind, Program { name, about, .. }) in all() {
-            assert!([kind, name, about].iter().all(|text| !text.contains(['"', '\\', '\n'])), "{name}");
+        for (kind, Program { name, summary, .. }) in all() {
+            assert!([kind, name, summary].iter().all(|text| !text.contains(['"', '\\', '\n'])), "{name}");
         }
     }
 

@@ -30,37 +30,37 @@ pub const PROGRAMS: &[Program] = &[
 
 /// Run `rep movsb`, or `rep movsq` where BYTES is a multiple of 8 and `words` is set.
 #[inline(always)]
-fn movs(to: usize, from: usize, count: usize, words: bool) {
+fn movs(target: usize, source: usize, count: usize, words: bool) {
     // SAFETY: callers give ranges of their own arenas.
     unsafe {
         if words {
-            asm!("rep movsq", inout("rcx") count => _, inout("rdi") to => _, inout("rsi") from => _, options(nostack));
+            asm!("rep movsq", inout("rcx") count => _, inout("rdi") target => _, inout("rsi") source => _, options(nostack));
         } else {
-            asm!("rep movsb", inout("rcx") count => _, inout("rdi") to => _, inout("rsi") from => _, options(nostack));
+            asm!("rep movsb", inout("rcx") count => _, inout("rdi") target => _, inout("rsi") source => _, options(nostack));
         }
     }
 }
 
 #[inline(always)]
-fn stos(to: usize, count: usize, words: bool) {
+fn stos(target: usize, count: usize, words: bool) {
     // SAFETY: callers give ranges of their own arenas.
     unsafe {
         if words {
-            asm!("rep stosq", inout("rcx") count => _, inout("rdi") to => _, in("rax") 0, options(nostack));
+            asm!("rep stosq", inout("rcx") count => _, inout("rdi") target => _, in("rax") 0, options(nostack));
         } else {
-            asm!("rep stosb", inout("rcx") count => _, inout("rdi") to => _, in("rax") 0, options(nostack));
+            asm!("rep stosb", inout("rcx") count => _, inout("rdi") target => _, in("rax") 0, options(nostack));
         }
     }
 }
 
 fn copy<const BYTES: usize>(times: usize, words: bool) -> Body {
-    let (from, to) = (Arena::new(BYTES), Arena::new(BYTES));
+    let (source, target) = (Arena::new(BYTES), Arena::new(BYTES));
     Box::new(move || {
         for _ in 0..times {
             if words {
-                movs(to.address(), from.address(), BYTES / 8, true);
+                movs(target.address(), source.address(), BYTES / 8, true);
             } else {
-                movs(to.address(), from.address(), BYTES, false);
+                movs(target.address(), source.address(), BYTES, false);
             }
         }
         0
@@ -76,13 +76,13 @@ fn copy_bytes<const BYTES: usize, const TIMES: usize>() -> Body {
 }
 
 fn clear<const BYTES: usize>(times: usize, words: bool) -> Body {
-    let to = Arena::new(BYTES);
+    let target = Arena::new(BYTES);
     Box::new(move || {
         for _ in 0..times {
             if words {
-                stos(to.address(), BYTES / 8, true);
+                stos(target.address(), BYTES / 8, true);
             } else {
-                stos(to.address(), BYTES, false);
+                stos(target.address(), BYTES, false);
             }
         }
         0
@@ -99,24 +99,24 @@ fn clear_bytes<const BYTES: usize, const TIMES: usize>() -> Body {
 
 /// Go on where it stopped, so that nothing is in any cache.
 fn far_copy<const BYTES: usize, const PART: usize, const TIMES: usize>() -> Body {
-    let (from, to) = (Arena::new(BYTES), Arena::new(BYTES));
-    let mut at = 0;
+    let (source, target) = (Arena::new(BYTES), Arena::new(BYTES));
+    let mut place = 0;
     Box::new(move || {
         for _ in 0..TIMES {
-            movs(to.address() + at, from.address() + at, PART / 8, true);
-            at = (at + PART) % BYTES;
+            movs(target.address() + place, source.address() + place, PART / 8, true);
+            place = (place + PART) % BYTES;
         }
         0
     })
 }
 
 fn far_clear<const BYTES: usize, const PART: usize, const TIMES: usize>() -> Body {
-    let to = Arena::new(BYTES);
-    let mut at = 0;
+    let target = Arena::new(BYTES);
+    let mut place = 0;
     Box::new(move || {
         for _ in 0..TIMES {
-            stos(to.address() + at, PART, false);
-            at = (at + PART) % BYTES;
+            stos(target.address() + place, PART, false);
+            place = (place + PART) % BYTES;
         }
         0
     })
@@ -124,11 +124,11 @@ fn far_clear<const BYTES: usize, const PART: usize, const TIMES: usize>() -> Bod
 
 /// Clear pages in an order that no prefetcher follows.
 fn clear_pages<const BYTES: usize, const PAGES: usize>() -> Body {
-    let to = Arena::new(BYTES);
+    let target = Arena::new(BYTES);
     let mut page = 0;
     Box::new(move || {
         for _ in 0..PAGES {
-            stos(to.address() + page * 4096, 512, true);
+            stos(target.address() + page * 4096, 512, true);
             page = (page + 197) % (BYTES / 4096);
         }
         0

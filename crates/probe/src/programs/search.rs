@@ -25,14 +25,14 @@ pub const PROGRAMS: &[Program] = &[
     .slow_to_warm(),
 ];
 
-fn sorted<const BYTES: usize>() -> Arena {
+fn sorted_arena<const BYTES: usize>() -> Arena {
     let mut arena = Arena::new(BYTES);
     arena.words().iter_mut().enumerate().for_each(|(i, word)| *word = 2 * i as u64);
     arena
 }
 
 fn binary<const BYTES: usize, const TIMES: usize>() -> Body {
-    let (mut arena, mut rng) = (sorted::<BYTES>(), Rng::new(61));
+    let (mut arena, mut rng) = (sorted_arena::<BYTES>(), Rng::new(61));
     Box::new(move || {
         let words = arena.words();
         let mut sum = 0;
@@ -68,7 +68,7 @@ fn linear<const COUNT: usize, const TIMES: usize>() -> Body {
 }
 
 fn branchless<const BYTES: usize, const TIMES: usize>() -> Body {
-    let (mut arena, mut rng) = (sorted::<BYTES>(), Rng::new(63));
+    let (mut arena, mut rng) = (sorted_arena::<BYTES>(), Rng::new(63));
     Box::new(move || {
         let words = arena.words();
         let mut sum = 0;
@@ -97,23 +97,23 @@ fn eytzinger<const BYTES: usize, const TIMES: usize>() -> Body {
         let mut sum = 0;
         for _ in 0..TIMES {
             let key = rng.below(words.len() as u64);
-            let mut at = 1;
-            while at < words.len() {
-                at = 2 * at + opaque(u64::from(words[at] < key)) as usize;
+            let mut place = 1;
+            while place < words.len() {
+                place = 2 * place + opaque(u64::from(words[place] < key)) as usize;
             }
-            sum += at as u64;
+            sum += place as u64;
         }
         sum
     })
 }
 
 /// Lay out the sorted numbers from `next` on, so that the children of i are at 2 i and 2 i + 1.
-fn lay_out(words: &mut [u64], at: usize, next: &mut u64) {
-    if at < words.len() {
-        lay_out(words, 2 * at, next);
-        words[at] = *next;
+fn lay_out(words: &mut [u64], place: usize, next: &mut u64) {
+    if place < words.len() {
+        lay_out(words, 2 * place, next);
+        words[place] = *next;
         *next += 1;
-        lay_out(words, 2 * at + 1, next);
+        lay_out(words, 2 * place + 1, next);
     }
 }
 
@@ -125,11 +125,11 @@ fn sentinel<const COUNT: usize, const TIMES: usize>() -> Body {
         for _ in 0..TIMES {
             let key = rng.below(2 * COUNT as u64);
             words[COUNT] = key;
-            let mut at = 0;
-            while words[at] != key {
-                at = opaque_size(at + 1);
+            let mut place = 0;
+            while words[place] != key {
+                place = opaque_size(place + 1);
             }
-            sum += at as u64;
+            sum += place as u64;
         }
         sum
     })

@@ -36,12 +36,12 @@ fn insertion(words: &mut [u64], _: &mut [u64]) {
 fn gapped(words: &mut [u64], gap: usize) {
     for i in gap..words.len() {
         let value = words[i];
-        let mut at = i;
-        while at >= gap && words[at - gap] > value {
-            words[at] = opaque(words[at - gap]);
-            at -= gap;
+        let mut index = i;
+        while index >= gap && words[index - gap] > value {
+            words[index] = opaque(words[index - gap]);
+            index -= gap;
         }
-        words[at] = value;
+        words[index] = value;
     }
 }
 
@@ -133,13 +133,13 @@ fn merge(words: &mut [u64], spare: &mut [u64]) {
             let (mut left, mut right) = (start, middle);
             for place in &mut spare[start..end] {
                 let from_left = left < middle && (right >= end || words[left] <= words[right]);
-                let from = if from_left { &mut left } else { &mut right };
-                *place = opaque(words[*from]);
-                *from += 1;
+                let source = if from_left { &mut left } else { &mut right };
+                *place = opaque(words[*source]);
+                *source += 1;
             }
         }
-        for (word, merged) in words.iter_mut().zip(spare.iter()) {
-            *word = opaque(*merged);
+        for (word, copy) in words.iter_mut().zip(spare.iter()) {
+            *word = opaque(*copy);
         }
         width *= 2;
     }

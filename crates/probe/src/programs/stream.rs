@@ -28,21 +28,21 @@ pub const PROGRAMS: &[Program] = &[
 ];
 
 /// Return where the next part of `part` bytes begins, in words.
-fn advance(at: &mut usize, part: usize, words: usize) -> usize {
-    let here = *at;
-    *at = if here + 2 * part / 8 > words { 0 } else { here + part / 8 };
-    here
+fn advance(place: &mut usize, part: usize, words: usize) -> usize {
+    let start = *place;
+    *place = if start + 2 * part / 8 > words { 0 } else { start + part / 8 };
+    start
 }
 
 fn read<const BYTES: usize, const PART: usize>() -> Body {
     let mut arena = Arena::new(BYTES);
-    let mut at = 0;
+    let mut place = 0;
     Box::new(move || {
         let (words, rounds, part) = (arena.words(), PART.div_ceil(BYTES), PART.min(BYTES));
         let mut sum = 0_u64;
         for _ in 0..rounds {
-            let here = advance(&mut at, part, BYTES / 8);
-            for word in &words[here..here + part / 8] {
+            let start = advance(&mut place, part, BYTES / 8);
+            for word in &words[start..start + part / 8] {
                 sum = opaque(sum.wrapping_add(*word));
             }
         }
@@ -52,12 +52,12 @@ fn read<const BYTES: usize, const PART: usize>() -> Body {
 
 fn write<const BYTES: usize, const PART: usize>() -> Body {
     let mut arena = Arena::new(BYTES);
-    let mut at = 0;
+    let mut place = 0;
     Box::new(move || {
         let (words, rounds, part) = (arena.words(), PART.div_ceil(BYTES), PART.min(BYTES));
         for round in 0..rounds {
-            let here = advance(&mut at, part, BYTES / 8);
-            for word in &mut words[here..here + part / 8] {
+            let start = advance(&mut place, part, BYTES / 8);
+            for word in &mut words[start..start + part / 8] {
                 *word = opaque(round as u64);
             }
         }
@@ -66,14 +66,14 @@ fn write<const BYTES: usize, const PART: usize>() -> Body {
 }
 
 fn copy<const BYTES: usize, const PART: usize>() -> Body {
-    let (mut from, mut to) = (Arena::new(BYTES), Arena::new(BYTES));
-    let mut at = 0;
+    let (mut origin, mut destination) = (Arena::new(BYTES), Arena::new(BYTES));
+    let mut place = 0;
     Box::new(move || {
-        let (source, target) = (from.words(), to.words());
+        let (source, target) = (origin.words(), destination.words());
         let (rounds, part) = (PART.div_ceil(BYTES), PART.min(BYTES));
         for _ in 0..rounds {
-            let here = advance(&mut at, part, BYTES / 8);
-            let range = here..here + part / 8;
+            let start = advance(&mut place, part, BYTES / 8);
+            let range = start..start + part / 8;
             for (target, source) in target[range.clone()].iter_mut().zip(&source[range]) {
                 *target = opaque(*source);
             }
@@ -97,11 +97,11 @@ fn sum_bytes<const BYTES: usize, const PART: usize>() -> Body {
 
 fn update<const BYTES: usize, const PART: usize>() -> Body {
     let mut arena = Arena::new(BYTES);
-    let mut at = 0;
+    let mut place = 0;
     Box::new(move || {
         let words = arena.words();
-        let here = advance(&mut at, PART, BYTES / 8);
-        for word in &mut words[here..here + PART / 8] {
+        let start = advance(&mut place, PART, BYTES / 8);
+        for word in &mut words[start..start + PART / 8] {
             *word = opaque(*word + 1);
         }
         words[0]
@@ -110,12 +110,12 @@ fn update<const BYTES: usize, const PART: usize>() -> Body {
 
 fn combine<const BYTES: usize, const TIMES: usize>() -> Body {
     let (mut a, mut b, mut c) = (Arena::new(BYTES), Arena::new(BYTES), Arena::new(BYTES));
-    let mut at = 0;
+    let mut place = 0;
     Box::new(move || {
         let (a, b, c, part) = (a.words(), b.words(), c.words(), BYTES.min(MB));
         for _ in 0..TIMES {
-            let here = advance(&mut at, part, BYTES / 8);
-            for i in here..here + part / 8 {
+            let start = advance(&mut place, part, BYTES / 8);
+            for i in start..start + part / 8 {
                 c[i] = opaque(a[i] ^ b[i]);
             }
         }

@@ -27,12 +27,12 @@ fn read<const BYTES: usize, const STRIDE: usize>() -> Body {
     let mut arena = Arena::new(BYTES);
     Box::new(move || {
         let words = arena.words();
-        let (mut at, mut sum) = (0, 0_u64);
+        let (mut place, mut sum) = (0, 0_u64);
         for _ in 0..ACCESSES {
-            sum = opaque(sum.wrapping_add(words[at]));
-            at += STRIDE / 8;
-            if at >= BYTES / 8 {
-                at = 0;
+            sum = opaque(sum.wrapping_add(words[place]));
+            place += STRIDE / 8;
+            if place >= BYTES / 8 {
+                place = 0;
             }
         }
         sum
@@ -43,10 +43,10 @@ fn write<const BYTES: usize, const STRIDE: usize>() -> Body {
     let mut arena = Arena::new(BYTES);
     Box::new(move || {
         let words = arena.words();
-        let mut at = BYTES / 8;
+        let mut place = BYTES / 8;
         for _ in 0..ACCESSES {
-            at = if at < STRIDE / 8 { BYTES / 8 - 1 } else { at - STRIDE / 8 };
-            words[at] = opaque(words[at] + 1);
+            place = if place < STRIDE / 8 { BYTES / 8 - 1 } else { place - STRIDE / 8 };
+            words[place] = opaque(words[place] + 1);
         }
         words[0]
     })
@@ -55,15 +55,15 @@ fn write<const BYTES: usize, const STRIDE: usize>() -> Body {
 /// Go on where it stopped, so that nothing is in any cache.
 fn far<const BYTES: usize, const STRIDE: usize>() -> Body {
     let mut arena = Arena::new(BYTES);
-    let mut at = 0;
+    let mut place = 0;
     Box::new(move || {
         let words = arena.words();
         let mut sum = 0_u64;
         for _ in 0..ACCESSES.min(16 * MB / STRIDE) {
-            sum = opaque(sum.wrapping_add(words[at]));
-            at += STRIDE / 8;
-            if at >= BYTES / 8 {
-                at = 0;
+            sum = opaque(sum.wrapping_add(words[place]));
+            place += STRIDE / 8;
+            if place >= BYTES / 8 {
+                place = 0;
             }
         }
         sum

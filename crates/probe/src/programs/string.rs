@@ -57,11 +57,11 @@ fn compare<const TIMES: usize>() -> Body {
         let mut greater = 0;
         for _ in 0..TIMES {
             let (one, other) = (&names[rng.below(64) as usize], &names[rng.below(64) as usize]);
-            let mut at = 0;
-            while at < 47 && opaque(one[at].into()) == u64::from(other[at]) {
-                at += 1;
+            let mut index = 0;
+            while index < 47 && opaque(one[index].into()) == u64::from(other[index]) {
+                index += 1;
             }
-            greater += u64::from(one[at] > other[at]);
+            greater += u64::from(one[index] > other[index]);
         }
         greater
     })
@@ -90,15 +90,15 @@ fn length_by_words<const TIMES: usize>() -> Body {
         for _ in 0..TIMES {
             let end = 8 + rng.below(56) as usize;
             words[end] = 0x0061_6161;
-            let mut at = 0;
+            let mut index = 0;
             loop {
-                let word = opaque(words[at]);
+                let word = opaque(words[index]);
                 let zeros = word.wrapping_sub(0x0101_0101_0101_0101) & !word & 0x8080_8080_8080_8080;
                 if zeros != 0 {
-                    sum += 8 * at as u64 + u64::from(zeros.trailing_zeros() / 8);
+                    sum += 8 * index as u64 + u64::from(zeros.trailing_zeros() / 8);
                     break;
                 }
-                at += 1;
+                index += 1;
             }
             words[end] = 0x6161_6161_6161_6161;
         }
@@ -130,9 +130,9 @@ fn upper<const BYTES: usize, const TIMES: usize>() -> Body {
     let mut copy = vec![0; BYTES];
     Box::new(move || {
         for _ in 0..TIMES {
-            for (from, to) in text.iter().zip(&mut copy) {
-                let byte = opaque((*from).into()) as u8;
-                *to = byte & !(u8::from(byte.is_ascii_lowercase()) << 5);
+            for (source, target) in text.iter().zip(&mut copy) {
+                let byte = opaque((*source).into()) as u8;
+                *target = byte & !(u8::from(byte.is_ascii_lowercase()) << 5);
             }
         }
         copy[0].into()
@@ -144,14 +144,14 @@ fn numbers<const TIMES: usize>() -> Body {
     let text: Vec<u8> =
         (0..500).flat_map(|_| format!("{} ", rng.next() >> (20 + rng.below(40))).into_bytes()).collect();
     Box::new(move || {
-        let (mut sum, mut at) = (0_u64, 0);
+        let (mut sum, mut index) = (0_u64, 0);
         for _ in 0..TIMES / 10 {
             let mut value = 0_u64;
-            while text[at] != b' ' {
-                value = opaque(value.wrapping_mul(10).wrapping_add(u64::from(text[at] - b'0')));
-                at += 1;
+            while text[index] != b' ' {
+                value = opaque(value.wrapping_mul(10).wrapping_add(u64::from(text[index] - b'0')));
+                index += 1;
             }
-            at = if at + 1 == text.len() { 0 } else { at + 1 };
+            index = if index + 1 == text.len() { 0 } else { index + 1 };
             sum ^= value;
         }
         sum

@@ -11,10 +11,10 @@ pub const PROGRAMS: &[Program] = &[
     fit("tlb-2000", "2000 pages, apart", apart::<2000, 50_000>),
     fit("tlb-12000", "12000 pages, apart", apart::<12_000, 12_000>),
     fit("tlb-chain-1000", "1000 pages, each page says the next", chain::<1000, 30_000>),
-    held_out("tlb-write-150", "a word incremented in each of 150 pages", written::<150, 20_000>),
+    held_out("tlb-write-150", "a word incremented in each of 150 pages", write_pages::<150, 20_000>),
     held_out("tlb-chain-300", "300 pages, each page says the next", chain::<300, 40_000>),
     held_out("tlb-chain-6000", "6000 pages, each page says the next", chain::<6000, 12_000>),
-    held_out("tlb-write-5000", "a word incremented in each of 5000 pages", written::<5000, 10_000>),
+    held_out("tlb-write-5000", "a word incremented in each of 5000 pages", write_pages::<5000, 10_000>),
 ];
 
 /// Return where in its page the word is: another line in each, so that caches are used evenly.
@@ -36,7 +36,7 @@ fn apart<const PAGES: usize, const TIMES: usize>() -> Body {
     })
 }
 
-fn written<const PAGES: usize, const TIMES: usize>() -> Body {
+fn write_pages<const PAGES: usize, const TIMES: usize>() -> Body {
     let mut arena = Arena::new(PAGES * 4096);
     let mut page = 0;
     Box::new(move || {
@@ -52,15 +52,15 @@ fn written<const PAGES: usize, const TIMES: usize>() -> Body {
 fn chain<const PAGES: usize, const TIMES: usize>() -> Body {
     let mut arena = Arena::new(PAGES * 4096);
     let order = permutation(PAGES, 172);
-    for (here, next) in order.iter().zip(order.iter().cycle().skip(1)) {
-        arena.words()[place(*here)] = place(*next) as u64;
+    for (page, next) in order.iter().zip(order.iter().cycle().skip(1)) {
+        arena.words()[place(*page)] = place(*next) as u64;
     }
-    let mut at = place(order[0]);
+    let mut index = place(order[0]);
     Box::new(move || {
         let words = arena.words();
         for _ in 0..TIMES {
-            at = opaque(words[at]) as usize;
+            index = opaque(words[index]) as usize;
         }
-        at as u64
+        index as u64
     })
 }

@@ -26,15 +26,15 @@ const NONE: u32 = u32::MAX;
 #[inline(always)]
 fn insert(nodes: &mut Vec<Node>, key: u64) {
     let new = nodes.len() as u32;
-    let mut at = 0_usize;
-    while at < nodes.len() {
-        let node = &mut nodes[at];
+    let mut place = 0_usize;
+    while place < nodes.len() {
+        let node = &mut nodes[place];
         let child = &mut node.children[usize::from(key > node.key)];
         if *child == NONE {
             *child = new;
             break;
         }
-        at = *child as usize;
+        place = *child as usize;
     }
     nodes.push(Node { key, children: [NONE; 2] });
 }
@@ -51,16 +51,16 @@ fn lookup<const NODES: usize, const TIMES: usize>() -> Body {
         let mut sum = 0;
         for _ in 0..TIMES {
             let key = rng.below(NODES as u64);
-            let mut at = 0;
+            let mut place = 0;
             loop {
-                let node = &nodes[at as usize];
+                let node = &nodes[place as usize];
                 if node.key == key {
                     break;
                 }
                 // Opaque on both sides: a branch, as a kernel's rb_find has.
-                at = if key < node.key { opaque(node.children[0].into()) } else { opaque(node.children[1].into()) };
+                place = if key < node.key { opaque(node.children[0].into()) } else { opaque(node.children[1].into()) };
             }
-            sum += at;
+            sum += place;
         }
         sum
     })
@@ -70,15 +70,15 @@ fn walk<const NODES: usize>() -> Body {
     let nodes = random_tree(NODES);
     let mut stack = Vec::with_capacity(100);
     Box::new(move || {
-        let (mut sum, mut at) = (0, 0);
+        let (mut sum, mut place) = (0, 0);
         loop {
-            while at != NONE {
-                stack.push(at);
-                at = nodes[at as usize].children[0];
+            while place != NONE {
+                stack.push(place);
+                place = nodes[place as usize].children[0];
             }
             let Some(top) = stack.pop() else { break };
             sum = opaque(sum ^ nodes[top as usize].key);
-            at = nodes[top as usize].children[1];
+            place = nodes[top as usize].children[1];
         }
         sum
     })
@@ -105,8 +105,8 @@ fn radix<const TIMES: usize>() -> Body {
             slots[top] = slots.len() as u32;
             slots.extend([0; 64]);
         }
-        let at = slots[top] as usize + middle;
-        slots[at] = slots.len() as u32;
+        let place = slots[top] as usize + middle;
+        slots[place] = slots.len() as u32;
         slots.extend(1..=64);
     }
     let mut rng = Rng::new(74);
@@ -135,15 +135,15 @@ fn b_tree<const TIMES: usize>() -> Body {
         let mut sum = 0;
         for _ in 0..TIMES {
             let key = rng.next() >> 40;
-            let mut at = 0;
-            while let Some(keys) = nodes.get(at) {
+            let mut place = 0;
+            while let Some(keys) = nodes.get(place) {
                 let mut child = 0;
                 while child < 16 && keys[child] < key {
                     child += opaque(1) as usize;
                 }
-                at = 17 * at + 1 + child;
+                place = 17 * place + 1 + child;
             }
-            sum += at as u64;
+            sum += place as u64;
         }
         sum
     })
@@ -167,23 +167,23 @@ fn trie<const TIMES: usize>() -> Body {
     let words: Vec<[u8; 6]> = (0..800).map(|_| std::array::from_fn(|_| rng.below(26) as u8)).collect();
     let mut nodes = vec![[0_u16; 26]];
     for word in &words {
-        let mut at = 0;
+        let mut place = 0;
         for letter in word {
-            if nodes[at][usize::from(*letter)] == 0 {
-                nodes[at][usize::from(*letter)] = nodes.len() as u16;
+            if nodes[place][usize::from(*letter)] == 0 {
+                nodes[place][usize::from(*letter)] = nodes.len() as u16;
                 nodes.push([0; 26]);
             }
-            at = usize::from(nodes[at][usize::from(*letter)]);
+            place = usize::from(nodes[place][usize::from(*letter)]);
         }
     }
     Box::new(move || {
         let mut sum = 0;
         for _ in 0..TIMES {
-            let mut at = 0;
+            let mut place = 0;
             for letter in &words[rng.below(800) as usize] {
-                at = usize::from(nodes[at][usize::from(*letter)]);
+                place = usize::from(nodes[place][usize::from(*letter)]);
             }
-            sum = opaque(sum + at as u64);
+            sum = opaque(sum + place as u64);
         }
         sum
     })
