@@ -8,7 +8,13 @@ import numpy as np
 
 from kdyno.measure.cycles.events import UNSEEN
 from kdyno.measure.cycles.family import Family
-from kdyno.measure.cycles.kernel_measured import KernelBenchmark, KernelMeasurement, KernelPair, Mitigation, geometry_of
+from kdyno.measure.cycles.kernel_measured import (
+    KernelBenchmark,
+    KernelMeasurement,
+    KernelPair,
+    Mitigation,
+    geometry_digest,
+)
 from kdyno.measure.cycles.kernel_roles import ROLES
 from kdyno.measure.cycles.predict import weigh
 from tests.unit.cycles_specimen import family as generic
@@ -58,7 +64,7 @@ def measured(
             )
     return KernelMeasurement(
         family=family.name,
-        geometry=geometry_of(family),
+        geometry=geometry_digest(family),
         cpu="A CPU",
         ghz=(2.93, 2.95),
         kernels=KERNELS,

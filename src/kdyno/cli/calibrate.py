@@ -63,10 +63,10 @@ def _calibrate_programs(args: argparse.Namespace) -> int:
     from kdyno.base.host import host_facts
     from kdyno.measure.cycles.calibrate import CalibrationReport, calibrate, calibrated_family
     from kdyno.measure.cycles.family import load_family
-    from kdyno.measure.cycles.host import family_of
+    from kdyno.measure.cycles.host import find_family
     from kdyno.measure.cycles.measure import measure
 
-    family = family_of(read_cpu()) if args.family == "auto" else load_family(args.family)
+    family = find_family(read_cpu()) if args.family == "auto" else load_family(args.family)
     talk = talk_of(args)
     measured = measure(family, times=args.times, passes=args.passes, talk=talk)
     calibration = calibrate(measured, family)
@@ -82,7 +82,7 @@ def _calibrate_programs(args: argparse.Namespace) -> int:
 
 
 def _calibrate_kernel(args: argparse.Namespace) -> int:
-    from kdyno.measure.cycles.kernel_fit import KernelCalibrationReport, calibrate_kernel, with_kernel_weights
+    from kdyno.measure.cycles.kernel_fit import KernelCalibrationReport, apply_kernel_weights, calibrate_kernel
 
     measured, family = _kernel_measurement(args)
     calibration = calibrate_kernel(measured, family)
@@ -92,7 +92,7 @@ def _calibrate_kernel(args: argparse.Namespace) -> int:
         for row in kernel_lines(calibration):
             line(row)
     if args.output:
-        write_family(args, with_kernel_weights(calibration, family_name(args.output, family), args.date))
+        write_family(args, apply_kernel_weights(calibration, family_name(args.output, family), args.date))
     return 0
 
 

@@ -52,9 +52,9 @@ def family_name(output: Path, family: Family) -> str:
 def write_family(args: argparse.Namespace, family: FamilyFile) -> None:
     """Write a CPU family to the file of `--output`."""
     from kdyno.base.files import write_whole
-    from kdyno.measure.cycles.calibrate import as_toml
+    from kdyno.measure.cycles.calibrate import format_toml
 
-    write_whole(args.output, as_toml(family))
+    write_whole(args.output, format_toml(family))
     talk_of(args).say(f'wrote {args.output}; use it as family = "file:{args.output}"')
 
 

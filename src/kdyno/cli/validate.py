@@ -175,11 +175,11 @@ def _paths(args: argparse.Namespace) -> int:
 def _micro(args: argparse.Namespace) -> int:
     from kdyno.base.cpu import read_cpu
     from kdyno.measure.cycles.family import load_family
-    from kdyno.measure.cycles.host import family_of
+    from kdyno.measure.cycles.host import find_family
     from kdyno.understand.validate import micro_lines
     from kdyno.understand.validate.micro import measure_micro_programs
 
-    family = family_of(read_cpu()) if args.family == "auto" else load_family(args.family)
+    family = find_family(read_cpu()) if args.family == "auto" else load_family(args.family)
     given = {"passes": args.passes} if args.passes else {}
     report = measure_micro_programs(family, talk_of(args), **given)
     _tell(args, report, micro_lines.lines(report))

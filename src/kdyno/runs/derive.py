@@ -132,4 +132,4 @@ def boots_to_do(planned: PlannedTraining, store: Store) -> int:
 
 def _contents(families: Mapping[str, Family]) -> dict[str, str]:
     """Return the digests of what families say of hardware and weights."""
-    return {name: digest(family.without_gains()) for name, family in families.items()}
+    return {name: digest(family.drop_gains()) for name, family in families.items()}

@@ -29,7 +29,7 @@ FIEMAP_H = Path("/usr/include/linux/fiemap.h")
 
 
 def table_of(*extents: Extent, size: int) -> list[str]:
-    return [run.line() for run in tables.runs_of(tables.extents_of_file(extents, size), "8:1")]
+    return [run.line() for run in tables.make_runs(tables.extents_of_file(extents, size), "8:1")]
 
 
 def test_extents_that_lie_next_to_each_other_are_one_line() -> None:
@@ -115,7 +115,7 @@ def test_every_sector_of_a_file_is_where_its_extent_says(parts: list[tuple[int, 
         sectors += range(offset, offset + length)
         position += length
     size = max(1, position - cut)
-    runs = tables.runs_of(tables.extents_of_file(extents, size * 512), "8:1")
+    runs = tables.make_runs(tables.extents_of_file(extents, size * 512), "8:1")
     assert [run.offset + sector for run in runs for sector in range(run.length)] == sectors[:size]
     assert [run.start for run in runs] == [sum(run.length for run in runs[:index]) for index in range(len(runs))]
 
@@ -209,7 +209,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def identity_of(file: Path) -> FileIdentity:
-    identity = FileIdentity.of(file)
+    identity = FileIdentity.read(file)
     assert identity is not None
     return identity
 
@@ -361,9 +361,9 @@ MAPS = "import sys, mmap; file = open(sys.argv[1], 'rb'); area = mmap.mmap(file.
 def test_a_real_process_with_the_file_is_found(file: Path, code: str, how: str) -> None:
     identity = identity_of(file)
     with open_subject(file) as subject:
-        assert checks.users_of(Path("/"), identity, subject.file).processes == ()
+        assert checks.find_users(Path("/"), identity, subject.file).processes == ()
         with holder(code, file):
-            [user] = checks.users_of(Path("/"), identity, subject.file).processes
+            [user] = checks.find_users(Path("/"), identity, subject.file).processes
             assert re.fullmatch(how, user.how)
 
 

@@ -298,9 +298,9 @@ def test_a_file_behind_a_loop_device_is_refused(ext4: Place) -> None:
 def test_a_file_that_is_open_where_proc_does_not_show_it_is_refused(ext4: Place, tmp_path: Path) -> None:
     file = written(ext4.directory / "f", 4096)
     with open_subject(file) as subject:
-        assert extents.opened_elsewhere(subject.file) is False
+        assert extents.is_open_elsewhere(subject.file) is False
         with file.open("rb"):
-            assert extents.opened_elsewhere(subject.file) is True
+            assert extents.is_open_elsewhere(subject.file) is True
             with pytest.raises(checks.InUseUnseen):
                 checks.require_unused(tmp_path, file, subject.identity, subject.file, True)
         assert fcntl.fcntl(subject.file, fcntl.F_GETLEASE) == fcntl.F_UNLCK

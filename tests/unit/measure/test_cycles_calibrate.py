@@ -15,7 +15,7 @@ from kdyno.base.talk import Talk
 from kdyno.cli.calibrate import lines
 from kdyno.cli.main import main
 from kdyno.measure.cycles import measure as measuring
-from kdyno.measure.cycles.calibrate import as_toml, calibrate, calibrated_family
+from kdyno.measure.cycles.calibrate import calibrate, calibrated_family, format_toml
 from kdyno.measure.cycles.events import UNSEEN
 from kdyno.measure.cycles.family import load_family
 from kdyno.measure.cycles.measure import FittedProgram, NoUserPlugins, ProbeBroken, last_iterations, measure
@@ -57,13 +57,13 @@ def test_what_was_not_fitted_to_does_not_change_the_weights() -> None:
 
 def test_the_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     made = calibrated_family(calibrate(measured(), family()), "mine", 'A "CPU"', "2026-01-02")
-    (tmp_path / "mine.toml").write_text(as_toml(made), encoding="utf-8")
+    (tmp_path / "mine.toml").write_text(format_toml(made), encoding="utf-8")
     read = load_family(f"file:{tmp_path / 'mine.toml'}")
     assert read.model == made.model and read.l2 == made.l2 and read.march == made.march
     assert re.fullmatch(
         r"modelled, mine-2: median error \d+ % on 12 held-out programs, Spearman 0\.\d\d", read.caption()
     )
-    assert as_toml(read) == as_toml(made)
+    assert format_toml(read) == format_toml(made)
 
 
 def test_the_text_has_weights_programs_quality_and_the_worst() -> None:

@@ -11,7 +11,7 @@ from kdyno.base.cpu_families import table
 from kdyno.measure.cycles.events import EVENTS
 from kdyno.measure.cycles.family import BadFamily, FamilyFile, UnknownFamily, families, load_family
 from kdyno.measure.cycles.gains import gains_note
-from kdyno.measure.cycles.host import UnknownCpu, family_of
+from kdyno.measure.cycles.host import UnknownCpu, find_family
 
 
 @pytest.mark.parametrize("name", families())
@@ -177,12 +177,12 @@ def cpu(vendor: str, family: int, model: int, *flags: str) -> Cpu:
     ],
 )
 def test_a_host_is_known_by_its_cpu(vendor: str, family: int, model: int, name: str) -> None:
-    assert family_of(cpu(vendor, family, model)).name == name
+    assert find_family(cpu(vendor, family, model)).name == name
 
 
 @pytest.mark.parametrize("flags", [(), ("avx512_vnni",)])
 def test_skylake_and_cascade_lake_servers_are_one_family(flags: tuple[str, ...]) -> None:
-    assert family_of(cpu("GenuineIntel", 6, 85, *flags)).name == "skylake-avx512"
+    assert find_family(cpu("GenuineIntel", 6, 85, *flags)).name == "skylake-avx512"
 
 
 NO_HARDWARE = {"name", "title", "march", "source", "sources", "model", "cpu"}
@@ -204,5 +204,5 @@ def test_amd_has_a_second_tlb_of_instructions_and_intel_has_not() -> None:
 @pytest.mark.parametrize(("model", "message"), [(7, "GenuineIntel 6 7"), (28, r"GenuineIntel 6 28, .* \(bonnell\)")])
 def test_a_cpu_without_a_cycle_model_must_be_given_one(model: int, message: str) -> None:
     with pytest.raises(UnknownCpu, match=message) as error:
-        family_of(cpu("GenuineIntel", 6, model))
+        find_family(cpu("GenuineIntel", 6, model))
     assert "--family NAME" in error.value.advice

@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.measure.cycles.calibrate import as_toml
+from kdyno.measure.cycles.calibrate import format_toml
 from kdyno.measure.cycles.events import UNSEEN
 from kdyno.measure.cycles.family import BadFamily, load_family, read_family
 from kdyno.measure.cycles.gains import SiliconGain
-from kdyno.measure.cycles.kernel_fit import SOUGHT, calibrate_kernel, with_kernel_weights
+from kdyno.measure.cycles.kernel_fit import SOUGHT, apply_kernel_weights, calibrate_kernel
 from kdyno.measure.cycles.kernel_measured import (
     KernelMeasurement,
     Mitigation,
     NoMeasurement,
     OtherGeometry,
     Validation,
-    geometry_of,
+    geometry_digest,
     read_measurement,
 )
-from kdyno.measure.cycles.kernel_roles import KINDS, ROLES, UNLIKE, role_of
+from kdyno.measure.cycles.kernel_roles import KINDS, ROLES, UNLIKE, find_role
 from kdyno.measure.guest.agent import catalogue
 from tests.unit.cycles_specimen import family
 from tests.unit.kernel_specimen import measured
@@ -34,7 +34,7 @@ def test_every_other_benchmark_is_held_out_in_the_order_of_the_table() -> None:
     for of_kind in ROLES.values():
         assert list(of_kind) == sorted(of_kind)
         assert Counter(of_kind.values()).keys() == {"fit", "held-out"}
-    assert role_of("lat_syscall.null") == "held-out" and KINDS["lat_syscall.null"] == "syscalls"
+    assert find_role("lat_syscall.null") == "held-out" and KINDS["lat_syscall.null"] == "syscalls"
 
 
 def test_every_benchmark_of_the_agent_is_in_the_table_or_is_left_out_with_a_reason() -> None:
@@ -86,11 +86,11 @@ def test_an_event_that_no_benchmark_shows_keeps_its_weight() -> None:
 
 
 def test_a_family_says_its_error_on_kernel_code(tmp_path: Path) -> None:
-    made = with_kernel_weights(calibrate_kernel(measured(noise=0.1), family()), "mine", "2026-01-02")
+    made = apply_kernel_weights(calibrate_kernel(measured(noise=0.1), family()), "mine", "2026-01-02")
     path = tmp_path / "mine.toml"
-    path.write_text(as_toml(made), encoding="utf-8")
+    path.write_text(format_toml(made), encoding="utf-8")
     read = read_family(path)
-    assert read.model == made.model and as_toml(read) == as_toml(made)
+    assert read.model == made.model and format_toml(read) == format_toml(made)
     assert read.model.kernel_source == "Linux 6.12.117 for 6.18.44-host, A CPU" and read.model.basis == "default"
     update = {"kernel_benchmarks": 16, "kernel_spearman": 0.967, "kernel_median_error": 0.12}
     caption = read.model_copy(update={"model": read.model.model_copy(update=update)}).caption()
@@ -107,13 +107,13 @@ def test_gains_that_were_compared_with_other_weights_are_left_out() -> None:
     gain = SiliconGain(recipe="x", cpu="y", paths=1, silicon=1.1, model=1.2, wrong_signs=0, clear=1)
     old = family()
     old = old.model_copy(update={"model": old.model.model_copy(update={"silicon": (gain,)})})
-    assert with_kernel_weights(calibrate_kernel(measured(), old), "mine", None).model.silicon == ()
+    assert apply_kernel_weights(calibrate_kernel(measured(), old), "mine", None).model.silicon == ()
 
 
 def test_an_error_on_kernel_code_is_whole(tmp_path: Path) -> None:
-    made = with_kernel_weights(calibrate_kernel(measured(), family()), "mine", None)
+    made = apply_kernel_weights(calibrate_kernel(measured(), family()), "mine", None)
     path = tmp_path / "mine.toml"
-    path.write_text("\n".join(line for line in as_toml(made).splitlines() if "kernel_spearman" not in line))
+    path.write_text("\n".join(line for line in format_toml(made).splitlines() if "kernel_spearman" not in line))
     with pytest.raises(BadFamily, match="needs kernel_benchmarks, _spearman and _median_error"):
         read_family(path)
 
@@ -150,7 +150,9 @@ def test_counts_that_lack_an_event_are_refused() -> None:
 
 def test_weights_are_no_geometry() -> None:
     other = family().model_copy(update={"name": "mine"})
-    assert geometry_of(other) == geometry_of(family()) != geometry_of(family().model_copy(update={"width": 1}))
+    assert (
+        geometry_digest(other) == geometry_digest(family()) != geometry_digest(family().model_copy(update={"width": 1}))
+    )
 
 
 @pytest.mark.parametrize(

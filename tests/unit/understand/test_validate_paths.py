@@ -23,7 +23,7 @@ from kdyno.judge.verdicts.model import RunReport
 from kdyno.judge.verdicts.selftest import SelfTests
 from kdyno.kernel.recipe import Recipe, Trainee
 from kdyno.measure.cycles.budget import Budget, budget
-from kdyno.measure.cycles.calibrate import as_toml
+from kdyno.measure.cycles.calibrate import format_toml
 from kdyno.measure.cycles.family import load_family
 from kdyno.measure.paths.table import paths
 from kdyno.measure.workload.needs import Load
@@ -101,7 +101,7 @@ def test_a_family_with_gains_is_read_as_it_was_written(compared: tuple[PathsRepo
     assert read.model.weights == family.model.weights
     again = with_gains(read, (gains[0].model_copy(update={"silicon": 1.01}),), "mine")
     assert [gain.silicon for gain in again.model.silicon][len(family.model.silicon) :] == [1.01]
-    assert as_toml(again).count("[[model.silicon]]") == len(read.model.silicon)
+    assert format_toml(again).count("[[model.silicon]]") == len(read.model.silicon)
 
 
 def test_a_recipe_in_words_is_what_it_changes() -> None:

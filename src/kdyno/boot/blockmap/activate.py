@@ -43,7 +43,7 @@ class Changed(UserError):
     hint = "stop the process that writes to it, and try again"
 
 
-def activate(named: str | Path, name: str, root: Path = ROOT) -> BlockMap:
+def activate(file_name: str | Path, name: str, root: Path = ROOT) -> BlockMap:
     """Create a mapping of a file, and make the file immutable if its file system supports that.
 
     The result has the commands that undo both. If the mapping fails, the flags of the file are restored.
@@ -56,25 +56,25 @@ def activate(named: str | Path, name: str, root: Path = ROOT) -> BlockMap:
         raise OnlyRoot()
     if name in mapper.names(root).values():
         raise MappingNameTaken(name=name)
-    with open_subject(named) as subject:
-        before = look(subject, root)
+    with open_subject(file_name) as subject:
+        first_look = look(subject, root)
         with _immutable(subject.path, subject.file, name, root) as made_immutable:
             os.fsync(subject.file)
             # Check again, now that nobody can open the file for writing.
-            again = look(subject, root)
-            if again.table != before.table or os.fstat(subject.file).st_size != subject.size:
+            second_look = look(subject, root)
+            if second_look.table != first_look.table or os.fstat(subject.file).st_size != subject.size:
                 raise Changed(file=subject.path)
             os.posix_fadvise(subject.file, 0, 0, os.POSIX_FADV_DONTNEED)
-            mapper.create(name, again.table)
+            mapper.create(name, second_look.table)
     undo = [quote(["dmsetup", "remove", name])]
-    notes = list(again.notes)
+    notes = list(second_look.notes)
     if made_immutable is None:
         notes.append(
-            f"{again.file_system} does not support immutable files: other processes can still write to the file"
+            f"{second_look.file_system} does not support immutable files: other processes can still write to the file"
         )
     elif made_immutable:
         undo.append(quote(["chattr", "-i", subject.path]))
-    return again.model_copy(update={"mapping": name, "undo": tuple(undo), "notes": tuple(notes)})
+    return second_look.model_copy(update={"mapping": name, "undo": tuple(undo), "notes": tuple(notes)})
 
 
 @contextmanager

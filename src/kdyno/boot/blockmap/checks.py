@@ -98,7 +98,7 @@ class FileIdentity:
     inode: int
 
     @staticmethod
-    def of(path: Path) -> FileIdentity | None:
+    def read(path: Path) -> FileIdentity | None:
         """Return the identity of the target of a path; None if there is none."""
         try:
             status = path.stat()
@@ -150,21 +150,23 @@ class Users:
 def mounts(root: Path) -> Iterator[Mount]:
     """Yield the lines of /proc/self/mountinfo (proc_pid_mountinfo(5))."""
     for line in (files.text(root / "proc/self/mountinfo") or "").splitlines():
-        before, separator, after = line.partition(" - ")
-        place, what = before.split(), after.split()
-        if separator and len(place) > 4 and len(what) > 2:
-            yield Mount(place[2], _unescape(place[4]), what[0], tuple(what[2].split(",")))
+        mount_part, separator, system_part = line.partition(" - ")
+        mount_fields, system_fields = mount_part.split(), system_part.split()
+        if separator and len(mount_fields) > 4 and len(system_fields) > 2:
+            yield Mount(
+                mount_fields[2], _unescape(mount_fields[4]), system_fields[0], tuple(system_fields[2].split(","))
+            )
 
 
 def file_system(root: Path, file: Path, identity: FileIdentity) -> str:
     """Return the kind of a file's file system. Raises FileSystemUnfit, FileSystemUnknown, DataJournalled."""
-    known = list(mounts(root))
-    mount = next((mount for mount in known if mount.device == identity.number), None)
+    all_mounts = list(mounts(root))
+    mount = next((mount for mount in all_mounts if mount.device == identity.number), None)
     fit = ", ".join(FIT)
     if mount is None:
         # Files of btrfs and overlay have their own device numbers; the mount point identifies the file system.
-        around = [mount for mount in known if file.is_relative_to(mount.point)]
-        nearest = max(around, key=lambda mount: len(mount.point), default=None)
+        enclosing = [mount for mount in all_mounts if file.is_relative_to(mount.point)]
+        nearest = max(enclosing, key=lambda mount: len(mount.point), default=None)
         if nearest is None or nearest.kind in FIT:
             raise FileSystemUnknown(file=file, device=identity.number, fit=fit)
         raise FileSystemUnfit(file=file, kind=nearest.kind, fit=fit)
@@ -203,25 +205,25 @@ def require_no_swap(root: Path, file: Path, identity: FileIdentity) -> None:
     """Raise IsSwap if the file is used as swap."""
     for line in (files.text(root / "proc/swaps") or "").splitlines()[1:]:
         area = _unescape(line.split()[0]) if line.strip() else ""
-        if FileIdentity.of(Path(area.removesuffix(DELETED))) == identity:
+        if FileIdentity.read(Path(area.removesuffix(DELETED))) == identity:
             raise IsSwap(file=file)
 
 
 def require_no_loop(root: Path, file: Path, identity: FileIdentity) -> None:
     """Raise BacksLoop if the file is the disk behind a loop device."""
     for backing in files.matching(root / "sys/block", "loop*/loop/backing_file"):
-        behind = files.text(backing)
-        if behind and FileIdentity.of(Path(behind.removesuffix(DELETED))) == identity:
+        backing_path = files.text(backing)
+        if backing_path and FileIdentity.read(Path(backing_path.removesuffix(DELETED))) == identity:
             raise BacksLoop(file=file, loop=backing.parent.parent.name)
 
 
-def users_of(root: Path, identity: FileIdentity, own: int) -> Users:
-    """Return the processes that have opened or mapped the file. `own` is the file descriptor of this process."""
+def find_users(root: Path, identity: FileIdentity, own_descriptor: int) -> Users:
+    """Return the processes that have opened or mapped the file, except this one by its own file descriptor."""
     users: list[User] = []
     unseen = 0
     for process in files.processes(root):
         pid = int(process.name)
-        skip = str(own) if pid == os.getpid() else ""
+        skip = str(own_descriptor) if pid == os.getpid() else ""
         try:
             how = "open" if _opens(process, identity, skip) else "mapped" if _maps(process, identity) else ""
         except (FileNotFoundError, ProcessLookupError):  # it has ended
@@ -234,23 +236,25 @@ def users_of(root: Path, identity: FileIdentity, own: int) -> Users:
     return Users(tuple(users), unseen)
 
 
-def require_unused(root: Path, file: Path, identity: FileIdentity, own: int, elsewhere: bool | None) -> int:
+def require_unused(
+    root: Path, file: Path, identity: FileIdentity, own_descriptor: int, is_open_elsewhere: bool | None
+) -> int:
     """Return the number of processes that couldn't be examined. Raises FileInUse and InUseUnseen.
 
-    `elsewhere` is whether the kernel reports another open file; None if it doesn't report it.
+    `is_open_elsewhere` is whether the kernel reports another open file; None if it doesn't report it.
     """
-    users = users_of(root, identity, own)
+    users = find_users(root, identity, own_descriptor)
     if users.processes:
         user = users.processes[0]
         raise FileInUse(file=file, how=user.how, pid=user.pid, name=user.name)
-    if elsewhere:
+    if is_open_elsewhere:
         raise InUseUnseen(file=file)
     return users.unseen
 
 
 def _opens(process: Path, identity: FileIdentity, skip: str) -> bool:
     return any(
-        name != skip and FileIdentity.of(process / "fd" / name) == identity
+        name != skip and FileIdentity.read(process / "fd" / name) == identity
         for name in os.listdir(process / "fd")  # noqa: PTH208
     )
 
@@ -260,9 +264,9 @@ def _maps(process: Path, identity: FileIdentity) -> bool:
 
     Lines of /proc/PID/maps have addresses, rights, offset, device (hexadecimal), inode, path.
     """
-    wanted = [f"{os.major(identity.device):02x}:{os.minor(identity.device):02x}", str(identity.inode)]
+    device_and_inode = [f"{os.major(identity.device):02x}:{os.minor(identity.device):02x}", str(identity.inode)]
     with (process / "maps").open(encoding="utf-8", errors="replace") as maps:
-        return any(line.split(maxsplit=5)[3:5] == wanted for line in maps)
+        return any(line.split(maxsplit=5)[3:5] == device_and_inode for line in maps)
 
 
 def _unescape(name: str) -> str:

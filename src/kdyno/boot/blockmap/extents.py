@@ -115,7 +115,7 @@ def is_realtime(file: int) -> bool:
     return attributes is not None and bool(FSXATTR.unpack(attributes)[0] & FS_XFLAG_REALTIME)
 
 
-def opened_elsewhere(file: int) -> bool | None:
+def is_open_elsewhere(file: int) -> bool | None:
     """Return whether the kernel reports another open of this file; None if it doesn't report it.
 
     A write lease (fcntl(2), F_SETLEASE) is granted only if there is no other. It is released at once; an open in that

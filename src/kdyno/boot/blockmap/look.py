@@ -12,9 +12,9 @@ from pathlib import Path
 from kdyno.base.names import absolute
 from kdyno.boot.blockmap import checks, mapper
 from kdyno.boot.blockmap.checks import FileIdentity
-from kdyno.boot.blockmap.extents import file_flags, is_realtime, opened_elsewhere, read_extents
+from kdyno.boot.blockmap.extents import file_flags, is_open_elsewhere, is_realtime, read_extents
 from kdyno.boot.blockmap.model import BlockMap, ExtentRow
-from kdyno.boot.blockmap.table import SECTOR, Run, extents_of_file, levels, require_inside, require_unmapped, runs_of
+from kdyno.boot.blockmap.table import SECTOR, Run, extents_of_file, levels, make_runs, require_inside, require_unmapped
 
 ROOT = Path("/")
 
@@ -31,9 +31,9 @@ class BlockMapSubject:
 
 
 @contextmanager
-def open_subject(named: str | Path) -> Iterator[BlockMapSubject]:
+def open_subject(file_name: str | Path) -> Iterator[BlockMapSubject]:
     """Open a file for reading. Raises NotRegular, OSError, and what `names.absolute` raises."""
-    path = Path(absolute(named, Path.cwd()))
+    path = Path(absolute(file_name, Path.cwd()))
     if not stat.S_ISREG(path.stat().st_mode):  # before opening it, which would rewind a tape
         raise checks.NotRegular(file=path)
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
@@ -46,9 +46,9 @@ def open_subject(named: str | Path) -> Iterator[BlockMapSubject]:
         os.close(file)
 
 
-def block_map(named: str | Path, root: Path = ROOT) -> BlockMap:
+def block_map(file_name: str | Path, root: Path = ROOT) -> BlockMap:
     """Return the block map of a file. Raises UserErrors for everything that a table cannot contain, and OSError."""
-    with open_subject(named) as subject:
+    with open_subject(file_name) as subject:
         return look(subject, root)
 
 
@@ -63,12 +63,12 @@ def look(subject: BlockMapSubject, root: Path = ROOT) -> BlockMap:
         raise checks.OnRealtimeDevice(file=path)
     checks.require_no_swap(root, path, identity)
     checks.require_no_loop(root, path, identity)
-    elsewhere = opened_elsewhere(file)
-    unseen = checks.require_unused(root, path, identity, file, elsewhere)
+    is_elsewhere = is_open_elsewhere(file)
+    unseen = checks.require_unused(root, path, identity, file, is_elsewhere)
     extents = extents_of_file(read_extents(file, subject.size, disk.sectors * SECTOR), subject.size)
-    runs = runs_of(extents, identity.number)
+    runs = make_runs(extents, identity.number)
     require_inside(runs, disk.sectors)
-    runs, mapper_notes = _below(root, runs, identity)
+    runs, mapper_notes = _lower_runs(root, runs, identity)
     return BlockMap(
         file=str(path),
         size=subject.size,
@@ -80,23 +80,23 @@ def look(subject: BlockMapSubject, root: Path = ROOT) -> BlockMap:
         table=tuple(run.line() for run in runs),
         mapping=None,
         undo=(),
-        notes=(*_use_notes(unseen, elsewhere), *mapper_notes),
+        notes=(*_use_notes(unseen, is_elsewhere), *mapper_notes),
     )
 
 
-def _use_notes(unseen: int, elsewhere: bool | None) -> Iterator[str]:
+def _use_notes(unseen: int, is_elsewhere: bool | None) -> Iterator[str]:
     if not unseen:
         return
     processes = f"{unseen} process{'' if unseen == 1 else 'es'} cannot be examined" + (
         " without root" if os.geteuid() != 0 else ""
     )
-    if elsewhere is None:
+    if is_elsewhere is None:
         yield f"{processes}: one of them may have the file open"
     else:
         yield f"{processes}; the kernel reports that none has the file open"
 
 
-def _below(root: Path, runs: tuple[Run, ...], identity: FileIdentity) -> tuple[tuple[Run, ...], tuple[str, ...]]:
+def _lower_runs(root: Path, runs: tuple[Run, ...], identity: FileIdentity) -> tuple[tuple[Run, ...], tuple[str, ...]]:
     """Return the runs on the disks below device-mapper, and notes. Raises AlreadyMapped."""
     names = mapper.names(root)
     if not names:

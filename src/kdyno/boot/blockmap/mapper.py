@@ -39,9 +39,9 @@ def mappers(root: Path) -> dict[str, Mapper]:
 
 def create(name: str, table: Sequence[str]) -> None:
     """Create a mapping. Raises MappingFailed and DiskTaken, and what `process.attempt` raises."""
-    done = process.attempt(["dmsetup", "create", name], stdin="".join(f"{line}\n" for line in table))
-    if done.returncode != 0:
-        output = " ".join((done.stderr or done.stdout).split()) or "dmsetup printed no reason"
+    result = process.attempt(["dmsetup", "create", name], stdin="".join(f"{line}\n" for line in table))
+    if result.returncode != 0:
+        output = " ".join((result.stderr or result.stdout).split()) or "dmsetup printed no reason"
         if "busy" in output.lower():
             raise DiskTaken(output=output)
         raise MappingFailed(output=output, mend="read the log of the kernel (`sudo dmesg`)")

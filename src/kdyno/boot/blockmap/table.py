@@ -118,7 +118,7 @@ class Mapper:
     targets: tuple[Target, ...]
 
 
-def why_not(flags: int) -> tuple[str, str] | None:
+def refusal_reason(flags: int) -> tuple[str, str] | None:
     """Return why an extent with these flags cannot be in a table, and the action; None if it can."""
     for flag, reason in REFUSED.items():
         if flags & flag:
@@ -143,12 +143,12 @@ def extents_of_file(extents: Iterable[Extent], size: int) -> tuple[Extent, ...]:
         if extent.logical < position:
             raise ExtentsOverlap(logical=extent.logical)
         odd = NOT_ALIGNED if (extent.physical | extent.logical | length) % SECTOR else 0
-        if reason := why_not(extent.flags | odd):
+        if reason := refusal_reason(extent.flags | odd):
             raise ExtentUnfit(logical=extent.logical, length=length, why=reason[0], mend=reason[1])
         position += length
-        before = whole[-1] if whole else None
-        if before is not None and before.physical + before.length == extent.physical:
-            whole[-1] = replace(before, length=before.length + length)
+        last = whole[-1] if whole else None
+        if last is not None and last.physical + last.length == extent.physical:
+            whole[-1] = replace(last, length=last.length + length)
         else:
             whole.append(Extent(extent.logical, extent.physical, length))
     if position < size:
@@ -156,7 +156,7 @@ def extents_of_file(extents: Iterable[Extent], size: int) -> tuple[Extent, ...]:
     return tuple(whole)
 
 
-def runs_of(extents: Iterable[Extent], device: str) -> tuple[Run, ...]:
+def make_runs(extents: Iterable[Extent], device: str) -> tuple[Run, ...]:
     """Return the lines of a table for extents of `extents_of_file` on this device."""
     return tuple(
         Run(extent.logical // SECTOR, extent.length // SECTOR, device, extent.physical // SECTOR) for extent in extents
@@ -187,24 +187,24 @@ def levels(runs: Sequence[Run], mappers: Mapping[str, Mapper]) -> list[tuple[Run
     """
     deeper = [tuple(runs)]
     for _ in mappers:  # a mapping is never on itself
-        below = _below(deeper[-1], mappers)
-        if below is None:
+        lower_runs = _lower_runs(deeper[-1], mappers)
+        if lower_runs is None:
             break
-        deeper.append(below)
+        deeper.append(lower_runs)
     return deeper
 
 
 def require_unmapped(deeper: Sequence[Sequence[Run]], mappers: Mapping[str, Mapper]) -> None:
     """Raise AlreadyMapped if a mapping above the file uses sectors of it."""
-    below = {run.device for runs in deeper for run in runs}
+    devices = {run.device for runs in deeper for run in runs}
     for device, mapper in mappers.items():
-        if device in below:
+        if device in devices:
             continue
         if any(target.covers(run) for target in mapper.targets for runs in deeper for run in runs):
             raise AlreadyMapped(name=mapper.name)
 
 
-def _below(runs: Sequence[Run], mappers: Mapping[str, Mapper]) -> tuple[Run, ...] | None:
+def _lower_runs(runs: Sequence[Run], mappers: Mapping[str, Mapper]) -> tuple[Run, ...] | None:
     """Return the runs one level down; None if there is none, or if a mapping isn't linear."""
     if not any(run.device in mappers for run in runs):
         return None
@@ -223,9 +223,9 @@ def _below(runs: Sequence[Run], mappers: Mapping[str, Mapper]) -> tuple[Run, ...
 def _join(runs: Iterable[Run]) -> tuple[Run, ...]:
     joined: list[Run] = []
     for run in sorted(runs, key=lambda run: run.start):
-        before = joined[-1] if joined else None
-        if before is not None and (before.device, before.offset + before.length) == (run.device, run.offset):
-            joined[-1] = replace(before, length=before.length + run.length)
+        last = joined[-1] if joined else None
+        if last is not None and (last.device, last.offset + last.length) == (run.device, run.offset):
+            joined[-1] = replace(last, length=last.length + run.length)
         else:
             joined.append(run)
     return tuple(joined)

@@ -110,5 +110,5 @@ def percentages(shares: Sequence[float]) -> list[float]:
     tenths = [1000 * share for share in shares]
     cut = [math.floor(value) for value in tenths]
     remaining = round(math.fsum(tenths)) - sum(cut)
-    up = sorted(range(len(tenths)), key=lambda place: cut[place] - tenths[place])[:remaining]
-    return [(value + (place in up)) / 10 for place, value in enumerate(cut)]
+    rounded_up = sorted(range(len(tenths)), key=lambda place: cut[place] - tenths[place])[:remaining]
+    return [(value + (place in rounded_up)) / 10 for place, value in enumerate(cut)]

@@ -52,31 +52,31 @@ class CalibrationReport(Frozen):
         return cls(**{**vars(calibration), "family": calibration.family.name})
 
 
-def calibrate(measured: FitInput, family: Family) -> Calibration:
+def calibrate(fit_input: FitInput, family: Family) -> Calibration:
     """Fit to the programs for fitting, and judge by the others."""
-    is_fit = np.array([program.role == "fit" for program in measured.programs])
-    counts, names = measured.counts, measured.names
-    weights = fit(counts[is_fit], measured.native[is_fit], names, family.model.weights)
-    judged = _judge_programs(measured, weights)
-    held_out = [program for program in judged if program.role == "held-out"]
+    is_fit = np.array([program.role == "fit" for program in fit_input.programs])
+    counts, names = fit_input.counts, fit_input.names
+    weights = fit(counts[is_fit], fit_input.native[is_fit], names, family.model.weights)
+    programs = _judge_programs(fit_input, weights)
+    held_out = [program for program in programs if program.role == "held-out"]
     return Calibration(
         family=family,
         weights=weights,
         kept=find_fixed_events(family.model.weights, counts[is_fit], names),
-        judged=judged,
+        judged=programs,
         held_out=quality(held_out),
-        fitted=quality([program for program in judged if program.role == "fit"]),
+        fitted=quality([program for program in programs if program.role == "fit"]),
         before=quality(
-            [program for program in _judge_programs(measured, family.model.weights) if program.role == "held-out"]
+            [program for program in _judge_programs(fit_input, family.model.weights) if program.role == "held-out"]
         ),
-        spread=tuple(measured.spread.tolist()),
+        spread=tuple(fit_input.spread.tolist()),
     )
 
 
-def _judge_programs(measured: FitInput, weights: Mapping[str, float]) -> tuple[EvaluatedProgram, ...]:
-    modelled = weigh(measured.counts, measured.names, weights)
-    instructions = measured.counts[:, measured.names.index("instructions")]
-    rows = zip(measured.programs, measured.native.tolist(), modelled.tolist(), instructions.tolist(), strict=True)
+def _judge_programs(fit_input: FitInput, weights: Mapping[str, float]) -> tuple[EvaluatedProgram, ...]:
+    modelled = weigh(fit_input.counts, fit_input.names, weights)
+    instructions = fit_input.counts[:, fit_input.names.index("instructions")]
+    rows = zip(fit_input.programs, fit_input.native.tolist(), modelled.tolist(), instructions.tolist(), strict=True)
     return tuple(EvaluatedProgram(program.name, program.kind, program.role, *cycles) for program, *cycles in rows)
 
 
@@ -95,10 +95,10 @@ def calibrated_family(calibration: Calibration, name: str, cpu: str, date: str |
         median_error=round(calibration.held_out.median_error, 3),
         weights={event: float(f"{weight:.4g}") for event, weight in calibration.weights.items()},
     )
-    return old.with_model(name, model)
+    return old.replace_model(name, model)
 
 
-def as_toml(family: FamilyFile) -> str:
+def format_toml(family: FamilyFile) -> str:
     """Return the family's file; settings without a value are left out."""
     settings = family.model_dump(mode="json", include=set(FamilyFile.model_fields), exclude_none=True)
     return tomli_w.dumps({key: value for key, value in settings.items() if value not in ([], {})})

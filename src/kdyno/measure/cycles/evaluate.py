@@ -51,16 +51,16 @@ class Quality:
     """The limit that 90 % of the programs don't exceed."""
 
 
-def quality(judged: Sequence[EvaluatedProgram]) -> Quality:
+def quality(programs: Sequence[EvaluatedProgram]) -> Quality:
     """Return how well these programs were predicted; there must be at least two."""
     from scipy.stats import spearmanr
 
-    native = np.array([program.native for program in judged])
-    modelled = np.array([program.modelled for program in judged])
-    instructions = np.maximum([program.instructions for program in judged], 1.0)
-    errors = np.abs([program.error for program in judged])
+    native = np.array([program.native for program in programs])
+    modelled = np.array([program.modelled for program in programs])
+    instructions = np.maximum([program.instructions for program in programs], 1.0)
+    errors = np.abs([program.error for program in programs])
     return Quality(
-        programs=len(judged),
+        programs=len(programs),
         spearman=float(spearmanr(modelled, native).statistic),
         spearman_per_instruction=float(spearmanr(modelled / instructions, native / instructions).statistic),
         spearman_of_instructions=float(spearmanr(instructions, native).statistic),
@@ -69,15 +69,15 @@ def quality(judged: Sequence[EvaluatedProgram]) -> Quality:
     )
 
 
-def worst(judged: Sequence[EvaluatedProgram], count: int = 5) -> list[EvaluatedProgram]:
+def worst(programs: Sequence[EvaluatedProgram], count: int = 5) -> list[EvaluatedProgram]:
     """Return the programs that the model is furthest off."""
-    return sorted(judged, key=lambda program: -program.error_factor)[:count]
+    return sorted(programs, key=lambda program: -program.error_factor)[:count]
 
 
-def errors_by_kind(judged: Sequence[EvaluatedProgram]) -> dict[str, float]:
+def errors_by_kind(programs: Sequence[EvaluatedProgram]) -> dict[str, float]:
     """Return the median of |error| for each kind, the worst kind first."""
     errors: dict[str, list[float]] = {}
-    for program in judged:
+    for program in programs:
         errors.setdefault(program.kind, []).append(abs(program.error))
     medians = {kind: float(np.median(errors[kind])) for kind in sorted(errors)}
     return dict(sorted(medians.items(), key=lambda item: -item[1]))

@@ -307,7 +307,7 @@ class FamilyFile(Frozen):
     latency: Latency
     model: Model
 
-    def with_model(self, name: str, model: Model) -> FamilyFile:
+    def replace_model(self, name: str, model: Model) -> FamilyFile:
         """Return a file of the same hardware, with another name and model."""
         settings = {key: getattr(self, key) for key in FamilyFile.model_fields}
         return FamilyFile(**{**settings, "name": name, "model": model})
@@ -316,7 +316,7 @@ class FamilyFile(Frozen):
         """Return the hardware that the file describes as JSON values, without names and weights."""
         return self.model_dump(mode="json", exclude={"name", "title", "march", "source", "model", "path"})
 
-    def without_gains(self) -> dict[str, Any]:
+    def drop_gains(self) -> dict[str, Any]:
         """Return the content as JSON values, without gains on a processor, which change no figure of the model."""
         return self.model_dump(mode="json", exclude={"path": True, "model": {"silicon"}})
 
@@ -343,15 +343,15 @@ class Family(FamilyFile):
         """The caption that goes with every modelled figure."""
         model = self.model
         if model.basis == "default" or model.median_error is None:
-            known = "default weights, not calibrated"
+            accuracy = "default weights, not calibrated"
         else:
-            known = _error(model.median_error, model.programs, "held-out programs", model.spearman)
+            accuracy = _error(model.median_error, model.programs, "held-out programs", model.spearman)
         if model.kernel_median_error is not None:
             kernel_error = _error(
                 model.kernel_median_error, model.kernel_benchmarks, "benchmarks", model.kernel_spearman
             )
-            known += f"; of kernel code {kernel_error}"
-        return f"modelled, {self.model_name}: {known}"
+            accuracy += f"; of kernel code {kernel_error}"
+        return f"modelled, {self.model_name}: {accuracy}"
 
     def gains_note(self) -> str:
         """The note that goes with modelled gains: how far those of the model were from those of a processor."""
@@ -371,26 +371,26 @@ def load_family(name: str) -> Family:
     """Return the family of that name, or of the file `file:PATH`. Raise UnknownFamily and BadFamily."""
     if name.startswith(FILE):
         return read_family(Path(name.removeprefix(FILE)))
-    known = families()
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0)
-        raise UnknownFamily(name=name, near=near[0], known=", ".join(known))
+    names = families()
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0)
+        raise UnknownFamily(name=name, near=near[0], known=", ".join(names))
     return read_family(_directory() / f"{name}.toml")
 
 
 def read_family(path: Path) -> Family:
     """Return the family in a file. Raise BadFamily, which names the wrong key."""
     try:
-        written = toml.parse(read_whole(path, MOST_BYTES).decode())
+        settings = toml.parse(read_whole(path, MOST_BYTES).decode())
     except OSError as error:
         raise BadFamily(path=path, why=f"can't read it: {error.strerror}") from error
     except ValueError as error:
         raise BadFamily(path=path, why=f"not TOML: {error}") from error
     try:
-        FamilyFile.model_validate(written)
-        return Family(**written, path=path.absolute())
+        FamilyFile.model_validate(settings)
+        return Family(**settings, path=path.absolute())
     except ValidationError as error:
-        raise BadFamily(path=path, why="\n".join(problems(error, FamilyFile, written))) from None
+        raise BadFamily(path=path, why="\n".join(problems(error, FamilyFile, settings))) from None
 
 
 def _directory() -> Path:

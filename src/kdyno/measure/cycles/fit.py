@@ -46,28 +46,28 @@ def fit(
     from scipy.optimize import nnls
 
     counts, native = np.asarray(counts, np.float64), np.asarray(native, np.float64)
-    wanted = find_shown_events(counts, names) if fitted is None else fitted
-    fitted = [name for name in wanted if defaults.get(name)]
+    candidates = find_shown_events(counts, names) if fitted is None else fitted
+    fitted = [name for name in candidates if defaults.get(name)]
     if not fitted:
         return dict(defaults)
-    kept = {name: weight for name, weight in defaults.items() if name not in fitted}
+    fixed = {name: weight for name, weight in defaults.items() if name not in fitted}
     prior = np.array([defaults[name] for name in fitted])
     # Unknowns are multiples of the defaults.
     rows = counts[:, [names.index(name) for name in fitted]] * prior
-    rest = counts @ np.array([kept.get(name, 0.0) for name in names])
+    fixed_part = counts @ np.array([fixed.get(name, 0.0) for name in names])
     ridge = np.sqrt(pull * len(native) / len(fitted)) * np.eye(len(fitted))
     multiples = np.ones(len(fitted))
     for _ in range(ROUNDS):
-        modelled = np.maximum(rows @ multiples + rest, LEAST * native)
+        modelled = np.maximum(rows @ multiples + fixed_part, LEAST * native)
         distances = np.maximum(np.abs(np.log(modelled / native)), 1e-9)
         scale = np.sqrt(np.minimum(1, STRAY / distances) / (modelled * native))
-        before = multiples
+        previous = multiples
         multiples, _residual = nnls(
-            np.vstack([rows * scale[:, None], ridge]), np.concatenate([(native - rest) * scale, ridge.diagonal()])
+            np.vstack([rows * scale[:, None], ridge]), np.concatenate([(native - fixed_part) * scale, ridge.diagonal()])
         )
-        if np.allclose(before, multiples, rtol=1e-5, atol=1e-7):
+        if np.allclose(previous, multiples, rtol=1e-5, atol=1e-7):
             break
-    weights = {**kept, **dict(zip(fitted, (multiples * prior).tolist(), strict=True))}
+    weights = {**fixed, **dict(zip(fitted, (multiples * prior).tolist(), strict=True))}
     return {name: weights[name] for name in defaults}
 
 

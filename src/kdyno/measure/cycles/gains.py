@@ -54,11 +54,11 @@ def gains_note(gains: Sequence[SiliconGain]) -> str:
     if not gains:
         return NOT_COMPARED
     worst = max(gains, key=lambda gain: gain.inflation)
-    others = len(gains) - 1
-    rest = f"; it was nearer in {format_count(others, 'other recipe')}" if others else ""
+    other_count = len(gains) - 1
+    ending = f"; it was nearer in {format_count(other_count, 'other recipe')}" if other_count else ""
     return (
         f"the model said {_percent(worst.model)} where {worst.cpu} said {_percent(worst.silicon)} "
-        f"({worst.recipe}; {format_count(worst.paths, 'path')}){rest}"
+        f"({worst.recipe}; {format_count(worst.paths, 'path')}){ending}"
     )
 
 

@@ -15,9 +15,9 @@ class UnknownCpu(UserError):
     hint = "name the most similar family: --family NAME; families: {known}"
 
 
-def family_of(cpu: Cpu, known: Iterable[Family] | None = None) -> Family:
+def find_family(cpu: Cpu, candidates: Iterable[Family] | None = None) -> Family:
     """Return the family that has the CPU's name for -march. Raise UnknownCpu."""
-    families_ = [load_family(name) for name in families()] if known is None else list(known)
+    families_ = [load_family(name) for name in families()] if candidates is None else list(candidates)
     row = cpus.family_of(cpu)
     for family in families_:
         if row is not None and row.name in family.march:

@@ -60,34 +60,34 @@ class KernelCalibrationReport(Frozen):
 
     @classmethod
     def from_calibration(cls, calibration: KernelCalibration) -> KernelCalibrationReport:
-        known = {name: getattr(calibration, name) for name in cls.model_fields}
-        return cls(**{**known, "family": calibration.family.name})
+        fields = {name: getattr(calibration, name) for name in cls.model_fields}
+        return cls(**{**fields, "family": calibration.family.name})
 
 
-def calibrate_kernel(measured: KernelMeasurement, family: Family) -> KernelCalibration:
+def calibrate_kernel(measurement: KernelMeasurement, family: Family) -> KernelCalibration:
     """Find the weights in SOUGHT of events that the benchmarks for fitting show; all others keep theirs."""
-    is_fit = np.array([benchmark.role == "fit" for benchmark in measured.benchmarks])
-    counts, names = measured.counts[is_fit], measured.events
-    shown = {name for column, name in enumerate(names) if counts[:, column].any()}
-    fitted = tuple(name for name in family.weights if name in SOUGHT and name in shown)
-    native = measured.native[is_fit]
-    pull = chosen_pull(counts, native, names, family.weights, fitted)
+    is_fit = np.array([benchmark.role == "fit" for benchmark in measurement.benchmarks])
+    counts, names = measurement.counts[is_fit], measurement.events
+    shown_events = {name for column, name in enumerate(names) if counts[:, column].any()}
+    fitted = tuple(name for name in family.weights if name in SOUGHT and name in shown_events)
+    native = measurement.native[is_fit]
+    pull = choose_pull(counts, native, names, family.weights, fitted)
     weights = fit(counts, native, names, family.weights, pull, fitted)
-    judged = measured.judge(weights)
+    programs = measurement.judge(weights)
     return KernelCalibration(
         family=family,
-        measured=measured,
+        measured=measurement,
         fitted=fitted,
         pull=pull,
         weights={name: weights[name] for name in family.weights if name in family.model.weights or name in fitted},
-        judged=judged,
-        held_out=quality(select_role(judged, "held-out")),
-        on_fitted=quality(select_role(judged, "fit")),
-        before=quality(select_role(measured.judge(family.weights), "held-out")),
+        judged=programs,
+        held_out=quality(select_role(programs, "held-out")),
+        on_fitted=quality(select_role(programs, "fit")),
+        before=quality(select_role(measurement.judge(family.weights), "held-out")),
     )
 
 
-def chosen_pull(
+def choose_pull(
     counts: Array, native: Array, names: Sequence[str], weights: Mapping[str, float], fitted: Sequence[str]
 ) -> float:
     """Return the strength with which each row of counts[B, E] is best predicted from the others; if two are equal, the
@@ -98,15 +98,15 @@ def chosen_pull(
     def error(pull: float) -> float:
         errors = []
         for row in rows:
-            others = rows != row
-            fitted_weights = fit(counts[others], native[others], names, weights, pull, fitted)
+            is_other = rows != row
+            fitted_weights = fit(counts[is_other], native[is_other], names, weights, pull, fitted)
             errors.append(abs(np.log(weigh(counts[row], names, fitted_weights) / native[row])))
         return float(np.mean(errors))
 
     return min(sorted(PULLS, reverse=True), key=error)
 
 
-def with_kernel_weights(calibration: KernelCalibration, name: str, date: str | None) -> FamilyFile:
+def apply_kernel_weights(calibration: KernelCalibration, name: str, date: str | None) -> FamilyFile:
     """Return the family with its new weights, and the error on kernel code that was found with them."""
     old = calibration.family
     held_out, kernels = calibration.held_out, calibration.measured.kernels
@@ -121,4 +121,4 @@ def with_kernel_weights(calibration: KernelCalibration, name: str, date: str | N
             "silicon": (),  # gains that were compared with a processor's had the old weights
         }
     )
-    return old.with_model(name, model)
+    return old.replace_model(name, model)

@@ -71,10 +71,10 @@ class Mitigation(Frozen):
     @property
     def is_matched(self) -> bool:
         """Return whether the two kernels do the same about the vulnerability."""
-        return what_is_done(self.host) == what_is_done(self.guest)
+        return mitigation_name(self.host) == mitigation_name(self.guest)
 
 
-def what_is_done(status: str) -> str:
+def mitigation_name(status: str) -> str:
     """Return the mitigation: `Mitigation: PTI` -> `PTI`; empty for a CPU that isn't affected, and for one that is
     vulnerable.
     """
@@ -138,7 +138,7 @@ class KernelMeasurement(Frozen):
 
     def require_geometry(self, family: FamilyFile, path: Path) -> None:
         """Raise OtherGeometry if this, read from `path`, was counted on other emulated hardware than the family's."""
-        if geometry_of(family) != self.geometry:
+        if geometry_digest(family) != self.geometry:
             raise OtherGeometry(path=path, family=family.name)
 
     def judge(self, weights: Mapping[str, float]) -> tuple[EvaluatedProgram, ...]:
@@ -165,22 +165,22 @@ class Validation(Frozen):
     """The quality on those that no fit may use."""
 
     @classmethod
-    def from_measurement(cls, measured: KernelMeasurement, family: Family) -> Validation:
-        judged = measured.judge(family.weights)
+    def from_measurement(cls, measurement: KernelMeasurement, family: Family) -> Validation:
+        programs = measurement.judge(family.weights)
         return cls(
             model=family.caption(),
-            measured=measured,
-            judged=judged,
-            quality=quality(judged),
-            held_out=quality(select_role(judged, "held-out")),
+            measured=measurement,
+            judged=programs,
+            quality=quality(programs),
+            held_out=quality(select_role(programs, "held-out")),
         )
 
 
-def select_role(judged: Sequence[EvaluatedProgram], role: Role) -> list[EvaluatedProgram]:
-    return [benchmark for benchmark in judged if benchmark.role == role]
+def select_role(programs: Sequence[EvaluatedProgram], role: Role) -> list[EvaluatedProgram]:
+    return [benchmark for benchmark in programs if benchmark.role == role]
 
 
-def geometry_of(family: FamilyFile) -> str:
+def geometry_digest(family: FamilyFile) -> str:
     """Return the digest of the hardware that a family describes, without its names and weights."""
     return digest(family.hardware())
 

@@ -77,6 +77,6 @@ KINDS: Mapping[str, str] = {name: kind for kind, roles in ROLES.items() for name
 """The role of each benchmark."""
 
 
-def role_of(benchmark: str) -> Role:
+def find_role(benchmark: str) -> Role:
     """Return the role of a benchmark. Raise KeyError if it isn't in the table."""
     return ROLES[KINDS[benchmark]][benchmark]

@@ -114,18 +114,18 @@ def _time_programs(
 
 
 def _count_programs(
-    probe: Path, plugin: Path, programs: Sequence[FittedProgram], family: Family, out: Path, advance: Advance
+    probe: Path, plugin: Path, programs: Sequence[FittedProgram], family: Family, record: Path, advance: Advance
 ) -> PmuRecord:
     with require_user_plugins():
-        marked = _rows([*counting_command(plugin, family, out), probe, "run", "all", "--marked"], MarkedProgram)
-        for done, row in enumerate(marked, 1):
-            advance(done, len(programs), row.program)
-    return read_pmu_record(out)
+        rows = _rows([*counting_command(plugin, family, record), probe, "run", "all", "--marked"], MarkedProgram)
+        for number, row in enumerate(rows, 1):
+            advance(number, len(programs), row.program)
+    return read_pmu_record(record)
 
 
-def counting_command(plugin: Path, family: Family, out: Path) -> tuple[str, ...]:
-    """Return the words before a program of this host that count its events, with the family's hardware, into `out`."""
-    options = (plugin, f"out={out}", "scope=user", "events=all", f"geometry={family.path}")
+def counting_command(plugin: Path, family: Family, record: Path) -> tuple[str, ...]:
+    """Return the words before a program of this host that write its events to `record`, with the family's hardware."""
+    options = (plugin, f"out={record}", "scope=user", "events=all", f"geometry={family.path}")
     # In QEMU's options a comma begins the next one, and two commas are one.
     return (QEMU_USER, "-plugin", ",".join(str(option).replace(",", ",,") for option in options))
 

@@ -75,16 +75,16 @@ def programs_known_on(family: Family) -> dict[str, tuple[MicroProgram, KnownCycl
     """Return the programs with known cycles on a family, by their names. Raises NoKnownCycles."""
     programs = micro_programs()
     names = (family.name, *family.march)
-    known = {
+    known_programs = {
         program.name: (program, program.known[name])
         for program in programs
         if (name := next((name for name in names if name in program.known), None))
     }
-    if not known:
+    if not known_programs:
         raise NoKnownCycles(
             family=family.name, known=", ".join(sorted({name for one in programs for name in one.known}))
         )
-    return known
+    return known_programs
 
 
 def assembly(programs: Sequence[MicroProgram]) -> str:

@@ -52,8 +52,8 @@ def convert_samples(
 
         readings = cycles(counts, record.names, family)
     else:
-        both = [column for column, name in enumerate(record.names) if name in ("instructions", "user_instructions")]
-        readings = counts[:, both].sum(axis=1).astype(np.float64)
+        columns = [column for column, name in enumerate(record.names) if name in ("instructions", "user_instructions")]
+        readings = counts[:, columns].sum(axis=1).astype(np.float64)
     elapsed = iter(readings.tolist())
     return tuple(
         sample

@@ -14,9 +14,9 @@ from kdyno.base.lanes import TIMED_LANE
 from kdyno.base.measurement import Benchmark
 from kdyno.boot.registry import default_machine
 from kdyno.measure.cycles.family import Family, load_family
-from kdyno.measure.cycles.host import UnknownCpu, family_of
-from kdyno.measure.cycles.kernel_measured import KernelBenchmark, KernelMeasurement, KernelPair, geometry_of
-from kdyno.measure.cycles.kernel_roles import KINDS, UNLIKE, UNLIKE_IN_TIME, UNLIKE_ON_A_GUEST, role_of
+from kdyno.measure.cycles.host import UnknownCpu, find_family
+from kdyno.measure.cycles.kernel_measured import KernelBenchmark, KernelMeasurement, KernelPair, geometry_digest
+from kdyno.measure.cycles.kernel_roles import KINDS, UNLIKE, UNLIKE_IN_TIME, UNLIKE_ON_A_GUEST, find_role
 from kdyno.measure.guest.agent import catalogue
 from kdyno.measure.guest.catalogue import Catalogue, CatalogueTest
 from kdyno.runs.session import Session
@@ -67,11 +67,11 @@ def host_family(name: str, cpu: Cpu | None = None) -> tuple[str, Family]:
     """
     cpu = cpu or read_cpu()
     if name == "auto":
-        family = family_of(cpu)
+        family = find_family(cpu)
         return family.name, family
     family = load_family(name)
     try:
-        own = family_of(cpu)
+        own = find_family(cpu)
     except UnknownCpu:
         return name, family
     if not set(family.march) & set(own.march):
@@ -110,7 +110,7 @@ def validate_kernel(request: ValidationRequest, *, session: Session) -> KernelMe
             raise NoSharedBenchmark(count=len(benchmarks), left_out=", ".join(left_out) or "none")
     return KernelMeasurement(
         family=family.name,
-        geometry=geometry_of(family),
+        geometry=geometry_digest(family),
         cpu=str(host_facts().get("cpu", "unknown")),
         ghz=tuple(round(one.ghz, 3) for one in native),
         kernels=KernelPair(
@@ -164,7 +164,7 @@ def join_sides(
             counts = tuple(amount * scale for amount in guest_counts.counts[name])
             rows.append(
                 KernelBenchmark(
-                    name=name, kind=KINDS[name], role=role_of(name), unit=unit, passes=passes, counts=counts
+                    name=name, kind=KINDS[name], role=find_role(name), unit=unit, passes=passes, counts=counts
                 )
             )
     return tuple(rows), left_out

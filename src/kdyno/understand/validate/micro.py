@@ -19,7 +19,7 @@ from kdyno.base.installed import find_program
 from kdyno.base.packages import install_advice
 from kdyno.base.talk import Advance, Talk
 from kdyno.measure.cycles.family import Family
-from kdyno.measure.cycles.host import UnknownCpu, family_of
+from kdyno.measure.cycles.host import UnknownCpu, find_family
 from kdyno.measure.cycles.measure import QEMU_USER, counting_command, require_user_plugins
 from kdyno.measure.cycles.micro_programs import MicroProgram, assembly, programs_known_on
 from kdyno.measure.cycles.predict import cycles
@@ -93,7 +93,7 @@ def measure_micro_programs(family: Family, talk: Talk, *, passes: int = 3, cpu: 
 def is_of_family(cpu: Cpu, family: Family) -> bool:
     """Return whether a processor is of a family, so that its cycles are those of the model."""
     try:
-        return bool(set(family_of(cpu).march) & set(family.march))
+        return bool(set(find_family(cpu).march) & set(family.march))
     except UnknownCpu:
         return False
 

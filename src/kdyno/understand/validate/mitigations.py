@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from kdyno.measure.cycles.kernel_measured import Mitigation, what_is_done
+from kdyno.measure.cycles.kernel_measured import Mitigation, mitigation_name
 
 VULNERABILITIES = Path("/sys/devices/system/cpu/vulnerabilities")
 CMDLINE = Path("/proc/cmdline")
@@ -101,7 +101,7 @@ def words_for(vulnerabilities: Mapping[str, str], cmdline: str) -> tuple[str, ..
 
     The status of Spectre v2 includes BHI. By default a kernel would clear the branch history in a loop.
     """
-    words = [WORDS[name](what_is_done(status)) for name, status in vulnerabilities.items() if name in WORDS]
+    words = [WORDS[name](mitigation_name(status)) for name, status in vulnerabilities.items() if name in WORDS]
     if vulnerabilities.get("spectre_v2") is not None:
         words.append("spectre_bhi=" + ("on" if "BHI: SW loop" in vulnerabilities["spectre_v2"] else "off"))
     passed_words = [word for word in cmdline.split() if word.partition("=")[0] in PASSED_ON]

@@ -106,4 +106,4 @@ def with_gains(family: Family, gains: tuple[SiliconGain, ...], name: str) -> Fam
     """Return the family with these gains; of the same recipe on the same processor the new one stays."""
     new = {(gain.recipe, gain.cpu) for gain in gains}
     kept = tuple(gain for gain in family.model.silicon if (gain.recipe, gain.cpu) not in new)
-    return family.with_model(name, family.model.model_copy(update={"silicon": (*kept, *gains)}))
+    return family.replace_model(name, family.model.model_copy(update={"silicon": (*kept, *gains)}))
