@@ -18,7 +18,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
 from kdyno.report.html import render
-from tests.unit import specimen
+from tests.unit import foreign_specimen, specimen
 
 SMUGGLED = """
 <script>document.title = "run"</script>
@@ -42,6 +42,8 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "best-practice"]}
 """What axe checks: WCAG 2, levels A and AA, and what its authors recommend."""
 BUTTONS_OF_CODE = ".md-code__nav"
 """The theme's script makes a landmark without a name for the buttons of each code block."""
+A4_UPRIGHT, A4_ACROSS = 718, 1046
+"""The widths of printed pages in pixels, within margins of 10 mm."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -112,6 +114,16 @@ def test_plots_draw_and_the_table_sorts_and_filters(browser: Any, tmp_path: Path
     expect_count(page, ".lazy.js-plotly-plot", 6)  # one panel is open
     assert page.locator(".trace").count() > 100
 
+    panel = page.locator(f"#{page.locator('.panel:not([open])').first.get_attribute('id')}")
+    table = panel.locator("table", has_text="mean, ")
+    panel.locator("summary").first.click()
+    expect(table.locator("tbody tr")).to_have_count(3)
+    expect(table.locator("tbody td")).to_have_count(3 * table.locator("thead th").count())
+    assert [row.split("\t")[:2] for row in table.locator("tbody tr").all_inner_texts()] == [
+        [variant, "4"] for variant in ("gcc-12", "gcc-12-O3", "clang-19-thinlto")
+    ]
+    panel.locator("summary").first.click()
+
     first = opened.names()
     sort = page.locator("#overview thead button").first
     sort.focus()
@@ -141,6 +153,25 @@ def test_the_page_is_accessible_and_fits_its_window(
     page = open_page(browser, html, tmp_path, width, color_scheme=scheme, bypass_csp=True).page
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize("variants", [3, 12])
+def test_the_table_of_verdicts_fits_the_paper(browser: Any, tmp_path: Path, variants: int) -> None:
+    width = A4_ACROSS if variants > 4 else A4_UPRIGHT
+    page = open_page(browser, render(foreign_specimen.several(variants)), tmp_path, width).page
+    page.emulate_media(media="print")
+    boxes = [cell.bounding_box() for cell in page.locator("#overview :is(td, th)").all()]
+    assert len(boxes) == 5 * (variants + 1)
+    assert max(box["x"] + box["width"] for box in boxes) <= width + 1
+
+
+def test_more_variants_than_the_paper_is_wide_are_printed_one_after_the_other(browser: Any, tmp_path: Path) -> None:
+    page = open_page(browser, render(foreign_specimen.several(20)), tmp_path, A4_ACROSS).page
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(page.locator("#overview")).to_be_hidden()
+    expect(page.locator(".verdicts:visible")).to_have_count(19)
+    assert page.evaluate("document.documentElement.scrollWidth") == A4_ACROSS
 
 
 def test_what_is_smuggled_in_is_refused(browser: Any, tmp_path: Path, html: str) -> None:

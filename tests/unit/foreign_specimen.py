@@ -56,6 +56,21 @@ def values(blocks: int = 10, layouts: int = 0) -> FileReport:
     return report([Observations("pipe", "ns", "lower", "pipe latency", groups)], "stock", "pipes", "long-form CSV", ())
 
 
+def several(variants: int) -> FileReport:
+    """Return published means of three builds for a number of variants."""
+    observed = [
+        Observations(
+            f"build_{number}",
+            "s",
+            "lower",
+            f"build {number} of a kernel with its modules",
+            {f"march-variant-{place}": Summary(100 - place, 0.5, N) for place in range(variants)},
+        )
+        for number in range(3)
+    ]
+    return report(observed, "march-variant-0", "variants", "a summary table", ())
+
+
 def report(
     observed: Sequence[Observations], baseline: str, title: str, read_as: str, notices: tuple[str, ...]
 ) -> FileReport:

@@ -37,10 +37,10 @@ class Grid:
 
     @property
     def by_column(self) -> str:
-        """The cells as the script of a page reads them: tabs between columns, line breaks between cells. gzip makes
-        less of a column than of its cells in rows.
+        """The cells on a line each, one column after the other, as the script of a page reads them: gzip makes less of
+        a column than of its cells in rows.
         """
-        return "\t".join("\n".join(column) for column in zip(*self.rows, strict=True))
+        return "\n".join(cell for column in zip(*self.rows, strict=True) for cell in column)
 
 
 def grids(report: Report, analysis: Analysis) -> list[Grid]:

@@ -38,13 +38,15 @@ def with_bodies(html: str) -> str:
     places = [f'<div data-body="{number}"></div>' for number in range(len(bodies))]
     assert all(html.count(place) == 1 for place in places)
     filled = re.sub(r'<div data-body="(\d+)"></div>', lambda place: bodies[int(place[1])], html)
-    return re.sub(r'<tbody data-columns="([^"]*)">', lambda place: f"<tbody>{rows_of(place[1])}", filled)
+    return re.sub(r'<tbody data-columns="(\d+)" data-cells="([^"]*)">', rows_of, filled)
 
 
-def rows_of(packed: str) -> str:
+def rows_of(packed: re.Match[str]) -> str:
     """Return the rows of a table that is packed by columns."""
-    columns = [column.split("\n") for column in packed.split("\t")]
-    return "".join("<tr>" + "".join(f"<td>{cell}" for cell in row) for row in zip(*columns, strict=True))
+    cells = packed[2].split("\n")
+    lines = len(cells) // int(packed[1])
+    assert len(cells) == lines * int(packed[1])
+    return "<tbody>" + "".join("<tr>" + "".join(f"<td>{cell}" for cell in cells[line::lines]) for line in range(lines))
 
 
 class Page(HTMLParser):

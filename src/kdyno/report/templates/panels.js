@@ -66,13 +66,12 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   for (const spot of document.querySelectorAll(".lazy.js-plotly-plot")) plot(spot, SMALL);
 });
 
-// A packed table is stored by columns, which are alike: between them is a tab, between their cells a line break.
-function fill(rows, text) {
-  for (const [place, column] of text.split("\t").entries()) {
-    for (const [line, cell] of column.split("\n").entries()) {
-      const row = place === 0 ? rows.insertRow() : rows.rows[line];
-      row.insertCell().textContent = cell;
-    }
+// A packed table is stored by columns: the cells of a column are alike.
+function fill(rows, cells, columns) {
+  const lines = cells.length / columns;
+  for (let line = 0; line < lines; line++) {
+    const row = rows.insertRow();
+    for (let place = line; place < cells.length; place += lines) row.insertCell().textContent = cells[place];
   }
 }
 // A panel is filled and its plots are drawn when it is first opened: what nobody looks at costs nothing.
@@ -81,7 +80,7 @@ async function draw(panel) {
     const body = (await unpackList("bodies"))[spot.dataset.body];
     if (spot.hasChildNodes()) continue;
     spot.innerHTML = body;
-    for (const rows of spot.querySelectorAll("[data-columns]")) fill(rows, rows.dataset.columns);
+    for (const rows of spot.querySelectorAll("[data-cells]")) fill(rows, rows.dataset.cells.split("\n"), rows.dataset.columns);
   }
   for (const spot of panel.querySelectorAll(".lazy:empty")) plot(spot, SMALL);
 }
