@@ -147,13 +147,13 @@ def test_a_box_that_obeyed_before_the_connection_broke_is_not_taken_for_one_that
 def test_a_box_that_lets_nobody_in_while_it_starts_is_waited_for(
     machine: MetalMachine, box: FakeBox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = machine.box.start
+    start = machine.starter.start
 
     def refuse_then(*arguments: Any) -> None:
         start(*arguments)
         box.plan({"in": LOOK, "message": "root@box: Permission denied (publickey).", "once": "refused"})
 
-    monkeypatch.setattr(machine.box, "start", refuse_then)
+    monkeypatch.setattr(machine.starter, "start", refuse_then)
     assert machine.boot(order(tmp_path)).status == "ok"
     assert (box.root / "refused").exists()
 
@@ -163,13 +163,13 @@ def test_a_host_key_that_changes_amid_a_boot_ends_the_run_and_nothing_is_sent(
 ) -> None:
     said: list[str] = []
     monkeypatch.setattr(machine.talk, "warn", said.append)
-    start = machine.box.start
+    start = machine.starter.start
 
     def change_then(*arguments: Any) -> None:
         start(*arguments)
         box.plan({"in": "", "message": CHANGED_KEY})
 
-    monkeypatch.setattr(machine.box, "start", change_then)
+    monkeypatch.setattr(machine.starter, "start", change_then)
     with pytest.raises(UnknownHostKey):
         machine.boot(order(tmp_path))
     assert said == [

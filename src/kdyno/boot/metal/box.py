@@ -1,7 +1,7 @@
 """What kdyno does on a box: look at it, store files there, start a kernel, restart it.
 
-Everything is in one directory, and is removed with the lease. A kernel is started by kexec, which changes nothing on
-the disk: whatever happens, the next restart brings the box's own kernel back.
+Everything is in one directory, and is removed with the lease. A kernel is started once, by kexec or by the boot loader:
+whatever happens, the next restart brings the box's own kernel back.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from pydantic import Field, ValidationError
 
@@ -44,12 +44,6 @@ printf 'cmdline %s\\n' "$(cat /proc/cmdline)"
 EXAMINE = """
 for program; do command -v "$program" >/dev/null || echo "the program $program"; done
 [ -d /run/systemd/system ] || echo "systemd as its init"
-[ "$(findmnt -nvo TARGET -T /var/lib)" = / ] || echo "/var/lib on its root file system"
-if [ ! -e /sys/kernel/kexec_loaded ]; then echo "a kernel with CONFIG_KEXEC_FILE"
-elif [ "$(cat /proc/sys/kernel/kexec_load_disabled)" = 1 ]; then echo "kexec (kernel.kexec_load_disabled is 1)"
-elif grep -q '\\[\\(integrity\\|confidentiality\\)\\]' /sys/kernel/security/lockdown 2>/dev/null; then
-    echo "kexec of unsigned kernels (the kernel is locked down, as with Secure Boot)"
-fi
 """
 ROOT_DEVICE = """
 device=$(findmnt -nvo SOURCE /)
@@ -67,17 +61,6 @@ else echo "the kernel $1 has modules, and neither mkinitramfs nor dracut is ther
 fi
 echo "$2"
 """
-START = """
-agent=$1; shift
-"$agent" kexec "$@" || exit
-unit=/run/systemd/system/systemd-kexec.service.d
-mkdir -p "$unit" || exit
-printf '[Service]\\nExecStart=\\nExecStart=%s kexec-start\\n' "$agent" >"$unit/kdyno.conf" || exit
-systemctl daemon-reload && systemctl start --no-block --job-mode=replace-irreversibly kexec.target
-"""
-"""systemd stops all services and unmounts all file systems but the root, and then calls the agent instead of
-kexec-tools, which need not be there."""
-
 INITRD_SECONDS = 600.0
 START_SECONDS = 120.0
 KERNEL_MESSAGES = 1_000_000
@@ -117,6 +100,22 @@ class BoxState(Frozen):
         return tuple(word for word in self.cmdline.split() if not OTHER_KERNELS.match(word))
 
 
+class Starter(Protocol):
+    """Starts kernels on a box, in one of the ways."""
+
+    def missing(self) -> list[str]:
+        """Return what the box lacks for that, for people. Raises what ssh raises."""
+        ...
+
+    def start(self, agent: str, kernel: str, initrd: str | None, words: Sequence[str], mark: str) -> None:
+        """Begin to start a kernel, and return at once. Raises BoxFailed, BoxFull and what ssh raises."""
+        ...
+
+    def has_started(self, mark: str) -> bool:
+        """Return whether the kernel with this mark was started, though it doesn't run. Raises what ssh raises."""
+        ...
+
+
 @dataclass(frozen=True)
 class SilenceNotice:
     """What is called when a box doesn't answer for so many seconds."""
@@ -141,12 +140,12 @@ class RemoteBox:
         except ValidationError as error:
             raise BoxUntrusted(host=self.ssh.host, what="the question for its kernel", why=first_fault(error)) from None
 
-    def require_usable(self, state: BoxState, architecture: str) -> None:
+    def require_usable(self, state: BoxState, architecture: str, starter: Starter) -> None:
         """Raise BoxOfOtherArchitecture or BoxLacks if the box cannot start kernels for kdyno."""
         if state.architecture != architecture:
             raise BoxOfOtherArchitecture(host=self.ssh.host, architecture=state.architecture, expected=architecture)
-        missing = self.ssh.run(self.ssh.script(EXAMINE, *PROGRAMS), most=10_000).output.strip().splitlines()
-        if missing:
+        examined = self.ssh.run(self.ssh.script(EXAMINE, *PROGRAMS), most=10_000)
+        if missing := [*examined.output.strip().splitlines(), *starter.missing()]:
             raise BoxLacks(host=self.ssh.host, missing=", ".join(missing))
 
     def initrd(self, release: str) -> str | None:
@@ -170,14 +169,6 @@ class RemoteBox:
             way = "install a kernel of a package there, whose initrd finds it"
             self._fail("name the partition of its root file system", result.last_message, way)
         return word
-
-    def start(self, agent: str, kernel: str, initrd: str | None, words: Sequence[str]) -> None:
-        """Stop the box's services, and start a kernel. Returns at once. Raises BoxFailed."""
-        options = ("--initrd", initrd) if initrd else ()
-        script = self.ssh.script(START, agent, kernel, *options, "--cmdline", " ".join(words))
-        result = self.ssh.run(script, seconds=START_SECONDS, most=10_000)
-        if result.status != 0:
-            self._fail("load the kernel", result.last_message, "`dmesg` there may say more")
 
     def restart(self) -> None:
         """Restart the box by its firmware, into its own kernel. Returns at once. Raises what ssh raises."""

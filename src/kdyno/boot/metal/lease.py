@@ -46,12 +46,14 @@ fi
 if ! printf '%s\\n' "$3" >lease; then rm -f lease; echo full; exit; fi
 echo held
 while word=$(timeout "$5" dd bs=64 count=1 2>/dev/null 9>&-) && [ -n "$word" ]; do
-    case $word in *end*) cd / && rm -rf "$1"; exit;; esac
+    case $word in *end*)
+        cd /; [ ! -e "$1/clean" ] || sh "$1/clean" >/dev/null 2>&1 9>&-; rm -rf "$1"; exit;;
+    esac
 done
 """
 
 REMOVE = """
-if grep -qsF "$2" "$1/lease"; then rm -rf "$1"; fi
+if grep -qsF "$2" "$1/lease"; then [ ! -e "$1/clean" ] || sh "$1/clean" >/dev/null 2>&1; rm -rf "$1"; fi
 """
 REMOVE_SECONDS = 20.0
 

@@ -1,7 +1,7 @@
 """The machine `metal`: each boot starts from the box's own kernel, and ends with a restart into it.
 
-kdyno copies the kernel and the agent to the box, starts the kernel by kexec, and runs the agent there by ssh. Its
-records are read like those of a guest.
+kdyno copies the kernel and the agent to the box, starts the kernel by kexec or by the boot loader, and runs the agent
+there by ssh. Its records are read like those of a guest.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootOrder, CpuLacks, Description, NoShell
 from kdyno.boot.conditions import conditions_between
 from kdyno.boot.ending import Exit, verdict_on_boot
-from kdyno.boot.metal.box import DIRECTORY, MARK, BoxState, RemoteBox, SilenceNotice
+from kdyno.boot.metal.box import DIRECTORY, MARK, BoxState, RemoteBox, SilenceNotice, Starter
 from kdyno.boot.metal.facts import AT_EACH_BOOT, ONCE, box_facts, copy_files, host_facts_of
+from kdyno.boot.metal.firmware import FirmwareStarter
+from kdyno.boot.metal.kexec import KexecStarter
 from kdyno.boot.metal.knobs import require_knobs, set_knobs
 from kdyno.boot.metal.lease import BoxHeld, Lease
 from kdyno.boot.metal.needs import require_needs
 from kdyno.boot.metal.settings import STREAM, MetalConfig
-from kdyno.boot.metal.ssh import FAILED, BoxFailed, BoxUnreachable, BoxUntrusted, Ssh, UnknownHostKey
+from kdyno.boot.metal.ssh import FAILED, BoxFailed, BoxFull, BoxUnreachable, BoxUntrusted, Ssh, UnknownHostKey
 from kdyno.boot.platforms import Output
 from kdyno.boot.watch import POLL_SECONDS, Watch, bound_files
 from kdyno.kernel.built_kernels.header import read_header
@@ -102,6 +104,9 @@ class MetalMachine:
         self.config = config
         self.ssh = Ssh(config.host, config.ssh_config)
         self.box = RemoteBox(self.ssh)
+        self.starter: Starter = (
+            KexecStarter(self.ssh) if config.boot == "kexec" else FirmwareStarter(self.ssh, DIRECTORY)
+        )
         self.lease = Lease(self.ssh, DIRECTORY)
         self.talk = Talk(quiet=True)
         self._leaving = ""
@@ -121,7 +126,7 @@ class MetalMachine:
             self._hold()
             self.talk.say(f"{self.config.host} runs a kernel of a kdyno that was killed: it restarts")
             state = self._bring_back("a kernel of another run ran") or state
-        self.box.require_usable(state, self.config.arch)
+        self.box.require_usable(state, self.config.arch, self.starter)
         return state
 
     @cached_property
@@ -256,8 +261,8 @@ class MetalMachine:
         self.lease.drop()  # the restart ends its session; its file stays for this process
         self._leaving = before.boot_id  # also if the connection breaks: the box may have obeyed
         try:
-            self.box.start(installed.agent, installed.kernel, installed.initrd, installed.words)
-        except BoxFailed:
+            self.starter.start(installed.agent, installed.kernel, installed.initrd, installed.words, installed.mark)
+        except (BoxFailed, BoxFull):
             self._leaving = ""
             raise
         limit = self.config.limits.boot
@@ -267,6 +272,8 @@ class MetalMachine:
         if state is None:
             return self._why_silent(before), None, {}
         if state.mark != installed.mark:
+            if not self.starter.has_started(installed.mark):
+                return Exit(lost="the boot loader of the box did not start it"), None, {}
             return Exit(stopped="it did not come up: the box restarted into its own kernel"), None, {}
         if state.release != installed.release or not installed.version_end.startswith(state.version):
             return Exit(lost=f"the box runs {state.release} {state.version}, not {installed.release}"), None, {}

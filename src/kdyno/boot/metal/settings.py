@@ -31,7 +31,7 @@ class MetalConfig(MachineSettings):
     """The box as `ssh` takes it: a name of the user's ssh configuration, or USER@HOST."""
     ssh_config: Path | None = None
     """The configuration file for ssh; None: the user's own."""
-    boot: Literal["kexec"] = "kexec"
+    boot: Literal["kexec", "firmware"] = "kexec"
     """How kernels are started."""
     knobs: tuple[KnobName, ...] = ()
     """Host knobs of the box that are set for measuring, in each boot."""
@@ -62,5 +62,6 @@ class MetalConfig(MachineSettings):
         return self.description({}, {})
 
     def requirement(self, needs: Needs) -> str:
+        way = "kexec" if self.boot == "kexec" else "systemd-boot or GRUB"
         packages = f", with the Debian packages {', '.join(needs.packages)}" if needs.packages else ""
-        return f"{self.host}, a box of {self.arch} with systemd and kexec that ssh reaches as root{packages}"
+        return f"{self.host}, a box of {self.arch} with systemd and {way} that ssh reaches as root{packages}"
