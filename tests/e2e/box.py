@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.e2e import debian_guest
+from tests.e2e.debian_guest import Extras
+
 OWN, TESTED = "linux-image-cloud-amd64", "linux-image-6.12-cloud-amd64"
 """The box's own kernel, and the one that the tests start there."""
 PACKAGES = (
@@ -84,6 +87,8 @@ class Box:
     """The directory of its disk and kernels."""
     work: Path
     """The directory of its console, its monitor and its ssh configuration."""
+    boot: str = "kexec"
+    """How its kernels are started; a box that starts them by firmware has no command for a reset."""
 
     @property
     def tested_kernel(self) -> Path:
@@ -97,10 +102,11 @@ class Box:
     def machine(self) -> str:
         """Return the lines of [machine]."""
         reset = json.dumps(["python3", str(self.work / "reset.py"), str(self.work / "monitor")])
+        way = f"reset = {reset}\n" if self.boot == "kexec" else f'boot = "{self.boot}"\n'
         console = json.dumps(["tail", "-c", "0", "-f", str(self.work / "console")])
         return (
             f'[machine]\ntype = "metal"\nhost = "box"\nssh_config = "{self.work}/ssh_config"\n'
-            f"reset = {reset}\nconsole = {console}\n"
+            f"{way}console = {console}\n"
         )
 
     def run(self, command: str) -> str:
@@ -116,18 +122,53 @@ class Box:
         return done.stdout
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def write_ssh_files(key: Path, work: Path, port: int, host_key: str) -> None:
+    """Write the configuration by which ssh reaches the box, and knows it."""
+    (work / "known_hosts").write_text(f"[127.0.0.1]:{port} {' '.join(host_key.split()[:2])}\n")
+    (work / "ssh_config").write_text(
+        f"Host box\n HostName 127.0.0.1\n Port {port}\n User root\n IdentityFile {key}\n IdentitiesOnly yes\n"
+        f" UserKnownHostsFile {work}/known_hosts\n GlobalKnownHostsFile /dev/null\n"
+    )
+
+
+@contextmanager
+def started_firmware_box(place: Path, work: Path) -> Iterator[Box]:
+    """Start a box that firmware and systemd-boot start, on a copy of its disk that is thrown away."""
+    key = place / "key"
+    if not key.exists():
+        place.mkdir(parents=True, exist_ok=True)
+        subprocess.check_call(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)])
+    extras = Extras(
+        name="box",
+        packages=("openssh-server", "iproute2", "procps", "util-linux", TESTED),
+        files={"root/.ssh/authorized_keys": key.with_suffix(".pub").read_text()},
+        sources=("deb http://deb.debian.org/debian bookworm main", BACKPORTS),
+    )
+    disk = debian_guest.make_disk("systemd-boot", place, extras)
+    for name, source in ((debian_guest.DISK, disk), (debian_guest.VARIABLES, debian_guest.FIRMWARE[1])):
+        debian_guest.run("qemu-img", "convert", "-f", "raw", "-O", "qcow2", source, work / name)
+    port = free_port()
+    box = Box(work, work, boot="firmware")
+    with debian_guest.Guest(work, ssh_port=port) as guest:
+        own = guest.wait_for_shell()
+        write_ssh_files(key, work, port, guest("cat /etc/ssh/ssh_host_ed25519_key.pub"))
+        for release in {*box.run("ls /lib/modules").split(), own}:
+            words = ["scp", "-q", "-F", str(work / "ssh_config"), f"box:/boot/vmlinuz-{release}", str(work)]
+            subprocess.check_call(words)
+        yield box
+
+
 @contextmanager
 def started_box(place: Path, work: Path) -> Iterator[Box]:
     """Start the box on a copy of its disk that is thrown away."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    key_type, host_key = (place / "host.pub").read_text().split()[:2]
-    (work / "known_hosts").write_text(f"[127.0.0.1]:{port} {key_type} {host_key}\n")
-    (work / "ssh_config").write_text(
-        f"Host box\n HostName 127.0.0.1\n Port {port}\n User root\n IdentityFile {place}/key\n IdentitiesOnly yes\n"
-        f" UserKnownHostsFile {work}/known_hosts\n GlobalKnownHostsFile /dev/null\n"
-    )
+    port = free_port()
+    write_ssh_files(place / "key", work, port, (place / "host.pub").read_text())
     (work / "reset.py").write_text(RESET)
     box = Box(place, work)
     own = box.own_release

@@ -5,11 +5,14 @@ without root; each is prepared once and kept beside the kernels of the other tes
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -90,18 +93,31 @@ def run(*words: str | Path, **options: object) -> str:
     return str(done.stdout)
 
 
-def make_disk(loader: Loader, directory: Path) -> Path:
+@dataclass(frozen=True)
+class Extras:
+    """What a machine has in addition."""
+
+    name: str
+    packages: tuple[str, ...]
+    files: Mapping[str, str]
+    sources: tuple[str, ...] = ()
+    """Lines of sources.list."""
+
+
+def make_disk(loader: Loader, directory: Path, extras: Extras | None = None) -> Path:
     """Return the disk of a machine with this boot loader; the first call makes it, in two minutes."""
     recipe = (FILES, PACKAGES, NOT_STARTED, GRUB_MODULES, LOADERS[loader], ESP_MIB, ROOT_MIB)
-    disk = directory / f"debian-{loader}-{hashlib.sha256(repr(recipe).encode()).hexdigest()[:12]}.raw"
+    digest = hashlib.sha256(repr((*recipe, extras) if extras else recipe).encode()).hexdigest()[:12]
+    name = f"{extras.name if extras else 'debian'}-{loader}"
+    disk = directory / f"{name}-{digest}.raw"
     if not disk.exists():
         directory.mkdir(parents=True, exist_ok=True)
-        for old in directory.glob(f"debian-{loader}-*"):
+        for old in directory.glob(f"{name}-*"):
             shutil.rmtree(old) if old.is_dir() else old.unlink()
-        scratch = directory / f"debian-{loader}-scratch"
+        scratch = directory / f"{name}-scratch"
         scratch.mkdir()
         try:
-            made = _make_disk(loader, scratch)
+            made = _make_disk(loader, scratch, extras or Extras("", (), {}))
             if loader == "grub":
                 _make_menu(made, scratch)
             made.replace(disk)
@@ -137,7 +153,7 @@ def make_machine(loader: Loader, directory: Path, package: Path) -> Path:
     return place
 
 
-def _make_disk(loader: Loader, scratch: Path) -> Path:
+def _make_disk(loader: Loader, scratch: Path, extras: Extras) -> Path:
     archive, tree = scratch / "root.tar", scratch / "tree"
     hooks = [
         'systemctl --root="$1" enable systemd-networkd test-shell',
@@ -153,15 +169,17 @@ def _make_disk(loader: Loader, scratch: Path) -> Path:
             f"{GRUB_MODULES}",
         ]
     files = scratch / "files"
-    for name, text in FILES.items():
+    for name, text in {**FILES, **extras.files}.items():
         (files / name).parent.mkdir(parents=True, exist_ok=True)
         (files / name).write_text(text)
+    packages = ",".join([*PACKAGES, LOADERS[loader], *extras.packages])
     run(
-        *("mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join([*PACKAGES, LOADERS[loader]])}"),
+        *("mmdebstrap", "--quiet", "--variant=minbase", f"--include={packages}"),
         *(f"--dpkgopt=path-exclude=/{path}/*" for path in LEFT_OUT),
-        f"--customize-hook=copy-in {files}/etc /",
+        *(f"--customize-hook=copy-in {directory} /" for directory in sorted(files.iterdir())),
         *(f"--customize-hook={hook}" for hook in hooks),
         *("bookworm", archive),
+        *extras.sources,
     )
     disk, root, esp = scratch / "disk.raw", scratch / "root.img", scratch / "esp.img"
     tree.mkdir()
@@ -177,9 +195,16 @@ def _make_disk(loader: Loader, scratch: Path) -> Path:
     return disk
 
 
+def own_kernel(tree: Path) -> Path:
+    """Return the kernel that a machine starts by itself: the oldest of its kernels."""
+    return min(
+        (tree / "boot").glob("vmlinuz-*"), key=lambda path: [int(part) for part in re.findall(r"\d+", path.name)]
+    )
+
+
 def _make_esp(loader: Loader, tree: Path, esp: Path) -> None:
     """Make the EFI system partition: the boot loader and what it starts first."""
-    [kernel] = (tree / "boot").glob("vmlinuz-*")
+    kernel = own_kernel(tree)
     release = kernel.name.removeprefix("vmlinuz-")
     with esp.open("wb") as file:
         file.truncate(ESP_MIB * MIB)
@@ -207,7 +232,7 @@ def _make_esp(loader: Loader, tree: Path, esp: Path) -> None:
 def _make_menu(disk: Path, scratch: Path) -> None:
     """Let the machine make GRUB's menu itself: its first start has one of two lines."""
     root = scratch / "root.img"
-    release = next((scratch / "tree/boot").glob("vmlinuz-*")).name.removeprefix("vmlinuz-")
+    release = own_kernel(scratch / "tree").name.removeprefix("vmlinuz-")
     menu = scratch / "grub.cfg"
     menu.write_text(f"linux /boot/vmlinuz-{release} {WORDS}\ninitrd /boot/initrd.img-{release}\nboot\n")
     run("debugfs", "-w", "-R", f"write {menu} boot/grub/grub.cfg", root)
@@ -227,8 +252,12 @@ class Guest:
     Its directory has DISK and VARIABLES. With `saved` it goes on from what was saved under this name.
     """
 
-    def __init__(self, directory: Path, package: Path | None = None, saved: str | None = None) -> None:
+    def __init__(
+        self, directory: Path, package: Path | None = None, saved: str | None = None, ssh_port: int | None = None
+    ) -> None:
         self.directory, self.package, self.saved = directory, package, saved
+        self.ssh_port = ssh_port
+        """The port of this host that leads to its ssh."""
         self.console = directory / "console"
         self.transcript = directory / "transcript"
         """Every command of the shell with its output."""
@@ -248,7 +277,7 @@ class Guest:
             *("-chardev", f"file,id=console,append=on,path={self.console}", "-serial", "chardev:console"),
             *("-chardev", f"socket,id=shell,server=on,wait=off,path={places['shell']}", "-serial", "chardev:shell"),
             *("-monitor", f"unix:{places['monitor']},server=on,wait=off"),
-            *("-nic", "user,model=virtio-net-pci,restrict=on"),
+            *("-nic", f"user,model=virtio-net-pci,restrict=on{self._forward}"),
             *(word for device in DEVICES for word in ("-device", device)),
             *(["-drive", f"if=virtio,format=raw,readonly=on,file={self.package}"] if self.package else []),
             *(["-loadvm", self.saved] if self.saved else []),
@@ -257,6 +286,10 @@ class Guest:
         self._monitor, self._socket = (self._connect(place) for place in (places["monitor"], places["shell"]))
         self._answer_of_monitor()
         return self
+
+    @property
+    def _forward(self) -> str:
+        return f",hostfwd=tcp:127.0.0.1:{self.ssh_port}-:22" if self.ssh_port else ""
 
     def _connect(self, place: Path) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX)

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.box import Box, make_disk, own_kernel_runs, started_box
+from tests.e2e.box import Box, make_disk, own_kernel_runs, started_box, started_firmware_box
 from tests.e2e.conftest import Kdyno
+from tests.e2e.debian_guest import missing_programs
 
 pytestmark = [
     pytest.mark.long,
@@ -89,3 +90,19 @@ def test_a_box_that_loses_its_network_is_reset(kdyno: Kdyno, box: Box) -> None:
     report = run(kdyno, box, PLAIN, COMMAND.format(command=command), status=3)
     assert "hung, or without network" in json.dumps(report)
     assert own_kernel_runs(box)
+
+
+@pytest.mark.skipif(bool(missing_programs()), reason=f"missing: {', '.join(missing_programs())}")
+def test_the_boot_loader_starts_a_kernel_once_and_nothing_of_it_stays(
+    kdyno: Kdyno, state: Path, tmp_path: Path
+) -> None:
+    work = tmp_path / "box"
+    work.mkdir()
+    with started_firmware_box(state / "firmware-box", work) as box:
+        report = run(kdyno, box, PLAIN, TESTS)
+        assert "lat_syscall.null" in json.dumps(report)
+        assert own_kernel_runs(box)
+        left = box.run("ls -R /boot; ls /sys/firmware/efi/efivars")
+        assert "kdyno" not in left
+        assert "LoaderEntrySelected" in left
+        assert "LoaderEntryOneShot" not in left
