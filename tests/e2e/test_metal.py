@@ -64,7 +64,7 @@ PLAIN = '[variants.plain]\nimage = "{kernel}"\n'
 def test_two_kernels_are_started_and_measured_and_the_box_has_its_own_again(kdyno: Kdyno, box: Box) -> None:
     variants = PLAIN + '[variants.off]\nimage = "{kernel}"\ncmdline = ["mitigations=off"]\n'
     report = run(kdyno, box, variants, TESTS)
-    assert report["lane"] == "wall"
+    assert report["run"]["lane"] == "wall"
     assert {comparison["benchmark"] for comparison in report["comparisons"]} >= {"lat_syscall.null"}
     assert own_kernel_runs(box)
 
