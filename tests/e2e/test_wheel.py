@@ -19,7 +19,7 @@ from kdyno import __version__
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = ROOT / "src" / "kdyno"
 PROGRAMS = ("agent", "probe", "pgod", "loads", "debuginfo", "delegate", "lint", "blocks", "layout")
-PLUGIN = "kdyno/kdyno_pmu.abi3.so"
+PLUGINS = ("kdyno/kdyno_pmu.abi3.so", "kdyno/kdyno_calls.abi3.so")
 MANUAL = "share/man/man1/kdyno.1"
 
 
@@ -89,7 +89,7 @@ def test_a_wheel_holds_every_file_of_the_package_its_programs_plugin_and_manual(
     files = {f"kdyno/{file.relative_to(PACKAGE)}" for file in PACKAGE.rglob("*") if packaged(file)}
     assert len(files) > 300
     data = f"kdyno-{__version__}.data"
-    beside = {PLUGIN, f"{data}/data/{MANUAL}", *(f"{data}/scripts/kdyno-{program}" for program in PROGRAMS)}
+    beside = {*PLUGINS, f"{data}/data/{MANUAL}", *(f"{data}/scripts/kdyno-{program}" for program in PROGRAMS)}
     assert (files | beside) - names == set()
     assert {name for name in names if not name.startswith(f"kdyno-{__version__}.dist-info/")} - files - beside == set()
 

@@ -175,6 +175,8 @@ class BootOrder:
     block: int = 0
     is_counted: bool = True
     """False: a machine with a PMU doesn't count, and leaves no record; the guest is the same."""
+    plugin: tuple[str, ...] = ()
+    """Arguments of QEMU for another plugin, which a machine loads if it doesn't count."""
     cancelled: Event = field(default_factory=Event)
     """Set by another thread to end the boot at once, as lost."""
 

@@ -226,8 +226,7 @@ class QemuMachine:
         log_path = order.directory / "qemu.log"
         command = self.command(order, archive, serial=f"file:{console}", stream=stream)
         pmu = self.pmu if order.is_counted else None
-        if pmu:
-            command += pmu.words(order)
+        command += pmu.words(order) if pmu else order.plugin
         start = time.monotonic()
         watch = Watch(console, stream, self.config.limits)
         stopped = None

@@ -88,6 +88,19 @@ class ProofBounds(Frozen):
     """The largest exhaustive size of a sample, which takes seconds."""
 
 
+class CallSymbols(Frozen):
+    """How the calls of a family are seen in a kernel."""
+
+    entries: tuple[str, ...]
+    """The symbols where calls begin, in any kernel."""
+    parts: tuple[str, ...]
+    """The symbols of code that only the entries jump to."""
+    extent: Literal["written", "read"]
+    """The memory whose extent is the size."""
+    beyond: int
+    """The bytes of that memory that the size doesn't count: the zero at the end of a text."""
+
+
 class RoutineFamily(Frozen):
     """Routines with one definition, data/lab/harness/families/NAME.c."""
 
@@ -104,6 +117,8 @@ class RoutineFamily(Frozen):
     """Sizes that are judged together, mixed."""
     note: str = ""
     """What its figures don't include."""
+    calls: CallSymbols | None = None
+    """None: its calls can't be told from its accesses to memory."""
     proof: ProofBounds
     candidate: tuple[RoutineSource, ...]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kdyno.base.cpu import Cpu, read_cpu
 from kdyno.base.state import State
@@ -26,9 +26,13 @@ def time_families(
     *,
     blocks: int = BLOCKS,
     seed: int = 1,
-    distribution: Sequence[tuple[int, float]] = (),
+    distributions: Mapping[str, Sequence[tuple[int, float]]] | None = None,
 ) -> LabTimes:
-    """Build, time and judge. Raises the errors of `fetch` and RoutineBench, NothingToTime and RoutineTimingFailed."""
+    """Build, time and judge; `distributions` are sizes with their numbers of calls by family, or for all of them by "".
+
+    Raises the errors of `fetch` and RoutineBench, NothingToTime and RoutineTimingFailed.
+    """
+    by_family = distributions or {}
     cpu = read_cpu()
     source = fetch(spec, state, talk.say)
     reports = []
@@ -38,7 +42,8 @@ def time_families(
             with talk.working(f"building {family.name}"):
                 build = bench.build(family)
             with talk.working(f"timing {family.name}") as advance:
-                times = time_routines(bench, build, blocks, seed, advance, distribution=distribution)
+                sizes = by_family.get(family.name, by_family.get("", ()))
+                times = time_routines(bench, build, blocks, seed, advance, distribution=sizes)
             reports.append(judge_times(times))
     return LabTimes(
         cpu=cpu_text(cpu),

@@ -117,25 +117,32 @@ def _draw_sizes(distribution: Sequence[tuple[int, float]], count: int, rng: np.r
     return np.asarray(rng.permutation(sizes[np.searchsorted(shares, places, side="right").clip(max=len(sizes) - 1)]))
 
 
-def read_distribution(path: Path) -> list[tuple[int, float]]:
-    """Return the sizes and their numbers of calls, from CSV with the columns size and count. Raises SizesUnreadable."""
+def read_distributions(path: Path) -> dict[str, list[tuple[int, float]]]:
+    """Return sizes with their numbers of calls by family, from CSV with the columns size and count, and maybe routine.
+
+    Without that column the sizes are those of any family, and the key is empty. Raises SizesUnreadable.
+    """
     try:
         text = read_whole(path, MOST_DISTRIBUTION_BYTES).decode()
     except (OSError, ValueError) as error:
         raise SizesUnreadable(path=path, line=1, why=str(error)) from error
     reader = csv.DictReader(io.StringIO(text))
-    if not {"size", "count"} <= set(reader.fieldnames or ()):
-        raise SizesUnreadable(path=path, line=1, why="expected a heading with `size` and `count`")
-    rows = []
-    for row in reader:
-        size, count = row["size"] or "", row["count"] or ""
-        if not (size.isdecimal() and count.isdecimal() and int(size) <= MOST_SIZE):
-            why = f"expected a size up to {MOST_SIZE:,} and a count, got {size!r} and {count!r}"
-            raise SizesUnreadable(path=path, line=reader.line_num, why=why)
-        rows.append((int(size), float(count)))
-    if not sum(count for _, count in rows):
+    rows: dict[str, list[tuple[int, float]]] = {}
+    try:
+        if not {"size", "count"} <= set(reader.fieldnames or ()):
+            raise SizesUnreadable(path=path, line=1, why="expected a heading with `size` and `count`")
+        for row in reader:
+            size, count = row["size"] or "", row["count"] or ""
+            if not (size.isdecimal() and count.isdecimal() and int(size) <= MOST_SIZE):
+                why = f"expected a size up to {MOST_SIZE:,} and a count, got {size[:20]!r} and {count[:20]!r}"
+                raise SizesUnreadable(path=path, line=reader.line_num, why=why)
+            rows.setdefault(row.get("routine") or "", []).append((int(size), float(count)))
+    except (csv.Error, ValueError) as error:
+        raise SizesUnreadable(path=path, line=reader.line_num, why=str(error)) from error
+    counted = {name: sizes for name, sizes in rows.items() if sum(count for _, count in sizes)}
+    if not counted:
         raise SizesUnreadable(path=path, line=reader.line_num, why="there are no calls")
-    return rows
+    return counted
 
 
 def time_routines(

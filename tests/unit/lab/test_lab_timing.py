@@ -25,7 +25,7 @@ from kdyno.lab.timing import (
     cell_text,
     plan_cells,
     read_cycles,
-    read_distribution,
+    read_distributions,
 )
 from kdyno.lab.verdicts import LabTimes, judge_times
 from tests.unit.lab_specimen import rewrite_build
@@ -85,7 +85,13 @@ def test_sizes_of_a_load_are_as_frequent_as_in_its_distribution() -> None:
 def test_a_distribution_is_read_from_csv(tmp_path: Path) -> None:
     path = tmp_path / "sizes.csv"
     path.write_text("size,count,to\n40,3,0\n1500,1,8\n", encoding="utf-8")
-    assert read_distribution(path) == [(40, 3.0), (1500, 1.0)]
+    assert read_distributions(path)[""] == [(40, 3.0), (1500, 1.0)]
+
+
+def test_a_distribution_may_be_of_several_families(tmp_path: Path) -> None:
+    path = tmp_path / "sizes.csv"
+    path.write_text("routine,size,count\nmemcpy,40,3\nstrlen,5,2\nstrlen,6,0\nmemset,1,0\n", encoding="utf-8")
+    assert read_distributions(path) == {"memcpy": [(40, 3.0)], "strlen": [(5, 2.0), (6, 0.0)]}
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "size,count\n", "size,count\n1,0\n", "size,count\n-1,5\n", "\xff"])
@@ -93,7 +99,7 @@ def test_a_distribution_without_sizes_is_refused(text: str, tmp_path: Path) -> N
     path = tmp_path / "sizes.csv"
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(SizesUnreadable):
-        read_distribution(path)
+        read_distributions(path)
 
 
 # The harness.

@@ -1,0 +1,178 @@
+//! Calls that are open, and the counts of those that returned.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// Open calls at once: interrupts call routines, too. What is below has lost its return.
+const MOST_OPEN: usize = 16;
+/// Different calls that are told apart; more are only counted.
+const MOST_KINDS: usize = 1 << 20;
+const LINE: u64 = 64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Extent {
+    start: u64,
+    end: u64,
+}
+
+impl Extent {
+    fn add(&mut self, address: u64, size: u64) {
+        if self.start == self.end {
+            *self = Extent { start: address, end: address };
+        }
+        self.start = self.start.min(address);
+        self.end = self.end.max(address.saturating_add(size));
+    }
+
+    fn bytes(self) -> u64 {
+        self.end - self.start
+    }
+
+    fn offset(self) -> u8 {
+        (self.start % LINE) as u8
+    }
+}
+
+struct Open {
+    routine: usize,
+    written: Extent,
+    read: Extent,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Clone, Copy)]
+struct Kind {
+    routine: usize,
+    is_measured: bool,
+    written: u64,
+    read: u64,
+    to: u8,
+    from: u8,
+}
+
+#[derive(Default)]
+pub struct Calls {
+    open: Vec<Open>,
+    counts: HashMap<Kind, u64>,
+    is_measured: bool,
+    /// Calls whose return wasn't seen.
+    lost: u64,
+    /// Calls beyond MOST_KINDS.
+    untold: u64,
+}
+
+impl Calls {
+    pub fn set_measured(&mut self, is_measured: bool) {
+        self.is_measured = is_measured;
+    }
+
+    pub fn enter(&mut self, routine: usize) {
+        if self.open.len() == MOST_OPEN {
+            self.open.remove(0);
+            self.lost += 1;
+        }
+        self.open.push(Open { routine, written: Extent::default(), read: Extent::default() });
+    }
+
+    pub fn access(&mut self, routine: usize, address: u64, size: u64, is_store: bool) {
+        if let Some(open) = self.open.iter_mut().rev().find(|open| open.routine == routine) {
+            if is_store { &mut open.written } else { &mut open.read }.add(address, size);
+        }
+    }
+
+    pub fn leave(&mut self, routine: usize) {
+        let Some(place) = self.open.iter().rposition(|open| open.routine == routine) else { return };
+        self.lost += (self.open.len() - place - 1) as u64;
+        self.open.truncate(place + 1);
+        let Some(Open { written, read, .. }) = self.open.pop() else { return };
+        let kind = Kind {
+            routine,
+            is_measured: self.is_measured,
+            written: written.bytes(),
+            read: read.bytes(),
+            to: written.offset(),
+            from: read.offset(),
+        };
+        if self.counts.len() < MOST_KINDS || self.counts.contains_key(&kind) {
+            *self.counts.entry(kind).or_default() += 1;
+        } else {
+            self.untold += 1;
+        }
+    }
+
+    /// Return the counts as tab-separated lines, and a last line of the calls that aren't among them.
+    pub fn report(&self, names: &[String]) -> String {
+        let mut kinds: Vec<_> = self.counts.iter().collect();
+        kinds.sort();
+        let mut text = String::from("routine\twhen\twritten\tread\tto\tfrom\tcount\n");
+        for (kind, count) in kinds {
+            let when = if kind.is_measured { "measured" } else { "other" };
+            let Kind { written, read, to, from, .. } = kind;
+            // Writing to a String doesn't fail.
+            let _ = writeln!(text, "{}\t{when}\t{written}\t{read}\t{to}\t{from}\t{count}", names[kind.routine]);
+        }
+        let _ = writeln!(text, "-\tlost\t0\t0\t0\t0\t{}", self.lost + self.untold + self.open.len() as u64);
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(calls: &Calls) -> Vec<String> {
+        calls.report(&["memcpy".into(), "strlen".into()]).lines().skip(1).map(|line| line.replace('\t', " ")).collect()
+    }
+
+    #[test]
+    fn the_extents_of_a_call_are_those_of_its_accesses_in_any_order() {
+        let mut calls = Calls::default();
+        calls.set_measured(true);
+        for _ in 0..2 {
+            calls.enter(0);
+            for offset in [8, 0, 5] {
+                calls.access(0, 0x1003 + offset, 8, false);
+                calls.access(0, 0x2041 + offset, 8, true);
+            }
+            calls.leave(0);
+        }
+        assert_eq!(report(&calls), ["memcpy measured 16 16 1 3 2", "- lost 0 0 0 0 0"]);
+    }
+
+    #[test]
+    fn a_call_in_an_interrupt_of_another_is_a_call_of_its_own() {
+        let mut calls = Calls::default();
+        calls.enter(0);
+        calls.access(0, 0x1000, 1, true);
+        calls.enter(0);
+        calls.access(0, 0x9000, 4, true);
+        calls.leave(0);
+        calls.enter(1);
+        calls.access(1, 0x7001, 3, false);
+        calls.leave(1);
+        calls.access(0, 0x1001, 1, true);
+        calls.leave(0);
+        let expected =
+            ["memcpy other 2 0 0 0 1", "memcpy other 4 0 0 0 1", "strlen other 0 3 0 1 1", "- lost 0 0 0 0 0"];
+        assert_eq!(report(&calls), expected);
+    }
+
+    #[test]
+    fn a_call_without_memory_has_the_size_0_and_one_without_a_return_is_lost() {
+        let mut calls = Calls::default();
+        calls.enter(1);
+        calls.enter(0);
+        calls.leave(0);
+        calls.leave(0);
+        assert_eq!(report(&calls), ["memcpy other 0 0 0 0 1", "- lost 0 0 0 0 1"]);
+    }
+
+    #[test]
+    fn no_more_calls_are_open_than_interrupts_can_nest() {
+        let mut calls = Calls::default();
+        for _ in 0..100 {
+            calls.enter(0);
+        }
+        assert_eq!(calls.open.len(), MOST_OPEN);
+        assert_eq!(report(&calls), ["- lost 0 0 0 0 100"]);
+    }
+}

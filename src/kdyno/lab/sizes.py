@@ -1,0 +1,250 @@
+"""`kdyno lab sizes`: the sizes and offsets that a kernel calls its routines with, counted by a plugin of QEMU.
+
+Plugins of QEMU before version 9 can't read registers. The plugin (crates/calls) sees the accesses of a routine to
+memory between its first instruction and its return: their extent is the size.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.files import read_whole
+from kdyno.base.frozen import Frozen
+from kdyno.base.installed import BUILT_WITH_KDYNO, ProgramMissing
+from kdyno.base.mistakes import first_fault
+from kdyno.base.text import format_list
+from kdyno.kernel.image import Image
+from kdyno.kernel.images import find_image
+from kdyno.lab.routines import DATA, RoutineFamily, routine_families
+from kdyno.measure.guest.pmu import PmuConfig
+from kdyno.measure.workload.named import training_load
+from kdyno.measure.workload.needs import Load
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.one_boot import BootRequest
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import pmu_job, pmu_machine
+from kdyno.runs.subject import find_subject
+from kdyno.store.named_run import require_variant
+from kdyno.store.records import RunRecord
+
+PACKAGE = DATA.parents[1]
+MOST_SYMBOLS_BYTES = 64 << 20
+MOST_COUNT_BYTES = 64 << 20
+COUNTS = "calls.tsv"
+"""The file in the directory of a boot that the plugin writes."""
+When = Literal["measured", "other"]
+"""measured: within the measured loops of the load; other: the rest of the boot, with programs that measure nothing."""
+LOST = "lost"
+DEFAULT_LOAD = ("lmbench",)
+
+
+class RoutinesMissing(UserError):
+    message = "the kernel of image {image} has none of the counted routines: {symbols}"
+    hint = "name an image of a kernel for x86-64 that kdyno built"
+
+
+class RunWithoutLoad(UserError):
+    message = "run {run} has nothing that can be booted and counted: {why}"
+    hint = "name an image, and a load by --workload"
+
+
+class CallsNotCounted(InfrastructureError):
+    message = "the boot of {name} that counts calls failed: {why}"
+    hint = "see if the kernel boots: kdyno boot {image} --lane model -- true"
+
+
+class CallCount(Frozen):
+    """Calls with one size and one pair of offsets."""
+
+    size: int
+    to: int
+    """The offset of the written memory in its line of 64 bytes."""
+    from_: int = Field(alias="from")
+    """That of the read memory."""
+    when: When
+    count: int
+
+
+class RoutineCalls(Frozen):
+    """The calls of one family."""
+
+    family: str
+    size: str
+    calls: tuple[CallCount, ...]
+
+    def total(self, when: When | None = None) -> int:
+        """Return the number of calls, of one phase or of both."""
+        return sum(call.count for call in self.calls if when in (None, call.when))
+
+
+class CallSizes(Frozen):
+    """The outcome of `kdyno lab sizes`."""
+
+    image: str
+    kernel: str
+    load: tuple[str, ...]
+    seed: int
+    families: tuple[RoutineCalls, ...]
+    lost: int
+    """Calls whose return wasn't seen."""
+
+
+def find_calls_plugin() -> Path:
+    """Return the plugin: $KDYNO_CALLS_PLUGIN, else the newest one installed in kdyno. Raises ProgramMissing."""
+    if named := os.environ.get("KDYNO_CALLS_PLUGIN"):
+        pattern, plugins = Path(named).absolute(), [Path(named).absolute()]
+    else:
+        pattern = PACKAGE / "kdyno_calls.*.so"
+        plugins = list(pattern.parent.glob(pattern.name))
+    existing = [plugin for plugin in plugins if plugin.is_file()]
+    if not existing:
+        raise ProgramMissing(
+            needed_for="counting calls of routines",
+            program="kdyno's plugin for QEMU",
+            looked_in=f"no {pattern}",
+            way_out=BUILT_WITH_KDYNO,
+        )
+    return max(existing, key=lambda plugin: plugin.stat().st_mtime_ns)
+
+
+def subject_of(named: str, variant: str | None, workload: tuple[str, ...], session: Session) -> tuple[Image, Load]:
+    """Return the image that a user named, and its load: that of a run, or the named one.
+
+    Raises what find_subject, require_variant and training_load raise, and RunWithoutLoad.
+    """
+    subject = find_subject(named, ("image", "run"), session.state, session.store)
+    if isinstance(subject, Image):
+        return subject, training_load(workload or DEFAULT_LOAD)
+    assert isinstance(subject, RunRecord)
+    name = variant or subject.baseline
+    require_variant(subject.id, name, [row.name for row in subject.variants])
+    row = next(row for row in subject.variants if row.name == name)
+    if not row.images:
+        raise RunWithoutLoad(run=subject.id, why=f"{name} has no image")
+    image = find_image(row.images[0].key, session.state)
+    if workload:
+        return image, training_load(workload)
+    try:
+        return image, Experiment.model_validate_json(subject.experiment).workload.load()
+    except ValidationError as error:
+        raise RunWithoutLoad(run=subject.id, why=first_fault(error)) from error
+
+
+def count_calls(image: Image, load: Load, *, seed: int, session: Session) -> CallSizes:
+    """Boot an image with a load, and count the calls of its routines.
+
+    Raises RoutinesMissing, CallsNotCounted, ProgramMissing, and what machine and agent raise.
+    """
+    state, talk = session.state, session.talk
+    key = image.record.key[:12]
+    plugin = find_calls_plugin()
+    symbols = read_symbols(read_whole(image.symbols, MOST_SYMBOLS_BYTES).decode(errors="replace"))
+    families = [family for family in routine_families().values() if family.calls]
+    listed = routine_lines(symbols, families)
+    if not listed:
+        names = [entry for family in families if family.calls for entry in family.calls.entries]
+        raise RoutinesMissing(image=key, symbols=format_list(names))
+    machine = pmu_machine("edges", PmuConfig().family, load, state=state, talk=talk)
+    machine.require_cpu(image.record.needs, f"image {key}")
+    request = BootRequest(f"image {key}", image, (), pmu_job(machine.describe(), load), seed, is_counted=False)
+    with state.scratch("lab") as scratch, talk.working(f"counting calls in a boot of image {key}"):
+        routines = scratch / "routines.txt"
+        routines.write_text(listed, encoding="ascii")
+        out = scratch / COUNTS
+        words = (str(plugin), f"out={out}", f"routines={routines}")
+        argument = ",".join(word.replace(",", ",,") for word in words)
+        end = machine.boot(replace(request.order(scratch), plugin=("-plugin", argument)))
+        if end.status != "ok" or not out.is_file():
+            raise CallsNotCounted(name=request.name, image=key, why=end.reason or "the plugin wrote no counts")
+        families_calls, lost = read_counts(read_whole(out, MOST_COUNT_BYTES).decode(errors="replace"), families)
+    return CallSizes(
+        image=image.record.key,
+        kernel=image.record.source.version,
+        load=load.names,
+        seed=seed,
+        families=families_calls,
+        lost=lost,
+    )
+
+
+def read_symbols(text: str) -> list[tuple[int, str]]:
+    """Return addresses and names of the functions in a System.map, by address. Pure."""
+    rows = [line.split() for line in text.splitlines()]
+    return sorted((int(row[0], 16), row[2]) for row in rows if len(row) == 3 and row[1] in "tTwW")
+
+
+def routine_lines(symbols: Sequence[tuple[int, str]], families: Iterable[RoutineFamily]) -> str:
+    """Return the file of routines for the plugin: a line for each symbol of a family that the kernel has. Pure."""
+    starts = sorted({address for address, _ in symbols})
+    ends = dict(pairwise(starts))
+    addresses = {name: address for address, name in symbols if address in ends}
+    lines = []
+    for family in families:
+        if family.calls is None:
+            continue
+        entries = {addresses[name] for name in family.calls.entries if name in addresses}
+        parts = {addresses[name] for name in family.calls.parts if name in addresses} - entries
+        lines += [f"{family.name} {start:x} {start:x} {ends[start]:x}\n" for start in sorted(entries)]
+        lines += [f"{family.name} 0 {start:x} {ends[start]:x}\n" for start in sorted(parts) if entries]
+    return "".join(lines)
+
+
+def read_counts(text: str, families: Sequence[RoutineFamily]) -> tuple[tuple[RoutineCalls, ...], int]:
+    """Return the calls of each family, and the number of lost calls, from the plugin's file. Pure."""
+    by_name = {family.name: family for family in families}
+    counts: dict[str, dict[tuple[int, int, int, When], int]] = {name: {} for name in by_name}
+    lost = 0
+    for row in csv.DictReader(io.StringIO(text), dialect="excel-tab"):
+        if row["when"] == LOST:
+            lost += int(row["count"])
+            continue
+        family = by_name[row["routine"]]
+        assert family.calls
+        size = max(0, int(row[family.calls.extent]) - family.calls.beyond)
+        when: When = "measured" if row["when"] == "measured" else "other"
+        kind = (size, int(row["to"]), int(row["from"]), when)
+        counts[family.name][kind] = counts[family.name].get(kind, 0) + int(row["count"])
+    calls = tuple(
+        RoutineCalls(
+            family=name,
+            size=by_name[name].size,
+            calls=tuple(
+                CallCount.model_validate({"size": size, "to": to, "from": from_, "when": when, "count": count})
+                for (size, to, from_, when), count in sorted(kinds.items())
+            ),
+        )
+        for name, kinds in counts.items()
+        if kinds
+    )
+    return calls, lost
+
+
+def sizes_csv(report: CallSizes, when: When | None) -> str:
+    """Return the calls as CSV, which `kdyno lab time --sizes` reads; of one phase, or of the whole boot. Pure."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("routine", "size", "count", "to", "from", "when"))
+    for family in report.families:
+        for call in family.calls:
+            if when in (None, call.when):
+                writer.writerow((family.family, call.size, call.count, call.to, call.from_, call.when))
+    return out.getvalue()
+
+
+def sum_by_size(family: RoutineCalls, when: When | None) -> Mapping[int, int]:
+    """Return the number of calls by size, in order. Pure."""
+    counts: dict[int, int] = {}
+    for call in family.calls:
+        if when in (None, call.when):
+            counts[call.size] = counts.get(call.size, 0) + call.count
+    return dict(sorted(counts.items()))
