@@ -15,7 +15,6 @@ from threading import Thread
 
 from bench_figures import Row
 
-from kdyno.base.cpu import read_cpu
 from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.measurement import value
 from kdyno.base.process import output, spawn
@@ -140,7 +139,7 @@ def root_rows(experiment: Experiment, state: State, scratch: Path, pairs: int) -
     recipe = experiment.variants[experiment.baseline]
     fit = recipe.model_copy(update={"kconfig": {**recipe.kconfig, **OF_ROOT.kconfig}})
     variants = {experiment.baseline: fit}
-    plans = plan_builds(experiment.model_copy(update={"variants": variants}), read_cpu, state, Talk()).plans
+    plans = plan_builds(experiment.model_copy(update={"variants": variants}), state, Talk()).plans
     kernel = build_images(plans, state, Talk())[experiment.baseline][0].program
     return [root_row(kernel, lane, state, scratch, pairs) for lane in LANES]
 
@@ -210,7 +209,7 @@ def pmu_rows(experiment: Experiment, state: State, scratch: Path, times: int) ->
 
 def seed_rows(experiment: Experiment, state: State, store_file: Path, seeds: int) -> list[Row]:
     """Return how much the kernel instructions of a region move with the seed: largest over smallest."""
-    plans = plan_builds(experiment, read_cpu, state, Talk(quiet=True)).plans
+    plans = plan_builds(experiment, state, Talk(quiet=True)).plans
     image = build_images(plans, state, Talk(quiet=True))[experiment.baseline][0]
     benchmarks = {"lat_syscall": "lat_syscall.null", "lat_pipe": "lat_pipe", "lat_proc": "lat_proc.fork"}
     counts: dict[str, list[float]] = {name: [] for name in benchmarks.values()}

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.base.cpu import read_cpu
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.kernel.image import Image
@@ -41,7 +40,7 @@ def image(state: Path, tmp_path_factory: pytest.TempPathFactory) -> Image:
     path = tmp_path_factory.mktemp("coverage") / "lines.toml"
     path.write_text(EXPERIMENT)
     experiment, where, talk = load_experiment(path), State(state), Talk(quiet=True)
-    return build_images(plan_builds(experiment, read_cpu, where, talk).plans, where, talk)["plain"][0]
+    return build_images(plan_builds(experiment, where, talk).plans, where, talk)["plain"][0]
 
 
 def test_a_line_on_the_path_of_read_is_executed_as_often_as_the_benchmark_reads(

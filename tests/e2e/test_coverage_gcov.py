@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 from kdyno.base import process
-from kdyno.base.cpu import read_cpu
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootOrder
@@ -60,7 +59,7 @@ def image(state: Path, tmp_path_factory: pytest.TempPathFactory) -> Image:
     path = tmp_path_factory.mktemp("gcov") / "gcov.toml"
     path.write_text(EXPERIMENT)
     talk = Talk(quiet=True)
-    builds = plan_builds(load_experiment(path), read_cpu, State(state), talk)
+    builds = plan_builds(load_experiment(path), State(state), talk)
     return build_images(builds.plans, State(state), talk)["gcov"][0]
 
 

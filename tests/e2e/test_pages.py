@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kdyno.base.cpu import read_cpu
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootOrder
@@ -52,7 +51,7 @@ def images(state: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, I
         'page_size = "2M"\nkconfig = { VM_EVENT_COUNTERS = true, PROC_PAGE_MONITOR = true }\n'
     )
     experiment, where, talk = load_experiment(path), State(state), Talk(quiet=True)
-    built = build_images(plan_builds(experiment, read_cpu, where, talk).plans, where, talk)
+    built = build_images(plan_builds(experiment, where, talk).plans, where, talk)
     return {name: layouts[0] for name, layouts in built.items()}
 
 

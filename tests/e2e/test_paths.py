@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kdyno.base.cpu import read_cpu
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootLimits, BootOrder
@@ -130,7 +129,7 @@ def image(state: Path, tmp_path_factory: pytest.TempPathFactory) -> Image:
     path = tmp_path_factory.mktemp("paths") / "plain.toml"
     path.write_text(f'name = "plain"\nsource = "debian:linux-source-6.12"\nbaseline = "plain"\n{PLAIN}{MACHINE}')
     experiment, where, talk = load_experiment(path), State(state), Talk(quiet=True)
-    return build_images(plan_builds(experiment, read_cpu, where, talk).plans, where, talk)["plain"][0]
+    return build_images(plan_builds(experiment, where, talk).plans, where, talk)["plain"][0]
 
 
 def test_a_rule_for_a_file_applies_to_a_kernel_that_is_a_program(kdyno: Kdyno, image: Image, state: Path) -> None:

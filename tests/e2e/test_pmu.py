@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from kdyno.base import process
-from kdyno.base.cpu import read_cpu
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootOrder
@@ -42,7 +41,7 @@ def image(state: Path, tmp_path_factory: pytest.TempPathFactory) -> Image:
     path = tmp_path_factory.mktemp("pmu") / "plain.toml"
     path.write_text(f'name = "plain"\nsource = "debian:linux-source-6.12"\nbaseline = "plain"\n{PLAIN}')
     experiment, where, talk = load_experiment(path), State(state), Talk(quiet=True)
-    return build_images(plan_builds(experiment, read_cpu, where, talk).plans, where, talk)["plain"][0]
+    return build_images(plan_builds(experiment, where, talk).plans, where, talk)["plain"][0]
 
 
 def job_of(tests: Sequence[str]) -> Job:

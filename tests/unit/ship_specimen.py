@@ -10,7 +10,6 @@ import pytest
 
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
-from kdyno.boot.registry import open_machine
 from kdyno.kernel import build as kernel_build
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.resolve import load_experiment
@@ -66,7 +65,7 @@ def experiment_of(folder: Path, kconfig: Mapping[str, Any], layouts: int = 0, to
 
 def judged_run(experiment: Experiment, session: Session, run_id: str = "3f9a61c2" * 8) -> RunRecord:
     """A run on record, with its images; values and boots are made up."""
-    builds = plan_builds(experiment, open_machine(experiment.machine).cpu, session.state, QUIET)
+    builds = plan_builds(experiment, session.state, QUIET)
     images = build_images(builds.plans, session.state, QUIET)
     record = specimen.run_record(variants=(BASELINE, TUNED)).model_copy(
         update={

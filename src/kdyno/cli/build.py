@@ -17,7 +17,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.boot.registry import open_machine
     from kdyno.runs.derive import boots_left
     from kdyno.runs.experiment.resolve import load_experiment
     from kdyno.runs.forecast import forecast_builds
@@ -28,7 +27,7 @@ def act(args: argparse.Namespace) -> int:
 
     experiment = load_experiment(args.experiment)
     state, talk = state_of(args), talk_of(args)
-    builds = plan_builds(experiment, open_machine(experiment.machine).cpu, state, talk, args.variant)
+    builds = plan_builds(experiment, state, talk, args.variant)
     for line in builds_ahead(forecast_builds(builds.plans, state, builds.trainings)):
         talk.say(line)
     if builds.trainings:

@@ -182,14 +182,13 @@ def _require_runtime(variant: str, recipe: Recipe, machine_type: str) -> None:
             raise NothingBuilt(variant=variant, knob=knob, type=machine_type, runtime=", ".join(RUNTIME))
 
 
-def plan_builds(
-    experiment: Experiment, cpu: Callable[[], Cpu], state: State, talk: Talk, names: Sequence[str] = ()
-) -> Builds:
-    """Plan the builds of the named variants, or of all, without the machine.
+def plan_builds(experiment: Experiment, state: State, talk: Talk, names: Sequence[str] = ()) -> Builds:
+    """Plan the builds of the named variants, or of all, and ask the machine nothing except for its CPU.
 
-    `cpu` reads the CPU of the host that will boot the images. Raises KdynoError for every build that is known to fail.
+    Raises KdynoError for every build that is known to fail.
     """
     variants = named_variants(experiment, names)
+    cpu = open_machine(experiment.machine).cpu
     return _plan_all(experiment, variants, given_plans(experiment, variants, state, talk), cpu, state, talk)
 
 

@@ -11,7 +11,6 @@ from kdyno.base.files import read_whole
 from kdyno.base.frozen import digest
 from kdyno.base.regex import compile_pattern
 from kdyno.base.text import format_list
-from kdyno.boot.registry import open_machine
 from kdyno.kernel import images
 from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.inputs import digests
@@ -131,8 +130,7 @@ def plan_ship(run: RunRecord, variant: str, layout: int, session: Session, *, ma
     experiment = recorded_experiment(run)
     if experiment is None:
         raise RunNotReadable(run=run.id[:KEY_DIGITS], version=run.kdyno)
-    machine = open_machine(experiment.machine)
-    builds = plan_builds(experiment, machine.cpu, session.state, session.talk, [variant])
+    builds = plan_builds(experiment, session.state, session.talk, [variant])
     planned = builds.plans[variant][layout]
     assert isinstance(planned, BuildPlan), "a built kernel was refused above"
     if planned.key != judged.key:

@@ -81,7 +81,7 @@ def test_a_serial_fraction_without_noise_is_recovered_exactly(serial: float) -> 
 def test_the_law_does_not_need_n_1_and_then_its_x1_is_an_extrapolation() -> None:
     curve = scaling(levels(0.05, 0.002, noise=0, replicates=1, counts=(3, 6, 12, 24)))
     _, usl = fits(curve)
-    assert usl.single.value == pytest.approx(100, rel=1e-7) and not usl.knows(1)
+    assert usl.single.value == pytest.approx(100, rel=1e-7) and usl.smallest > 1
     assert [point.speedup for point in curve.points] == [None] * 4
 
 
@@ -169,7 +169,7 @@ def test_predictions_beyond_what_was_measured_are_marked_and_the_others_are_not(
         assert all(point.extrapolated == (point.n > 32) for point in fit.curve)
         assert {point.n for point in fit.curve} >= set(COUNTS)
         assert fit.at(100) == pytest.approx(fit.curve[-1].throughput)
-        assert fit.knows(32) and not fit.knows(33)
+        assert fit.largest == 32
     assert all(not point.extrapolated for fit in scaling(levels(0.05, 0.001)).fits for point in fit.curve)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from kdyno.base.cpu import read_cpu
 from kdyno.base.frozen import digest
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
@@ -101,7 +100,7 @@ def experiment(tree: Path, **variants: Recipe) -> Experiment:
 
 
 def planned(tree: Path, state: State, **variants: Recipe) -> Builds:
-    return plan_builds(experiment(tree, **variants), read_cpu, state, QUIET)
+    return plan_builds(experiment(tree, **variants), state, QUIET)
 
 
 def key_of(tree: Path, state: State, training: Recipe, **others: Recipe) -> str:
@@ -212,7 +211,7 @@ def test_an_input_that_was_deleted_is_made_of_the_boots_on_record(
 def test_the_forecast_counts_the_builds_and_boots_of_training(tree: Path, state: State, store: Store) -> None:
     of = experiment(tree, tuned=trained_on("plain"))
     alone = of.model_copy(update={"variants": {"tuned": of.variants["tuned"]}, "baseline": "tuned"})
-    builds = plan_builds(alone, read_cpu, state, QUIET)
+    builds = plan_builds(alone, state, QUIET)
     ahead = forecast_builds(builds.plans, state, builds.trainings)
     assert [(build.variant, build.decision) for build in ahead] == [
         ("plain", "build"),

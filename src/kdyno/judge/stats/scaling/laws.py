@@ -98,10 +98,6 @@ class LawFit(Frozen):
             curve_at(n, self.single.value, self.contention.value, self.coherency.value if self.coherency else 0)
         )
 
-    def knows(self, n: float) -> bool:
-        """Return whether n lies within the measured range; anything else is an extrapolation."""
-        return self.smallest <= n <= self.largest
-
 
 def curve_at(n: float, single: Array | float, a: Array | float, b: Array | float = 0.0) -> Array:
     return np.asarray(single * n / (1 + a * (n - 1) + b * n * (n - 1)), dtype=np.float64)
