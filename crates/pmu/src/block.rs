@@ -284,9 +284,8 @@ impl Blocks {
     pub fn unmeasured(&mut self) -> Option<BTreeMap<Range, u64>> {
         let mut executed = BTreeMap::new();
         // SAFETY: blocks are never freed, and nobody else looks at them now.
-        for block in
-            self.block_by_key.values().map(|block| unsafe { &mut **block }).filter(|block| block.unmeasured > 0)
-        {
+        let blocks = self.block_by_key.values().map(|block| unsafe { &mut **block });
+        for block in blocks.filter(|block| block.unmeasured > 0) {
             self.prepare(block);
             if block.facts.instructions.is_empty() {
                 continue;

@@ -96,7 +96,7 @@ pub fn events(is_detailed: bool, with_user_code: bool) -> usize {
 
 /// Return the counts, or, if there was too much of something, none, and why.
 pub fn body(finished: &Finished, events: usize, room: &mut Room) -> (Vec<u8>, Option<Excess>) {
-    let whole = if finished.gave_up.is_none() { Body::new(finished, events) } else { Vec::new() };
+    let whole = if finished.gave_up.is_none() { Body::encode(finished, events) } else { Vec::new() };
     match finished.gave_up {
         None if room.holds(Thing::body_bytes, whole.len()) => (whole, None),
         why => (EMPTY.into(), why.or(room.excess())),
@@ -113,7 +113,7 @@ struct Body {
 }
 
 impl Body {
-    fn new(finished: &Finished, events: usize) -> Vec<u8> {
+    fn encode(finished: &Finished, events: usize) -> Vec<u8> {
         let regions = finished.regions.by_benchmark.values();
         // Without detail calls are not followed, and the trees are of entries alone.
         let stacks_of = |region: &Region| if events > EDGE_EVENTS { preorder(region.root) } else { Vec::new() };

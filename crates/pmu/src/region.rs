@@ -285,7 +285,7 @@ fn branch(source: &Block, target: u64) -> Option<Branch> {
         Exit::IndirectCall => BranchKind::IndirectCall,
         Exit::Conditional { .. } | Exit::Through | Exit::TrapReturn | Exit::Rep => return None,
     };
-    Some(Branch { source: source.facts.last, target: target, kind })
+    Some(Branch { source: source.facts.last, target, kind })
 }
 
 /// Sums of one context.

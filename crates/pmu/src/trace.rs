@@ -103,8 +103,8 @@ mod tests {
     fn steps_that_there_is_no_room_for_are_counted() {
         let mut trace = trace_of(TRACE_STEPS_OF_REGION + 5);
         assert_eq!((trace.steps.len(), trace.left_out), (TRACE_STEPS_OF_REGION, 5));
-        let trace = trace.take(TRACE_STEPS - 100);
-        assert_eq!((trace.steps.len(), trace.left_out), (100, TRACE_STEPS_OF_REGION as u64 - 95));
+        let first = trace.take(TRACE_STEPS - 100);
+        assert_eq!((first.steps.len(), first.left_out), (100, TRACE_STEPS_OF_REGION as u64 - 95));
         assert!(trace.steps.is_empty() && trace.left_out == 0);
     }
 }
