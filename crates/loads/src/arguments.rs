@@ -63,7 +63,7 @@ fn choose_value(setting: &Setting, choices: &[(&str, Value)]) -> Result<Value, F
     match (choices.iter().rfind(|(name, _)| *name == setting.name), setting.default) {
         (Some((_, value)), _) => Ok(value.clone()),
         (None, Some(default)) => setting.read(default),
-        (None, None) => Err(mistake(format!("--{} has to be given", setting.name))),
+        (None, None) => Err(mistake(format!("--{} is missing", setting.name))),
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
             ("sieve --bytes 1X", "with K, M or G"),
             ("himeno --size XXL", "--size takes XS, S, M, not 'XXL'"),
             ("loopio --file /x --mode fast", "--mode takes buffered, direct, not 'fast'"),
-            ("loopio", "--file has to be given"),
+            ("loopio", "--file is missing"),
             ("loopio --file /x --mode direct --bytes 5000", "a multiple of 4096"),
         ] {
             let failure = parse_line(line).unwrap_err();

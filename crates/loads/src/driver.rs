@@ -23,7 +23,7 @@ pub fn run<'a>(program: &'static Program, parameters: &'a Parameters) -> Result<
         }
     };
     if shares.iter().any(|share| share.facts != shares[0].facts) {
-        return Err(failure::wrong_result("processes that did the same disagree"));
+        return Err(failure::wrong_result("the results of the processes differ"));
     }
     let repetitions = || shares.iter().flat_map(|share| &share.repetitions);
     Ok(Outcome {

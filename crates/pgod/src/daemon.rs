@@ -111,7 +111,7 @@ impl Daemon<'_> {
         let snapshots = self.writer.store.snapshots()?;
         let choice = prune::choose(&snapshots, self.settings.keep, self.settings.max_bytes);
         for snapshot in &choice.runs {
-            say(&format!("{} goes, as --max-bytes has it: nothing is left of that run", snapshot.name()));
+            say(&format!("{} is removed because of --max-bytes: its run has no other snapshot", snapshot.name()));
         }
         choice.superseded.iter().chain(&choice.runs).try_for_each(|snapshot| self.writer.remove(snapshot, &self.boot))
     }

@@ -32,8 +32,11 @@ impl Gcov {
         let root = directory.map_or_else(|| Path::new(DEBUGFS).join("gcov"), Path::to_path_buf);
         let gcov = Gcov { root };
         if gcov.objects()?.is_empty() {
-            let message = format!("no object of this kernel counts: {} holds no .gcda file", gcov.root.display());
-            return Err(Failure::of_surroundings(message, "boot one that was built with CONFIG_GCOV_PROFILE_ALL=y"));
+            let message = format!("no object of this kernel has counters: {} holds no .gcda file", gcov.root.display());
+            return Err(Failure::of_surroundings(
+                message,
+                "boot a kernel that was built with CONFIG_GCOV_PROFILE_ALL=y",
+            ));
         }
         Ok(gcov)
     }
@@ -61,7 +64,7 @@ impl Gcov {
             }
             if objects.len() > MOST_OBJECTS {
                 let message = format!("{} holds more than {MOST_OBJECTS} .gcda files", self.root.display());
-                return Err(Failure::of_surroundings(message, "is that a kernel's?"));
+                return Err(Failure::of_surroundings(message, "name the gcov directory of a kernel with --gcov"));
             }
         }
         objects.sort();
@@ -88,10 +91,10 @@ impl Gcov {
     }
 
     fn no_counters(&self) -> Failure {
-        let message = format!("this kernel does not count: there is no {}", self.root.display());
+        let message = format!("this kernel has no counters: {} does not exist", self.root.display());
         Failure::of_surroundings(
             message,
-            "boot one that was built with CONFIG_GCOV_KERNEL=y, CONFIG_GCOV_PROFILE_ALL=y",
+            "boot a kernel that was built with CONFIG_GCOV_KERNEL=y, CONFIG_GCOV_PROFILE_ALL=y",
         )
     }
 }
@@ -146,7 +149,7 @@ mod tests {
         let root = scratch("missing");
         let failure = |path: &Path| Gcov::find(Some(path)).err().unwrap();
         assert!(failure(&root).to_string().contains("CONFIG_GCOV_PROFILE_ALL"));
-        assert!(failure(&root.join("none")).to_string().contains("this kernel does not count"));
+        assert!(failure(&root.join("none")).to_string().contains("this kernel has no counters"));
         assert_eq!(failure(&root).exit_code, 3);
         fs::remove_dir_all(&root).unwrap();
     }

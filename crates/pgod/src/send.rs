@@ -14,7 +14,10 @@ const TRIES: usize = 10;
 
 pub fn send(directory: &Path, boots: &[String]) -> Result<(), Failure> {
     if io::stdout().is_terminal() {
-        return Err(Failure::of_user("an archive isn't for a terminal", "`kdyno profile pull HOST` calls this by ssh"));
+        return Err(Failure::of_user(
+            "an archive cannot be printed on a terminal",
+            "`kdyno profile pull HOST` calls this by ssh",
+        ));
     }
     let store = Store::open(directory)?;
     let (listing, files) = open_files(&store, directory, boots)?;
@@ -44,7 +47,7 @@ fn open_files(store: &Store, directory: &Path, boots: &[String]) -> Result<(List
         }
     }
     Err(Failure::of_surroundings(
-        format!("snapshots in {} go faster than they are read", directory.display()),
+        format!("snapshots in {} are removed faster than they can be read", directory.display()),
         "use a larger --keep",
     ))
 }

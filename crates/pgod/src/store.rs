@@ -155,7 +155,10 @@ impl Writer {
         };
         let (number, reset) = text.trim().strip_suffix(" reset").map_or((text.trim(), false), |number| (number, true));
         let number = number.parse().map_err(|_| {
-            Failure::of_surroundings(format!("{} holds no number of a run", path.display()), "remove that file")
+            Failure::of_surroundings(
+                format!("{} does not hold the number of a run", path.display()),
+                "remove that file",
+            )
         })?;
         Ok(Run { number, reset })
     }

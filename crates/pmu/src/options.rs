@@ -125,8 +125,8 @@ impl fmt::Display for OptionError {
             OptionError::Twice(key) => write!(f, "the option {key} is given twice"),
             OptionError::Missing(key) => write!(f, "the option {key}= is missing"),
             OptionError::BadValue { key, value, allowed } => write!(f, "{key}={value}: expected {allowed}"),
-            OptionError::AccessesWithoutAll => write!(f, "scope=all goes with events=all and events=trace only"),
-            OptionError::GeometryWithoutAll => write!(f, "geometry= goes with events=all and events=trace only"),
+            OptionError::AccessesWithoutAll => write!(f, "scope=all requires events=all or events=trace"),
+            OptionError::GeometryWithoutAll => write!(f, "geometry= requires events=all or events=trace"),
         }
     }
 }
@@ -175,7 +175,7 @@ mod tests {
             (vec!["out=1", "out=2"], "given twice"),
             (vec!["out=1"], "scope= is missing"),
             (vec!["out=1", "scope=some"], "expected kernel, all, user"),
-            (vec!["out=1", "scope=all", "events=edges"], "scope=all goes with events=all"),
+            (vec!["out=1", "scope=all", "events=edges"], "scope=all requires events=all"),
             (vec!["out=1", "scope=user", "events=some"], "expected edges, all, trace"),
             (vec!["out=1", "scope=user", "events=all"], "geometry= is missing"),
             (vec!["out=1", "scope=user", "events=edges", "geometry=g"], "events=all and"),

@@ -96,7 +96,9 @@ fn configure(info: &qemu::qemu_info_t, words: &[String]) -> Result<Plugin, Strin
         return Err(format!("x86_64 guests only, not {target}"));
     }
     if info.system_emulation != options.scope.has_kernel() {
-        return Err("scope=kernel and scope=all go with system emulation, scope=user with user-mode emulation".into());
+        return Err(
+            "scope=kernel and scope=all require system emulation, and scope=user requires user-mode emulation".into()
+        );
     }
     let cpus = if info.system_emulation {
         // SAFETY: this half of the union goes with system emulation.
@@ -105,7 +107,7 @@ fn configure(info: &qemu::qemu_info_t, words: &[String]) -> Result<Plugin, Strin
         1
     };
     if cpus != 1 {
-        return Err(format!("{cpus} virtual CPUs: counts are those of one"));
+        return Err(format!("the guest has {cpus} virtual CPUs, but the plugin counts one"));
     }
     let geometry = match &options.geometry {
         Some(path) => {
@@ -169,7 +171,7 @@ unsafe extern "C" fn on_exit(_: qemu::qemu_plugin_id_t, _: *mut c_void) {
     // SAFETY: a callback.
     let plugin = unsafe { plugin() };
     if plugin.is_shared {
-        return eprintln!("kdyno-pmu: no record: more than one thread ran, and counts are those of one");
+        return eprintln!("kdyno-pmu: no record is written: more than one thread ran, but the plugin counts one");
     }
     if let Err(error) = record::write(&plugin.record, &plugin.about, &plugin.counter.finish()) {
         eprintln!("kdyno-pmu: {}: {error}", plugin.record.display());

@@ -86,7 +86,7 @@ fn be_child(area: &mut [u8], half: usize, page: usize, mut writer: PipeWriter) -
 fn hear(mut reader: PipeReader) -> Result<Option<Timing>, Failure> {
     let mut text = String::new();
     reader.read_to_string(&mut text).map_err(|error| failure::io_failure("hear of a child", &error))?;
-    serde_json::from_str(&text).map_err(|_| Failure::of_surroundings("a child ended without a word", ""))
+    serde_json::from_str(&text).map_err(|_| Failure::of_surroundings("a child process ended without a report", ""))
 }
 
 /// Return what of so much new memory is resident when one byte of each large page's worth is touched; None as in

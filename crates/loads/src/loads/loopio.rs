@@ -118,7 +118,7 @@ impl Drop for NewFile<'_> {
 fn refused(path: &Path, is_direct: bool, error: &io::Error) -> Failure {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EEXIST) => Failure::of_usage(
-            format!("{} is there already", path.display()),
+            format!("{} exists already", path.display()),
             "name a file that isn't: it is written, and removed",
         ),
         Some(Errno::EINVAL) if is_direct => {
@@ -243,7 +243,7 @@ impl Load for Loopio {
         self.buffer.fill(0);
         let (read, reading) = part(|| self.read(file));
         if !read.map_err(|error| failure::io_failure("read the file", &error))? {
-            return Err(failure::wrong_result("a block that was read is not the one of its place"));
+            return Err(failure::wrong_result("a block that was read belongs to another place of the file"));
         }
         let last = storage();
         self.compare(file)?;

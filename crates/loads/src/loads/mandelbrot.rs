@@ -128,7 +128,7 @@ impl Load for Mandelbrot {
     fn verify(&mut self) -> Result<Facts, Failure> {
         let wrong = |reason: String| Err(failure::wrong_result(reason));
         if let Some(row) = first_wrong(self.size, self.iterations, &self.counts) {
-            return wrong(format!("row {row} is not what its mirror image is, or what computing it again gives"));
+            return wrong(format!("row {row} differs from its mirror image, or from a second computation"));
         }
         let sum = checksum(&self.counts);
         let known = KNOWN.iter().find(|(size, iterations, _)| (*size, *iterations) == (self.size, self.iterations));

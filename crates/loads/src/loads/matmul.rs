@@ -80,7 +80,9 @@ impl Load for Matmul {
     fn verify(&mut self) -> Result<Facts, Failure> {
         match is_product(self.size, &self.a, &self.b, &self.c) {
             true => Ok(Facts::new()),
-            false => Err(failure::wrong_result("the product times a vector is not what both matrices make of it")),
+            false => {
+                Err(failure::wrong_result("the product times a vector differs from the matrices times that vector"))
+            }
         }
     }
 }

@@ -93,7 +93,9 @@ impl Load for Sieve {
         let primes = self.is_composite[2..].iter().filter(|mark| **mark == 0).count() as u64;
         match primes_below(limit as u64) {
             known if known == primes => Ok([("primes".into(), primes.into())].into_iter().collect()),
-            known => Err(failure::wrong_result(format!("{primes} primes below {limit}, and there are {known}"))),
+            known => Err(failure::wrong_result(format!(
+                "the sieve found {primes} primes below {limit}, but there are {known}"
+            ))),
         }
     }
 }
@@ -123,6 +125,9 @@ mod tests {
     #[test]
     fn a_sieve_that_did_not_run_is_found() {
         let failure = prepared("sieve --bytes 100").verify().unwrap_err();
-        assert!(failure.to_string().starts_with("wrong result: 98 primes below 100, and there are 25"), "{failure}");
+        assert!(
+            failure.to_string().starts_with("wrong result: the sieve found 98 primes below 100, but there are 25"),
+            "{failure}"
+        );
     }
 }

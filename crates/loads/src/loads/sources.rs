@@ -226,9 +226,10 @@ impl Sources {
     fn refused(&self, error: &io::Error) -> Failure {
         let path = self.directory.display();
         match error.raw_os_error().map(Errno::from_raw) {
-            Some(Errno::EEXIST) => {
-                Failure::of_usage(format!("{path} is there already"), "name a directory that isn't: it is made")
-            }
+            Some(Errno::EEXIST) => Failure::of_usage(
+                format!("{path} exists already"),
+                "name a directory that does not exist: the load makes it",
+            ),
             _ => failure::io_failure(&format!("make the directory {path}"), error),
         }
     }

@@ -78,7 +78,7 @@ impl Load for Transpose {
         match first_wrong(self.size, &self.target) {
             None => Ok(Facts::new()),
             Some((row, column)) => {
-                Err(failure::wrong_result(format!("row {row}, column {column} is of another place")))
+                Err(failure::wrong_result(format!("row {row}, column {column} holds the element of another place")))
             }
         }
     }
