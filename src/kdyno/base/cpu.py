@@ -6,6 +6,7 @@ The flags are those that the kernel and its hypervisor let through: code must no
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,8 @@ _LSCPU = {
     "Flags": "flags",
 }
 """Fields of lscpu -> those of /proc/cpuinfo."""
+_VENDORS = frozenset(("GenuineIntel", "AuthenticAMD", "HygonGenuine", "CentaurHauls", "Shanghai"))
+"""Vendors of x86 CPUs as CPUID names them, in every language."""
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
 
@@ -106,16 +109,36 @@ def parse_cpuinfo(text: str, path: Path = CPUINFO) -> Cpu:
 def _blocks(text: str) -> list[dict[str, str]]:
     """Return the fields of each processor that is unlike all before it, apart from its number; at least one block."""
     blocks: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
-    is_lscpu = "vendor_id" not in text and "Vendor ID" in text
+    is_lscpu = "vendor_id" not in text
     for part in [text] if is_lscpu else _BLANK_LINES.split(text.strip()):
-        pairs = (line.partition(":") for line in part.splitlines())
-        fields = {key.strip(): value.strip() for key, _, value in pairs}
-        if is_lscpu:
+        lines = (line.replace("：", ":").partition(":") for line in part.splitlines())
+        pairs = [(key.strip(), value.strip()) for key, _, value in lines]
+        fields = dict(pairs)
+        if is_lscpu and "Vendor ID" in fields:
             fields = {name: fields[key] for key, name in _LSCPU.items() if key in fields}
+        elif is_lscpu:
+            fields = _translated_fields(pairs)
         telling = frozenset((key, fields[key]) for key in _LSCPU.values() if key in fields)
         blocks.setdefault(telling, fields)
     with_flags = [fields for telling, fields in blocks.items() if telling]
     return with_flags or [{}]
+
+
+def _translated_fields(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return the fields of what lscpu prints in another language than English: by their values, and by their order,
+    which is that of the English ones. The BIOS's own names and numbers stand between them.
+    """
+    own = [(key, value) for key, value in pairs if "BIOS" not in key]
+    place = next((place for place, (_, value) in enumerate(own) if value in _VENDORS), None)
+    if place is None:
+        return {}
+    below = [value for _, value in own[place + 1 :]]
+    numbers = [value for value in below if value.isdecimal()]
+    texts = [value for value in below if not value.isdecimal()]
+    flags = next((value for value in below if {"fpu", "msr"} <= set(value.split())), None)
+    fields = {"vendor_id": own[place][1]}
+    fields |= dict(zip(("cpu family", "model"), numbers, strict=False))
+    return fields | ({"model name": texts[0]} if texts else {}) | ({"flags": flags} if flags else {})
 
 
 def _cpu_of(fields: dict[str, str]) -> Cpu:

@@ -137,6 +137,33 @@ Caches (sum of all):
     assert read.flags == {"fpu", "lm"}
 
 
+LSCPU = {
+    "de": "Anbieterkennung: Modellname: BIOS-Prozessorfamilie: Prozessorfamilie: Modell: Markierungen:",
+    "fr": "Identifiant_constructeur : Nom_de_modèle : Famille_BIOS : Famille_de_processeur : Modèle : Drapaux :",
+    "es": "ID_de_fabricante: Nombre_del_modelo: Familia_BIOS: Familia_de_CPU: Modelo: Indicadores:",
+    "zh": "厂商_ID： 型号名称： BIOS_系列： CPU_系列： 型号： 标记：",
+}
+"""Fields of lscpu 2.38 in other languages, in its order."""
+
+
+@pytest.mark.parametrize("language", LSCPU)
+def test_the_output_of_lscpu_in_another_language_describes_a_cpu(language: str) -> None:
+    keys = LSCPU[language].replace(" :", "_:").split()
+    values = ("GenuineIntel", "Intel(R) Core(TM) i5-8250U", "205", "6", "142", "fpu vme msr lm")
+    fields = [f"{key.replace('_', ' ')}   {value}" for key, value in zip(keys, values, strict=True)]
+    read = parse_cpuinfo("\n".join(["CPU(s):   8", *fields[:5], "BogoMIPS:   3600.00", fields[5]]))
+    assert (read.vendor, read.family, read.model, read.name) == ("GenuineIntel", 6, 142, "Intel(R) Core(TM) i5-8250U")
+    assert read.flags == {"fpu", "vme", "msr", "lm"}
+
+
+def test_before_lscpu_2_37_the_name_of_the_model_came_after_its_number() -> None:
+    text = (
+        "Anbieterkennung:  AuthenticAMD\nProzessorfamilie: 23\nModell:  1\nModellname:  AMD EPYC\nMarkierungen: fpu msr"
+    )
+    read = parse_cpuinfo(text)
+    assert (read.vendor, read.family, read.model, read.name) == ("AuthenticAMD", 23, 1, "AMD EPYC")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

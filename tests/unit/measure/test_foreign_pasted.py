@@ -9,11 +9,18 @@ import pytest
 
 from kdyno.judge.verdicts.of_files import judge_files
 from kdyno.measure.readers.errors import (
+    Broken,
     FileError,
     MixedUnits,
     NoColumn,
+    NoHeader,
+    Normalised,
     NoSize,
+    PercentilesInRows,
     RunsInColumns,
+    RunsInRows,
+    SeveralValues,
+    TablesAlike,
     UnknownForm,
     UnknownText,
 )
@@ -448,3 +455,143 @@ def test_the_progress_of_dd_is_not_a_run() -> None:
     [series] = output.series
     assert (series.benchmark, series.values) == ("dd, 1073741824 bytes", (1.23456, 1.19876))
     assert (series.unit, series.direction) == ("s", "lower")
+
+
+def test_json_lines_are_a_list_of_records(tmp_path: Path) -> None:
+    records = [{"kernel": kernel, "test": "pipe", "us": value} for kernel in ("old", "new") for value in (1.5, 1.6)]
+    text = "\n\n".join(map(json.dumps, records))
+    assert judged(tmp_path, text, name="runs.jsonl") == ["new: pipe"]
+
+
+def test_a_line_of_json_lines_that_is_not_a_record_is_named() -> None:
+    text = '{"kernel": "old", "us": 1}\n{"kernel": "old", "us": 2}\n{"kernel": "new", "us"\n'
+    with pytest.raises(Broken, match="lines 1 to 2 are records of JSON Lines, and line 3 is not one"):
+        recognise(source(text), JudgeRequest())
+
+
+HISTOGRAM = """# /dev/cpu_dma_latency set to 0us
+# Histogram
+000000 000000\t000001
+000001 000000\t000002
+000002 004211\t003977
+000003 005700\t005900
+# Total: 000009911 000009880
+# Min Latencies: 00002 00000
+# Avg Latencies: 00003 00002
+# Max Latencies: 00038 00024
+# Histogram Overflows: 00000 00000
+"""
+
+
+def test_of_a_histogram_of_cyclictest_the_average_and_the_maximum_of_each_thread_are_read() -> None:
+    lone = source(HISTOGRAM)
+    output = recognise(lone, JudgeRequest()).read(lone, JudgeRequest())
+    assert isinstance(output, ProgramOutput)
+    assert {name: series.values for name, series in named(output).items()} == {
+        "cyclictest average, thread 0": (3,),
+        "cyclictest average, thread 1": (2,),
+        "cyclictest maximum, thread 0": (38,),
+        "cyclictest maximum, thread 1": (24,),
+    }
+
+
+def test_several_aligned_tables_in_one_file_are_read_as_one(tmp_path: Path) -> None:
+    text = """Context switching, in microseconds
+Benchmark        old      new
+2p/0K            1.52     1.41
+
+8p/16K           2.85     2.65
+
+Memory
+Benchmark        old      new
+mmap latency     120      115
+"""
+    assert judged(tmp_path, text) == ["new: 2p/0K", "new: 8p/16K", "new: mmap latency"]
+
+
+def test_two_tables_with_the_same_rows_are_not_pooled(tmp_path: Path) -> None:
+    text = "threads: 1\nTest   old   new\npipe   1.5   1.4\nfork   90    88\n"
+    with pytest.raises(TablesAlike, match="tables in lines 2 and 7 both have 'pipe' of 'old'"):
+        judged(tmp_path, f"{text}\n{text.replace('1.5', '9.5')}")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("Percentage served,Time in ms\n0,0.31\n50,1.1\n99,2.3\n", PercentilesInRows),  # ab -e
+        ("Value  Percentile  TotalCount\n0.1  0.0  1\n1.2  0.5  300\n2.3  0.9  540\n", PercentilesInRows),  # wrk2
+        ("latency_us,cdf\n1.5,0.25\n2.5,0.50\n9.5,1.00\n", PercentilesInRows),
+        ("latency_us,count\n1,900\n2,400\n3,12\n", PercentilesInRows),
+        ("MemTotal:       24600000 kB\nMemFree:        1000000 kB\nCached:         12300 kB\n", NoHeader),
+        ("Throughput,Elapsed Time\n9800.5,10.00\n9700.1,10.00\n", SeveralValues),
+        ("kB  reclen  write  read\n65536  4  890000  3200000\n65536  64  1890000  6200000\n", NoColumn),  # iozone
+        ("[OVERALL], RunTime(ms), 10110\n[READ], Operations, 500000\n[READ], Latency(us), 95.2\n", NoHeader),  # YCSB
+    ],
+)
+def test_a_table_that_holds_no_single_value_a_row_is_refused(tmp_path: Path, text: str, error: type[FileError]) -> None:
+    files = [f"{name}={tmp_path / name}.txt" for name in ("old", "new")]
+    for name in ("old", "new"):
+        (tmp_path / f"{name}.txt").write_text(text)
+    with pytest.raises(error):
+        judge_files(files, JudgeRequest())
+
+
+@pytest.mark.parametrize("rows", ["pipe,100%,108%\nfork,100%,97%\n", "pipe,1.00,1.08\nfork,1.00,0.97\n"])
+def test_numbers_that_are_ratios_to_a_column_of_ones_are_refused(tmp_path: Path, rows: str) -> None:
+    with pytest.raises(Normalised, match="every number of 'base' is 1"):
+        judged(tmp_path, f"test,base,patched\n{rows}")
+
+
+@pytest.mark.parametrize("sums", [("average",), ("average", "stdev", "min", "max")])
+def test_an_average_below_the_runs_is_not_a_run(tmp_path: Path, sums: tuple[str, ...]) -> None:
+    text = "run,old,new\n1,12.1,11.2\n2,12.2,11.1\n" + "".join(f"{name},12.2,11.2\n" for name in sums)
+    with pytest.raises(RunsInRows, match="the rows of 'run' look like runs of one measurement"):
+        judged(tmp_path, text, JudgeRequest(wide=True))
+
+
+def test_rows_of_runs_are_values_where_each_column_is_a_variant(tmp_path: Path) -> None:
+    text = "run,old,new\n" + "".join(f"{run},{12 + run / 10},{11 + run / 10}\n" for run in range(1, 7))
+    assert judged(tmp_path, text, JudgeRequest(wide=True)) == ["new: value"]
+
+
+def test_values_with_a_number_of_counts_each_stay_measurements(tmp_path: Path) -> None:
+    text = "kernel,latency_us,count\nold,2.5,100\nold,1.5,90\nold,2.0,95\nnew,1.5,96\nnew,1.0,93\nnew,1.2,91\n"
+    assert judged(tmp_path, text) == ["new: latency_us"]
+
+
+def test_a_column_may_state_the_better_direction(tmp_path: Path) -> None:
+    file = tmp_path / "scores.csv"
+    file.write_text("kernel,score (higher is better)\nold,120\nold,121\nnew,130\nnew,131\n")
+    [row] = judge_files([str(file)], JudgeRequest()).comparisons
+    assert row.direction == "higher"
+
+
+def test_a_command_that_names_every_column_is_no_advice(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("Core\tAvg_MHz\tBzy_MHz\tIRQ\tIPC\n0\t1500\t3500\t12\t1.2\n1\t1400\t3500\t13\t1.1\n")
+    with pytest.raises(NoColumn) as raised:
+        judge_files([str(tmp_path / "a")], JudgeRequest())
+    assert "for example" not in raised.value.advice
+
+
+@pytest.mark.parametrize(
+    ("text", "benchmark", "value"),
+    [
+        (
+            "sockperf: == version #3.10 ==\nsockperf: ====> avg-latency=11.858 (std-dev=1.543)\n"
+            "sockperf: Summary: Latency is 11.858 usec\nsockperf: ---> <MAX> observation =  177.061\n",
+            "sockperf average latency",
+            11.858,
+        ),
+        (
+            "dbench version 4.00\n\n   2      1234   411.22 MB/sec  warmup   1 sec  latency 2.123 ms\n\n"
+            "Throughput 415.21 MB/sec  2 clients  2 procs  max_latency=5.123 ms\n",
+            "dbench, 2 clients",
+            415.21,
+        ),
+    ],
+)
+def test_what_sockperf_and_dbench_print_is_read_once(text: str, benchmark: str, value: float) -> None:
+    lone = source(text)
+    output = recognise(lone, JudgeRequest()).read(lone, JudgeRequest())
+    assert isinstance(output, ProgramOutput)
+    assert {name: series.values for name, series in named(output).items()} == {benchmark: (value,)}

@@ -13,6 +13,8 @@ from kdyno.measure.readers.roles import FACTORS, NUMBERING, ROLES, VALUES, fold_
 from kdyno.measure.readers.sheet import Shape, shape_of
 from kdyno.measure.readers.source import STANDARD_INPUT, FileSource
 
+MOST_VALUES = 3
+"""Columns of numbers of which all may be measurements; of more, some number or describe the rows."""
 VARIANTS = frozenset(ROLES["variant"].split()) - {"name"}
 """Names of columns whose values may be compared with each other."""
 
@@ -36,7 +38,7 @@ def with_columns(source: FileSource, sources: Sequence[FileSource], other_than: 
     except UserError:
         return ""
     values, texts = _values(shape), _texts(shape)
-    if not values:
+    if not values or len(values) > MOST_VALUES:
         return ""
     variants = [name for name in texts if _is_like_a_variant(name) and name != other_than] if lone else []
     rest = [name for name in texts if name not in variants[:1] and name != other_than]

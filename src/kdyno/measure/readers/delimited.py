@@ -58,6 +58,45 @@ def from_blanks(text: str, file: str) -> str:
     return "\n" * first + _written([header, *lines[first + 1 : last + 1]], "\t")
 
 
+def aligned_blocks(text: str) -> list[tuple[int, str]]:
+    """Return the tables of an aligned text that has several, each with its header: (lines above it, its text). Empty
+    for a text with one or none. Blank lines divide tables; rows below a blank line without a header of their own belong
+    to the table above.
+    """
+    if "\x1b" in text or not _has_no_delimiter(text):
+        return []
+    lines = LINE_END.split(text)
+    tables: list[tuple[int, int]] = []
+    for start, end in _paragraphs(lines):
+        paragraph = lines[start:end]
+        if _gap("\n".join(paragraph)) is not None and _has_header(paragraph):
+            tables.append((start, end))
+        elif tables and any(len(_fields(line, _WIDE_GAP)) > 1 for line in paragraph):
+            tables[-1] = (tables[-1][0], end)
+    return [(start, "\n".join(lines[start:end])) for start, end in tables] if len(tables) > 1 else []
+
+
+def _has_no_delimiter(text: str) -> bool:
+    """Return whether no delimiter divides the first lines of a text."""
+    lines = [line for line in LINE_END.split(text)[:SAMPLE] if line.strip() and not line.startswith("#")]
+    return not any(agreement(lines, delimiter)[0] for delimiter in DELIMITERS)
+
+
+def _paragraphs(lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where each group of lines between blank ones begins and ends."""
+    edges = [
+        index for index, line in enumerate(["", *lines]) if bool(line.strip()) != bool([*lines, ""][index].strip())
+    ]
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _has_header(paragraph: Sequence[str]) -> bool:
+    """Return whether the first line of a table that is divided has no number, apart from its first field."""
+    gap = _gap("\n".join(paragraph)) or _WIDE_GAP
+    header = next((fields for line in paragraph if len(fields := _fields(line, gap)) > 1), [])
+    return len(header) > 1 and not any(_NUMERAL.fullmatch(tidy(field)) for field in header[1:])
+
+
 def from_records(document: Any) -> str | None:
     """Return a list of flat objects as CSV, with a line for each; None for any other document."""
     if not isinstance(document, list) or not document or not all(isinstance(row, dict) and row for row in document):

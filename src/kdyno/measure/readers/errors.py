@@ -153,6 +153,16 @@ class NoColumn(FileError):
     hint = "name it with --{role}; columns: {columns}"
 
 
+class SeveralValues(FileError):
+    message = "{file}: each of {columns} may be the value"
+    hint = "name one with --value; several, which are then benchmarks: --value {values}"
+
+
+class PercentilesInRows(FileError):
+    message = "{file}: the rows are parts of one distribution, by the column {column!r}: they are not measurements"
+    hint = "give one row for each run, with its mean or one percentile; --pool {option} takes all rows as measurements"
+
+
 class ManyVariants(FileError):
     message = "column {column!r} has {count} different values, too many for {role}s"
     hint = "name the right column with --{role}"
@@ -235,6 +245,11 @@ class NotAMeasurement(FileError):
     hint = "name a column that was measured with --value: ratios, changes, minima, maxima and ranks aren't judged"
 
 
+class Normalised(FileError):
+    message = "{file}, line {line}: every number of {column!r} is {number}: the others are ratios to it"
+    hint = "judge the measurements that the ratios were made of; --wide takes the ratios as measurements"
+
+
 class NoClaim(FileError):
     message = "{file}, line {line}: {why}"
     hint = (
@@ -246,6 +261,19 @@ class NoClaim(FileError):
 class UndecidedColumn(FileError):
     message = "column {column!r} has {count} values ({levels}) within variant {variant!r} of {benchmark!r}"
     hint = "choose: {option} {does}, {pool} takes them all together"
+
+
+class TablesAlike(FileError):
+    message = "{file}: the tables in lines {first} and {second} both have {benchmark!r} of {variant!r}"
+    hint = "give the rows of each table their own names, or judge the tables in files of their own"
+
+
+class RunsInRows(FileError):
+    message = "{file}, line {line}: the rows of {column!r} look like runs of one measurement"
+    hint = (
+        "leave out the rows that aren't runs, such as averages, and give --wide; if they are benchmarks: "
+        "--benchmark {option}"
+    )
 
 
 class SummaryColumn(FileError):

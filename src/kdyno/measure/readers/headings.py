@@ -120,6 +120,11 @@ _RUN_WORDS = frozenset(
 )
 
 
+def is_run(heading: str) -> bool:
+    """Return whether a column numbers the runs of a measurement, by its name."""
+    return "_".join(_WORD.findall(bare(heading))).removesuffix("s") in _RUN_WORDS
+
+
 def numbered_runs(headings: Sequence[str]) -> tuple[str, ...]:
     """Return the columns that are runs of one measurement, by their names: `run1`, `run2`, ...; none unless there are
     two of them, and they count up from 0 or 1. Bare numbers may as well be those of threads.

@@ -70,7 +70,7 @@ def not_json(error: Exception) -> str:
     """Return where a text stops being JSON, in kdyno's own words."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
-    if isinstance(error, TooManyValues):
+    if isinstance(error, Unfit):
         return str(error)
     if isinstance(error, json.JSONDecodeError):
         return f"invalid JSON from line {error.lineno}, column {error.colno} on"
@@ -80,6 +80,26 @@ def not_json(error: Exception) -> str:
 def why(error: ValueError) -> str:
     """Return what is wrong, in kdyno's own words, whoever found it."""
     return str(error) if isinstance(error, Unfit) else not_json(error)
+
+
+def records_of_lines(text: str) -> list[dict[str, Any]] | None:
+    """Return the records of JSON Lines, an object on each line that isn't blank; None for a text of another form.
+
+    Raise Unfit, which names the line, if a later line is not an object.
+    """
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    records: list[dict[str, Any]] = []
+    for number, line in lines:
+        try:
+            record = json.loads(line, parse_int=float)
+        except ValueError:
+            record = None
+        if not isinstance(record, dict):
+            if len(records) < 2:
+                return None
+            raise Unfit(f"lines 1 to {number - 1} are records of JSON Lines, and line {number} is not one")
+        records.append(record)
+    return records if len(records) > 1 else None
 
 
 def documents(text: str) -> Iterator[Any]:

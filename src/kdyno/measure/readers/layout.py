@@ -9,13 +9,23 @@ from dataclasses import dataclass, field
 
 from kdyno.base.text import format_list
 from kdyno.measure.readers.cells import Cell, cell_of, numerals
-from kdyno.measure.readers.errors import MaybeRows, MaybeWide, NotAMeasurement, RunsInColumns, TwoMarks
+from kdyno.measure.readers.errors import (
+    MaybeRows,
+    MaybeWide,
+    Normalised,
+    NotAMeasurement,
+    RunsInColumns,
+    RunsInRows,
+    TwoMarks,
+)
 from kdyno.measure.readers.headings import (
     MEANS,
     NOT_MEASURED,
     SDS,
     SIZES,
     Meaning,
+    is_run,
+    is_statistic,
     looks_like_a_variant,
     meaning,
     numbered_runs,
@@ -162,7 +172,11 @@ def layout_of(grid: SheetGrid, request: JudgeRequest, file: str) -> Layout | Non
     else:
         is_wide = request.wide
     if is_wide:
-        return _wide_layout(table, values, texts, roles, further, ignored)
+        layout = _wide_layout(table, values, texts, roles, further, ignored)
+        _require_no_runs(layout, table, request, file)
+        if not request.wide:
+            _require_no_ratios(values, table, file)
+        return layout
     texts = [name for name in texts if name not in values]
     return _long_layout(table, values, texts, roles, further, ignored)
 
@@ -203,6 +217,28 @@ def require_clear(source: FileSource, request: JudgeRequest) -> None:
     rows = tuple(SheetRow(number, cells) for number, cells in enumerate(shape.first, shape.above + 2))
     if all(len(row.cells) == len(shape.header) for row in rows):
         layout_of(SheetGrid(shape.header, rows, shape.above + 1, shape.decimal.mark), request, source.shown)
+
+
+def _require_no_ratios(variants: Sequence[str], table: _Columns, file: str) -> None:
+    """Raise Normalised if every number of a variant is 1, or 100 %: all others are ratios to it."""
+    for name in variants:
+        cells = [cell for cell in table.cells[name] if cell]
+        parts = {(float(cell.mean), cell.unit) for cell in cells}
+        if len(cells) > 1 and parts in ({(1.0, "")}, {(100.0, "%")}, {(1.0, "x")}, {(1.0, "×")}):
+            raise Normalised(
+                file=file, line=table.grid.line, column=name, number=f"{cells[0].mean} {cells[0].unit}".strip()
+            )
+
+
+def _require_no_runs(layout: Layout, table: _Columns, request: JudgeRequest, file: str) -> None:
+    """Raise RunsInRows if a column numbers runs, and has rows of averages and the like, too."""
+    if "benchmark" in request.columns:
+        return
+    named = layout.roles.get("benchmark", "")
+    for place, column in enumerate(table.grid.header):
+        has_sums = any(is_statistic(row.cells[place]) for row in table.grid.rows)
+        if is_run(column) and (column == named or (column in layout.ignored and has_sums)):
+            raise RunsInRows(file=file, line=table.grid.line, column=column, option=shlex.quote(column))
 
 
 def _decide_columns(

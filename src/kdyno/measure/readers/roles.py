@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from kdyno.base.text import format_list
 from kdyno.measure.readers import units
 from kdyno.measure.readers.cells import cell_of
-from kdyno.measure.readers.errors import NoColumn, NoSuchColumn, TwoMeanings
+from kdyno.measure.readers.errors import NoColumn, NoHeader, NoSuchColumn, PercentilesInRows, SeveralValues, TwoMeanings
 from kdyno.measure.readers.headings import NOT_MEASURED, meaning, numbered_runs
 from kdyno.measure.readers.numerals import is_missing
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.sheet import Shape, is_number
+from kdyno.measure.readers.sheet import Shape, header_command, is_number
 
 _LAST_VARIANTS = "march optimization opt options option cflags flags command cmd"
 
@@ -59,9 +61,23 @@ VALUES = (
     *("seconds", "ns", "us", "ms", "s", "cycles", "instructions", "instr"),
 )
 
+_RIVALS = frozenset(VALUES[VALUES.index("time") : VALUES.index("result")]) | frozenset(
+    ("throughput", "bandwidth", "rate", "score")
+)
+"""Those of them that say what is measured: of two in one table, either may be meant."""
+
 UNIT_NAMES = frozenset(("seconds", "ns", "us", "ms", "s", "cycles", "instructions", "instr"))
 """Those of them that say only what is counted."""
 
+_PERCENTILES = frozenset(
+    (
+        *("percentile", "percentage_served", "percent_served", "quantile", "bucket", "bin", "latency_percentile"),
+        *("cdf", "pdf", "pmf", "ccdf", "cumulative", "cumulative_count", "probability", "density"),
+    )
+)
+"""Columns that number or weigh the parts of a distribution: ab -e, spectra of wrk2, histograms."""
+_WEIGHTS = frozenset(("count", "counts", "frequency", "freq", "occurrences"))
+"""Columns that do so beside values in ascending order."""
 FEW_LEVELS = 50
 """A column of unknown meaning that has more values than this is not a factor."""
 SHOWN = 20
@@ -165,8 +181,13 @@ def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
     remaining = [column for column in header if column not in taken]
     numeric = {column for index, column in enumerate(header) if _is_numeric(shape, index)}
     numbered = () if values else numbered_runs([column for column in remaining if column in numeric])
+    for column in remaining:
+        if names_of[column] in _PERCENTILES:
+            raise PercentilesInRows(file=file, column=column, option=shlex.quote(column))
     if not values:
         values = numbered or _values(remaining, names_of, numeric, file, shape)
+        if any(cell_of(column, shape.decimal.mark) for column in values):
+            raise NoHeader(file=file, command=header_command(file, len(header), ","))
         remaining = [column for column in remaining if column not in values]
     for role, names in ROLES.items():
         if role in given:
@@ -181,6 +202,9 @@ def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
                 given[role] = matches[0]
                 remaining.remove(matches[0])
                 break
+    weights = next((column for column in remaining if names_of[column] in _WEIGHTS and column in numeric), "")
+    if weights and len(values) == 1 and _ascends(shape, header.index(values[0])):
+        raise PercentilesInRows(file=file, column=weights, option=shlex.quote(weights))
     if "block" in given and "run" not in given:
         runs = [column for column in remaining if column.lower() == "run"]
         if runs:  # kdyno's own CSV: blocks are numbered within a run
@@ -211,6 +235,11 @@ def _values(
             continue  # `cycles/op` beside `MiB/s`: neither is the value
         matches = [column for column in remaining if names_of[column] == name and column in numeric]
         if matches:
+            rivals = [column for column in remaining if names_of[column] in _RIVALS and column in numeric]
+            if name in _RIVALS and len(rivals) > 1:
+                raise SeveralValues(
+                    file=file, columns=format_list(rivals, SHOWN), values=shlex.quote(",".join(rivals[:SHOWN]))
+                )
             return (matches[0],)
     names_of_roles = {name for names in ROLES.values() for name in names.split()}
     for others in (names_of_roles | FACTORS, names_of_roles):
@@ -219,7 +248,7 @@ def _values(
             for column in remaining
             if column in numeric and names_of[column] not in others and meaning(column) not in NOT_MEASURED
         ]
-        with_unit = [column for column in candidates if units.unit_of_column(column)]
+        with_unit = [column for column in candidates if units.unit_of_column(column) and not _is_a_size(column)]
         if len(candidates) == 1 or len(with_unit) == 1:
             return tuple(with_unit or candidates)
     # bad text under the right name is an error in its lines, and reported there
@@ -228,6 +257,19 @@ def _values(
         if is_name and column not in numeric:
             return (column,)
     raise NoColumn(file=file, role="value", columns=format_list(shape.header, SHOWN))
+
+
+def _ascends(shape: Shape, index: int) -> bool:
+    """Return whether each of the first rows, of which there are at least three, has a larger number than the last."""
+    cells = [cell_of(row[index], shape.decimal.mark) for row in shape.first if index < len(row)]
+    numbers = [float(cell.mean) for cell in cells if cell]
+    return len(numbers) > 2 and all(before < after for before, after in pairwise(numbers))
+
+
+def _is_a_size(column: str) -> bool:
+    """Return whether a column's whole name is a unit of data: that of the blocks that something is measured with."""
+    unit = units.find(column.strip())
+    return unit is not None and unit.dimensions == {"information": 1}
 
 
 def _is_numeric(shape: Shape, index: int) -> bool:

@@ -7,10 +7,10 @@ import io
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
-from kdyno.measure.readers.delimited import DELIMITERS, LINE_END, SAMPLE, agreement
+from kdyno.measure.readers.delimited import DELIMITERS, LINE_END, SAMPLE, agreement, aligned_blocks
 from kdyno.measure.readers.errors import (
     BadValue,
     BeyondLimits,
@@ -141,11 +141,15 @@ def shape_of(source: FileSource) -> Shape:
     _require_small(source, above + 1, header)
     _require_different(source, above + 1, header)
     if all(is_number(cell) or not cell for cell in rows[0]):
-        names = ["value"] if len(header) == 1 else [f"value{number}" for number, _ in enumerate(header, 1)]
-        line = delimiter.join(names[:MOST_NAMES])
-        raise NoHeader(file=source.shown, command=shlex.join(["sed", "-i", f"1i {line}", source.shown]))
+        raise NoHeader(file=source.shown, command=header_command(source.shown, len(header), delimiter))
     columns = [[row[index] for row in first if index < len(row)] for index in range(len(header))]
     return Shape(delimiter, header, above, decimal_of_columns(columns, "." if delimiter == "," else ","), first)
+
+
+def header_command(file: str, columns: int, delimiter: str) -> str:
+    """Return the command that puts a line of names above a file."""
+    names = ["value"] if columns == 1 else [f"value{number}" for number in range(1, columns + 1)]
+    return shlex.join(["sed", "-i", f"1i {delimiter.join(names[:MOST_NAMES])}", file])
 
 
 def has_columns(source: FileSource) -> bool:
@@ -223,7 +227,7 @@ def grids(source: FileSource) -> list[SheetGrid]:
     if _ASCIIDOC.search(source.head):
         tables = list(_asciidoc_tables(source))
     else:
-        tables = list(_pipe_tables(source)) if has_pipe_table(source.head) else [_whole(source)]
+        tables = list(_pipe_tables(source)) if has_pipe_table(source.head) else list(_aligned_tables(source))
     if not any(table.rows for table in tables):
         raise NoRows(file=source.shown)
     return tables
@@ -264,6 +268,20 @@ def _require_different(source: FileSource, line: int, header: Sequence[str]) -> 
 def _fill_header(header: Sequence[str]) -> tuple[str, ...]:
     """Return the header with a name for every column that has none, such as those of commas at the ends of lines."""
     return tuple(column or f"column {number}" for number, column in enumerate(header, 1))
+
+
+def has_several_tables(source: FileSource) -> bool:
+    """Return whether a text has several tables that are aligned by blanks, judging by its beginning."""
+    return source.form == "text" and bool(aligned_blocks(source.head))
+
+
+def _aligned_tables(source: FileSource) -> Iterator[SheetGrid]:
+    """Yield the tables of a text that has several aligned ones, else the whole as one. Lines keep their numbers."""
+    blocks = aligned_blocks(source.text) if has_several_tables(source) else []
+    for above, block in blocks:
+        yield _whole(replace(source, data=("\n" * above + block).encode()))
+    if not blocks:
+        yield _whole(source)
 
 
 def _whole(source: FileSource) -> SheetGrid:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from kdyno.base.names import printable
 from kdyno.measure.readers import delimited
 from kdyno.measure.readers.errors import Broken, EmptyFile, FileReadTwice, NotText, TooLarge, Unreadable, WrongEncoding
-from kdyno.measure.readers.json_values import not_json, require_moderate
+from kdyno.measure.readers.json_values import not_json, records_of_lines, require_moderate
 
 LOOKED_AT = 65536
 """Bytes in which a file must show its format."""
@@ -89,13 +89,21 @@ class FileSource:
 
     @cached_property
     def document(self) -> Any:
-        """Return the whole text as JSON, all its numbers as floats. Raise Broken and the errors of `text`."""
+        """Return the whole text as JSON, all its numbers as floats; of JSON Lines, the list of its records. Raise
+        Broken and the errors of `text`.
+        """
         try:
             require_moderate(self.text)
             # Whole numbers may have more digits than Python turns into an int.
             return json.loads(self.text, parse_int=float)
         except (ValueError, RecursionError) as error:
-            raise Broken(file=self.shown, format="JSON", why=not_json(error)) from error
+            try:
+                records = records_of_lines(self.text)
+            except (ValueError, RecursionError) as line_error:
+                raise Broken(file=self.shown, format="JSON", why=not_json(line_error)) from line_error
+            if records is None:
+                raise Broken(file=self.shown, format="JSON", why=not_json(error)) from error
+            return records
 
     @cached_property
     def delimited(self) -> FileSource:

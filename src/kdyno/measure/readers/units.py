@@ -96,6 +96,8 @@ _PER = re.compile(r" ?/ ?| per |_per_")
 _SLIP = re.compile(r"(?:[kmgt]i?)?b(?:ps)?", re.IGNORECASE)
 """Bits or bytes, which only the case of a letter tells apart."""
 _BRACKETED = re.compile(r"[(\[]([^()\[\]]+)[)\]]$")
+_BETTER = re.compile(r"\b(higher|more|bigger|larger|lower|less|fewer|smaller) (?:is|=) better\b", re.IGNORECASE)
+_MORE = frozenset(("higher", "more", "bigger", "larger"))
 _BETWEEN_WORDS = re.compile(r"[_\s.-]+")
 _COUNTED = re.compile(
     r"miss(?:es)?$|misses\b|faults\b|switches\b|branches\b|instructions?\b|references\b|migrations\b|interrupts\b|"
@@ -231,6 +233,8 @@ def direction(unit: str, benchmark: str) -> Direction | None:
     """Return the better direction, if it is certain: by the unit, else by the benchmark's name; else None."""
     if known := find(unit):
         return _direction_of(known)
+    if stated := _BETTER.search(benchmark[-LONGEST:]):
+        return "higher" if stated[1].lower() in _MORE else "lower"
     higher = bool(_HIGHER_NAME.search(benchmark))
     lower = bool(_LOWER_NAME.search(benchmark) or _INSTRUCTIONS.search(benchmark))
     if higher == lower or _PER.search(unit[:LONGEST]) or _COUNTED.search(unit):
@@ -274,7 +278,7 @@ def _quantity(unit: str, benchmark: str) -> Quantity:
 def unit_of_column(column: str) -> str:
     """Return the unit in the name of a column: `time_ms`, `time (ms)`, `ops_per_sec`; empty if there is none."""
     column = column.strip()
-    if (bracketed := _BRACKETED.search(column)) and (unit := bracketed[1].strip()):
+    if (bracketed := _BRACKETED.search(column)) and (unit := _BETTER.sub("", bracketed[1]).strip(" ,;")):
         before = column[: bracketed.start()].strip()
         return format_unit(before) if find(before) and not find(unit) else format_unit(unit)
     *words, last = _BETWEEN_WORDS.split(column[-LONGEST:])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from kdyno.measure.readers.cells import cell_of
 from kdyno.measure.readers.errors import BadValue, TwoMarks
 from kdyno.measure.readers.numerals import Decimal, decimal_of, is_missing
@@ -13,11 +15,15 @@ from kdyno.measure.readers.units import format_unit
 
 TITLE = "one number a line"
 NAME = "value"
+LONGEST_LABEL = 200
+"""Characters before a number that are compared."""
 
 
 def recognises(source: FileSource, _request: JudgeRequest) -> bool:
     lines = _lines(source.head if len(source.data) < len(source.head) + 4 else source.head.rpartition("\n")[0])
-    return bool(lines) and all(is_missing(text) or cell_of(text, ".") or cell_of(text, ",") for _, text in lines)
+    if not lines or not all(is_missing(text) or cell_of(text, ".") or cell_of(text, ",") for _, text in lines):
+        return False
+    return len({_label(text) for _, text in lines if not is_missing(text)}) < 2
 
 
 def read(source: FileSource, request: JudgeRequest) -> ProgramOutput:
@@ -48,6 +54,14 @@ def read(source: FileSource, request: JudgeRequest) -> ProgramOutput:
     )
     usable, unusable = positive([series] if values else [])
     return ProgramOutput(usable, (*notes, *unusable))
+
+
+def _label(text: str) -> str:
+    """Return what precedes a number, without its own numbers: `iteration 1:` and `iteration 2:` are alike, and
+    `MemFree:` and `Cached:` are different measurements.
+    """
+    before, colon, _ = text.rpartition(":")
+    return re.sub(r"\d+", "", before[:LONGEST_LABEL]) if colon else ""
 
 
 def _lines(text: str) -> list[tuple[int, str]]:

@@ -263,6 +263,27 @@ PROGRAMS = (
         facts={r"^T: *(\d+) ": r"thread \1"},
     ),
     PrintedProgram(
+        "sockperf",
+        re.compile(r"^sockperf: ", re.MULTILINE),
+        "lines like `sockperf: ====> avg-latency=11.858 (std-dev=1.543, ...)`",
+        (
+            (
+                _line(r"^sockperf: .*avg-lat(?:ency)?= *VALUE", "us", "lower", "average latency"),
+                _line(r"^sockperf: Summary: Latency is VALUE usec", "us", "lower", "average latency"),
+            ),
+            (_line(r"^sockperf: Summary: Message Rate is VALUE \[msg/sec\]", "messages/s", "higher", "rate"),),
+        ),
+        start=re.compile(r"^sockperf: == version"),
+    ),
+    PrintedProgram(
+        "dbench",
+        re.compile(r"^Throughput [\d.]+ MB/sec .*\bclients\b", re.MULTILINE),
+        "lines like `Throughput 415.21 MB/sec  2 clients  2 procs  max_latency=5.123 ms`, as tbench prints them",
+        ((_line(r"^Throughput VALUE (?P<unit>MB/sec)", direction="higher"),),),
+        start=re.compile(r"^(?:db|tb)ench version"),
+        facts={r"^Throughput .* (\d+) clients": r"\1 clients"},
+    ),
+    PrintedProgram(
         "stream",
         re.compile(r"^Function +Best Rate MB/s", re.MULTILINE),
         "lines like `Copy:           12345.6     0.012988     0.012960     0.013020`",

@@ -10,6 +10,7 @@ from kdyno.measure.readers import claims
 from kdyno.measure.readers.errors import UnknownForm, UnknownText
 from kdyno.measure.readers.formats import (
     criterion,
+    cyclictest,
     fio,
     go_bench,
     google_benchmark,
@@ -34,7 +35,7 @@ from kdyno.measure.readers.formats import (
 )
 from kdyno.measure.readers.readings import LongTable, ProgramOutput, Reading
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.sheet import has_columns, has_pipe_table, shape_of
+from kdyno.measure.readers.sheet import has_columns, has_pipe_table, has_several_tables, shape_of
 from kdyno.measure.readers.source import FileSource, Form
 
 SHOWN = 12
@@ -220,7 +221,19 @@ READERS = (
     program_reader(
         "go-bench", go_bench.TITLE, go_bench.recognises, go_bench.read, "lines like `BenchmarkX-8  1000  98765 ns/op`"
     ),
-    *(program_reader(own.name, own.title, own.recognises, own.read, own.excerpt) for own in printed.PROGRAMS),
+    program_reader(
+        cyclictest.NAME,
+        f"{cyclictest.NAME} output",
+        cyclictest.recognises,
+        cyclictest.read,
+        "lines of -q like `T: 0 ( 1234) P:80 I:1000 C:  10000 Min:      2 Act:    3 Avg:    3 Max:      20`, or of -h "
+        "like `# Avg Latencies: 00003 00004`",
+    ),
+    *(
+        program_reader(own.name, own.title, own.recognises, own.read, own.excerpt)
+        for own in printed.PROGRAMS
+        if own.name != cyclictest.NAME
+    ),
     Reader("numbers", numbers.TITLE, numbers.recognises, numbers.read, "a number in each line, and nothing else"),
     Reader(
         "table",
@@ -263,7 +276,11 @@ def recognise(source: FileSource, request: JudgeRequest) -> Reader:
 
 def is_claims(source: FileSource, request: JudgeRequest) -> bool:
     """Return whether a file is just a list of published statistics. Raise the errors of `recognise`."""
-    if recognise(source, request).name not in ("csv", "table") or has_pipe_table(source.head):
+    if (
+        recognise(source, request).name not in ("csv", "table")
+        or has_pipe_table(source.head)
+        or has_several_tables(source)
+    ):
         return False
     return claims.looks_like(shape_of(source).header)
 

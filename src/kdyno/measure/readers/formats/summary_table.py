@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from kdyno.base.errors import UserError
 from kdyno.base.text import format_list
 from kdyno.measure.readers import claims, units
 from kdyno.measure.readers.cells import Cell, cell_of
-from kdyno.measure.readers.errors import BadValue, MaybeRows, MaybeWide, NoSize, NotAMeasurement
+from kdyno.measure.readers.errors import BadValue, MaybeRows, MaybeWide, NoSize, NotAMeasurement, TablesAlike
 from kdyno.measure.readers.headings import MEANS, SDS, bare, is_statistic
 from kdyno.measure.readers.layout import Layout, layout_of, merge_statistics
 from kdyno.measure.readers.numerals import is_missing, tidy
@@ -22,6 +22,7 @@ from kdyno.measure.readers.sheet import (
     SheetRow,
     grids,
     has_pipe_table,
+    has_several_tables,
     is_beyond,
     refusal,
     shape_of,
@@ -33,9 +34,9 @@ TITLE = "a table of means and standard deviations"
 
 
 def recognises(source: FileSource, request: JudgeRequest) -> bool:
-    if source.delimited.form != "text":
+    if not has_several_tables(source) and source.delimited.form != "text":
         return False
-    if has_pipe_table(source.head) or request.wide:
+    if has_pipe_table(source.head) or has_several_tables(source) or request.wide:
         return True
     shape = shape_of(source)
     if _has_means(shape.header, request):
@@ -75,6 +76,7 @@ def read(source: FileSource, request: JudgeRequest) -> SummaryTables:
             read_tables.append(table)
     if unclear and not read_tables and not statistics:
         raise unclear[0][1]
+    _require_apart(read_tables, source.shown)
     columns: dict[str, str] = {}
     missing: Counter[str] = Counter()
     notes: dict[str, None] = {}
@@ -85,6 +87,18 @@ def read(source: FileSource, request: JudgeRequest) -> SummaryTables:
     notes |= {f"the table in line {line} wasn't read: its columns have no known meaning": None for line, _ in unclear}
     published = tuple(row for table in read_tables for row in table.published)
     return SummaryTables(published, columns, tuple(statistics), tuple(notes), missing)
+
+
+def _require_apart(tables: Sequence[_Table], file: str) -> None:
+    """Raise TablesAlike if two tables of a file have the same benchmark of the same variant: what differs between them
+    is in their titles at best, and they may be of other conditions.
+    """
+    line_by_name: dict[tuple[str, str], int] = {}
+    for table in tables:
+        for benchmark, variant in dict.fromkeys((row.benchmark, row.variant) for row in table.published):
+            line = line_by_name.setdefault((benchmark, variant), table.grid.line)
+            if line != table.grid.line:
+                raise TablesAlike(file=file, first=line, second=table.grid.line, benchmark=benchmark, variant=variant)
 
 
 def _has_means(header: tuple[str, ...], request: JudgeRequest) -> bool:
