@@ -44,8 +44,7 @@ class SyntheticRange:
         self.lucks = self.chance.normal(0, self.luck, self.steps + 1)
         for state, luck in self.lucky.items():
             self.lucks[state] = luck
-        self.drawn: dict[int, list[float]] = {}
-        self.drawn_checks: dict[tuple[int, int], list[float]] = {}
+        self.drawn: dict[tuple[int, int, int], list[float]] = {}
 
     def level(self, state: int) -> float:
         return sum(size for step, size in self.changes.items() if step <= state)
@@ -60,13 +59,7 @@ class SyntheticRange:
             return Untestable("it doesn't build")
         if trial.state in self.same:
             return SameCode(self.same[trial.state])
-        values = self.drawn.setdefault(trial.state, [])
-        while len(values) < trial.blocks:
-            order = len(values) % max(1, self.layouts)
-            effect = self.level(trial.state) + self.luck_of(trial.state, order) - self.luck_of(0, order)
-            values.append(float(effect + self.chance.normal(0, self.noise)))
-            self.boots += 1
-        return Differences(tuple(values[: trial.blocks]), self.layouts)
+        return self._differences(trial.blocks, trial.orders, 0, trial.state, self.level(trial.state), 0)
 
     def luck_of(self, state: int, order: int) -> float:
         """Return what the layout of one image adds."""
@@ -75,15 +68,23 @@ class SyntheticRange:
         return float(np.random.default_rng([self.seed, state, order]).normal(0, self.luck))
 
     def _check(self, trial: Check) -> Outcome:
-        layouts = self.layouts or 4
-        values = self.drawn_checks.setdefault((trial.before, trial.after), [])
         effect = self.level(trial.after) - self.level(trial.before)
-        while len(values) < trial.blocks:
-            order = 1000 + len(values) % layouts
-            luck = self.luck_of(trial.after, order) - self.luck_of(trial.before, order)
-            values.append(float(effect + luck + self.chance.normal(0, self.noise)))
-            self.boots += 2
-        return Differences(tuple(values[: trial.blocks]), layouts)
+        # Without link orders a kernel has the image of the search.
+        first = 1000 if trial.orders else 0
+        return self._differences(trial.blocks, trial.orders, trial.before, trial.after, effect, first)
+
+    def _differences(self, blocks: int, orders: int, before: int, after: int, effect: float, first: int) -> Differences:
+        """Draw the differences of two kernels, or return those that were drawn before; link orders begin at `first`."""
+        values: list[float] = []
+        for block in range(blocks):
+            turn, order = divmod(block, max(1, orders))
+            drawn = self.drawn.setdefault((before, after, first + order), [])
+            if len(drawn) <= turn:
+                luck = self.luck_of(after, first + order) - self.luck_of(before, first + order)
+                drawn.append(float(effect + luck + self.chance.normal(0, self.noise)))
+                self.boots += 1 if before == 0 and first == 0 else 2
+            values.append(drawn[turn])
+        return Differences(tuple(values), orders)
 
 
 def planted(seed: int, size: float, noise: float, luck: float, layouts: int = 0) -> SyntheticRange:
@@ -104,7 +105,7 @@ def bisected(kernels: SyntheticRange, costs: TrialCosts = COSTS, **settings: flo
     search = Search(BisectEvidence(kernels.steps), SearchSettings(**values))  # type: ignore[arg-type]
     while (trial := search.next_trial(costs)) is not None:
         assert len(kernels.trials) < 500, "the search doesn't end"
-        kernels.seconds += costs.seconds(trial, search.evidence, kernels.layouts)
+        kernels.seconds += costs.seconds(trial, search.evidence)
         search.learn(trial, kernels.measure(trial))
     return search
 

@@ -47,7 +47,7 @@ def test_the_spread_between_link_orders_and_that_between_boots_are_distinguished
     kernels = planted(1, 0.03, *LUCKY, layouts=16)
     search = Search(BisectEvidence(STEPS), SearchSettings(margin=0.003, layouts=16))
     for state in (STEPS, 32, 16):
-        search.learn(Measure(state, 64), kernels.measure(Measure(state, 64)))
+        search.learn(Measure(state, 64, 16), kernels.measure(Measure(state, 64, 16)))
     luck, noise = search.luck_and_noise()
     assert luck == pytest.approx(0.015, rel=0.3)
     assert noise == pytest.approx(0.005, rel=0.1)
@@ -73,7 +73,7 @@ def test_the_forecast_is_right_within_a_factor_of_two_in_most_ranges(size: float
         search = Search(BisectEvidence(STEPS), SearchSettings(margin=0.003, revert=False))
         forecasts = [(0.0, search.seconds_left(UML_COSTS))]
         while (trial := search.next_trial(UML_COSTS)) is not None:
-            seconds = forecasts[-1][0] + UML_COSTS.seconds(trial, search.evidence, 16)
+            seconds = forecasts[-1][0] + UML_COSTS.seconds(trial, search.evidence)
             search.learn(trial, kernels.measure(trial))
             forecasts.append((seconds, search.seconds_left(UML_COSTS)))
         total, left_at_the_end = forecasts[-1]

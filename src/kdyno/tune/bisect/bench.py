@@ -56,7 +56,6 @@ from kdyno.tune.bisect.evidence import (
     SameCode,
     Trial,
     Untestable,
-    orders_of,
 )
 from kdyno.tune.bisect.packages import PackageRange
 from kdyno.tune.bisect.ranges import KernelRange
@@ -147,7 +146,7 @@ class BisectBench:
         if self.benchmarks:
             require_known(self.benchmarks, self.template.workload.benchmark_names(), "--benchmark")
         self.most_layouts = 0
-        self.prepared = prepare(self._experiment((0,), 1), self.session.state, self.session.talk)
+        self.prepared = prepare(self._experiment((0,), 1, 0), self.session.state, self.session.talk)
         self.prepared.require_cpu()
         is_given = any(isinstance(plan, GivenPlan) for plans in self.prepared.plans.values() for plan in plans)
         if self.prepared.about.needs_images and not is_given:
@@ -158,13 +157,13 @@ class BisectBench:
         """The recipe that all kernels share."""
         return self.template.variants[self.template.baseline]
 
-    def _experiment(self, states: Sequence[int], blocks: int) -> Experiment:
+    def _experiment(self, states: Sequence[int], blocks: int, orders: int) -> Experiment:
         variants = {self.kernels.name(state): self.kernels.recipe(self.base, state) for state in states}
-        return self._experiment_of(variants, blocks)
+        return self._experiment_of(variants, blocks, orders)
 
-    def _experiment_of(self, variants: Mapping[str, Recipe], blocks: int) -> Experiment:
-        """Return the experiment with these variants, the first of which is the baseline; each block has a link order of
-        its own, as long as there are.
+    def _experiment_of(self, variants: Mapping[str, Recipe], blocks: int, orders: int) -> Experiment:
+        """Return the experiment with these variants, the first of which is the baseline; blocks take the link orders in
+        turn.
         """
         return self.template.model_copy(
             update={
@@ -172,14 +171,14 @@ class BisectBench:
                 "variants": dict(variants),
                 "baseline": next(iter(variants)),
                 "blocks": blocks,
-                "layouts": orders_of(blocks, self.most_layouts) if self.most_layouts else 0,
+                "layouts": orders,
                 "auto": False,
             }
         )
 
     def _check_experiment(self, trial: Check, blocks: int) -> Experiment:
         """Return the experiment of a check, which shares neither boots nor link orders with the search."""
-        experiment = self._experiment((trial.before, trial.after), blocks)
+        experiment = self._experiment((trial.before, trial.after), blocks, trial.orders)
         seed = derived_seed(experiment.seed, "bisect check")
         if not experiment.layouts:
             return experiment.model_copy(update={"seed": seed})
@@ -244,29 +243,29 @@ class BisectBench:
             return self._revert(trial)
         if 0 not in self.images and self.prepared.about.needs_images:
             try:
-                self._build(0, trial.blocks)
+                self._build(0, trial.orders)
             except Unbuildable as error:
                 raise GoodEndUntestable(name=self.kernels.name(0), reason=error) from error
         try:
-            self._build(trial.state, trial.blocks)
+            self._build(trial.state, trial.orders)
         except UNTESTABLE as error:
             return Trialled(Untestable(_reason(error)))
         if (same := self._same_code(trial)) is not None:
             return Trialled(SameCode(same), code=self.code_by_state[trial.state])
         code = self.code_by_state.get(trial.state)
-        trialled = self._run(self._experiment((0, trial.state), trial.blocks), code)
+        trialled = self._run(self._experiment((0, trial.state), trial.blocks, trial.orders), code)
         if isinstance(trialled.outcome, Untestable) and trial.blocks < GIVEN_UP_AFTER:
             # One failed boot may be chance.
-            return self._run(self._experiment((0, trial.state), GIVEN_UP_AFTER), code)
+            return self._run(self._experiment((0, trial.state), GIVEN_UP_AFTER, trial.orders), code)
         return trialled
 
-    def _build(self, state: int, blocks: int = 1) -> None:
-        """Build the images of a state for so many blocks, unless there are some, or the machine starts none."""
+    def _build(self, state: int, orders: int) -> None:
+        """Build a state in so many link orders, unless there are some, or the machine starts no images."""
         if state in self.images or not self.prepared.about.needs_images:
             return
         is_downloaded = isinstance(self.kernels, PackageRange) and state not in self._built()
         begun = time.monotonic()
-        prepared = prepare(self._experiment((state,), blocks), self.session.state, self.session.talk)
+        prepared = prepare(self._experiment((state,), max(1, orders), orders), self.session.state, self.session.talk)
         if is_downloaded:
             self.build_seconds.append(time.monotonic() - begun)
         [plans] = prepared.plans.values()
@@ -303,7 +302,7 @@ class BisectBench:
                 self.kernels.name(bad): self.kernels.recipe(self.base, bad),
                 f"without-{self.kernels.name(trial.step)}": without,
             }
-            experiment = self._experiment_of(variants, trial.blocks)
+            experiment = self._experiment_of(variants, trial.blocks, trial.orders)
             seed = derived_seed(experiment.seed, "bisect check")
             return self._run(experiment.model_copy(update={"seed": seed}), None)
         except UserError as error:  # also of the patch itself: it may be empty, or move links
@@ -328,7 +327,7 @@ class BisectBench:
         except _NoValue as problem:
             reason = self._no_value_reason(done.run_id, problem)
             return self._failed(problem.variant, reason, Trialled(Untestable(""), done.run_id, code), is_check)
-        outcome = Differences(tuple(values.values()), self.most_layouts, experiment.blocks, tuple(values))
+        outcome = Differences(tuple(values.values()), experiment.layouts, experiment.blocks, tuple(values))
         return Trialled(outcome, done.run_id, code)
 
     def _no_value_reason(self, run_id: str, problem: _NoValue) -> str:
@@ -397,7 +396,7 @@ class BisectBench:
     def load_images(self, states: Sequence[int]) -> None:
         """Load the images of states that were built before, or build them again. Raises what builds raise."""
         for state in states:
-            self._build(state)
+            self._build(state, min(1, self.most_layouts))
 
 
 class _NoValue(Exception):

@@ -133,7 +133,7 @@ class BisectionWork:
             begun = time.monotonic()
             self.session.talk.say(self._announcement(trial))
             costs, evidence = self.bench.costs(), self.search.evidence
-            self._forecast_seconds += costs.seconds(trial, evidence, self.search.settings.layouts)
+            self._forecast_seconds += costs.seconds(trial, evidence)
             trialled = self.bench.carry_out(trial)
             self.file.add(trial, trialled)
             self.search.learn(trial, trialled.outcome)

@@ -13,15 +13,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kdyno.base.arrays import Values
-from kdyno.tune.bisect.evidence import BisectEvidence, Check, Measure, Revert, Trial, orders_of
+from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Revert, Trial
 from kdyno.tune.bisect.posterior import Posterior
 
 PARTS = tuple(part / 8 for part in range(1, 8))
 """Where a state is tried in an interval, as parts of the weight of its steps."""
 BLOCKS = (1, 2, 4, 8, 16, 32, 64, 128)
 """The numbers of blocks that are considered for a new state."""
-FIRST_CHECKS = (4, 8, 16)
-"""The numbers of blocks that are considered for a new check."""
+BOOTS = (1, 2, 4)
+"""The numbers of blocks of each link order that are considered."""
+LEAST_CHECK = 4
+"""The least blocks of a check."""
 GROWTH = (1.5, 2.0, 4.0)
 """The factors by which the blocks of a measured state may grow."""
 LEAST_MASS = 0.01
@@ -47,29 +49,58 @@ class TrialCosts:
     built: Collection[int] = field(default_factory=frozenset)
     """States whose first image exists, though they weren't measured."""
 
-    def seconds(self, trial: Trial, evidence: BisectEvidence, layouts: int) -> float:
-        """Return the cost of a trial after the evidence so far; `layouts` is the most link orders of a state."""
+    def seconds(self, trial: Trial, evidence: BisectEvidence) -> float:
+        """Return the cost of a trial after the evidence so far."""
         match trial:
-            case Measure(state, blocks):
-                measured = evidence.measured
-                done = measured[state].blocks if state in measured else 0
-                most = max((differences.blocks for differences in measured.values()), default=0)
-                pairs = [(done, state in self.built), (most, 0 in self.built)]
-                images = sum(self._images(before, blocks, layouts, is_built=is_built) for before, is_built in pairs)
-                return images + (blocks - done) * self.block
-            case Check(before, after, blocks):
-                done = evidence.checks[before, after].blocks if (before, after) in evidence.checks else 0
-                images = 2 * self._images(done, blocks, layouts, is_built=False) if layouts else 0.0
-                return images + 2 * (blocks - done) * self.block
-            case Revert(_, blocks):
-                return self._images(0, blocks, layouts, is_built=False) + 2 * blocks * self.block
+            case Measure(state, blocks, orders):
+                most = max((_images(done) for done in evidence.measured.values()), default=0)
+                done = evidence.measured.get(state)
+                images = self._build(_images(done), orders, is_built=state in self.built)
+                good_end = self._build(most, orders, is_built=0 in self.built)
+                return images + good_end + _more(done, blocks, orders) * self.block
+            case Check(before, after, blocks, orders):
+                done = evidence.checks.get((before, after))
+                images = 2 * self._build(_images(done), orders, is_built=False) if orders else 0.0
+                return images + 2 * _more(done, blocks, orders) * self.block
+            case Revert(_, blocks, orders):
+                return self._build(0, orders, is_built=False) + 2 * blocks * self.block
 
-    def _images(self, before: int, blocks: int, layouts: int, *, is_built: bool) -> float:
-        """Return the cost of the images that a state needs for more blocks than before."""
-        old, new = orders_of(before, layouts), orders_of(blocks, layouts)
-        if not old and is_built:
-            return self.build + (new - 1) * self.link if new > 1 else 0.0
-        return self.build + (new - max(1, old)) * self.link if new > old else 0.0
+    def _build(self, images: int, orders: int, *, is_built: bool) -> float:
+        """Return the cost of the images of a state in so many link orders, if it has some already."""
+        wanted = max(1, orders)
+        if not images and is_built:
+            return self.build + (wanted - 1) * self.link if wanted > 1 else 0.0
+        return self.build + (wanted - max(1, images)) * self.link if wanted > images else 0.0
+
+
+def _images(done: Differences | None) -> int:
+    return max(1, done.layouts) if done else 0
+
+
+def _more(done: Differences | None, blocks: int, orders: int) -> int:
+    """Return how many blocks are to be booted: all, if they are in other link orders than those before."""
+    return blocks - done.blocks if done and done.layouts == orders else blocks
+
+
+def designs(most_blocks: int, layouts: int) -> list[tuple[int, int]]:
+    """Return the numbers of blocks and link orders of a trial that are considered; `layouts` is the most orders."""
+    if not layouts:
+        return [(blocks, 0) for blocks in BLOCKS if blocks <= most_blocks]
+    orders = [number for number in BLOCKS if number < layouts] + [layouts]
+    pairs = [(number * boots, number) for number in orders for boots in BOOTS]
+    return [(blocks, number) for blocks, number in pairs if blocks <= most_blocks]
+
+
+def grown(done: Differences, most_blocks: int, layouts: int) -> list[tuple[int, int]]:
+    """Return the numbers of blocks and link orders that a measured state may get."""
+    if not layouts:
+        totals = {math.ceil(done.blocks * factor) for factor in GROWTH}
+        return [(total, 0) for total in sorted(totals) if done.blocks < total <= most_blocks]
+    return [
+        (blocks, orders)
+        for blocks, orders in designs(most_blocks, layouts)
+        if blocks >= done.blocks and orders >= done.layouts and (blocks, orders) != (done.blocks, done.layouts)
+    ]
 
 
 @dataclass(frozen=True)
@@ -121,27 +152,30 @@ def _new_states(
                 continue
             odds = 1.0 if is_built else buildable_probability(state, evidence.untestable)
             components = _components(posterior, hypotheses, int(interval), state)
-            for blocks in filter(lambda blocks: blocks <= most_blocks, BLOCKS):
-                variance = posterior.image_variance(blocks, layouts) * (1 + good_end)
+            for blocks, orders in designs(most_blocks, layouts):
+                variance = posterior.image_variance(blocks, orders) * (1 + good_end)
                 bits = odds * information(*components, math.sqrt(variance))
-                trial = Measure(state, blocks)
-                yield Choice(trial, bits, costs.seconds(trial, evidence, layouts))
+                trial = Measure(state, blocks, orders)
+                yield Choice(trial, bits, costs.seconds(trial, evidence))
 
 
 def _known_states(
     posterior: Posterior, hypotheses: Hypotheses, costs: TrialCosts, most_blocks: int, layouts: int
 ) -> Iterator[Choice]:
     for place, state in enumerate(posterior.states):
-        done = posterior.evidence.measured[state].blocks
+        done = posterior.evidence.measured[state]
         levels = np.array([levels[place + 1] for _, _, levels in hypotheses])
         weights = np.array([probability for probability, _, _ in hypotheses])
-        for total in grown(done, most_blocks):
+        for blocks, orders in grown(done, most_blocks, layouts):
             # Further boots of one image don't show more about its luck.
-            before, after = (posterior.image_variance(count, layouts) for count in (done, total))
+            before, after = (
+                posterior.image_variance(done.blocks, done.layouts),
+                posterior.image_variance(blocks, orders),
+            )
             if (gained := 1 / after - 1 / before) > 0:
                 bits = information(levels, weights, 1 / math.sqrt(gained))
-                trial = Measure(state, total)
-                yield Choice(trial, bits, costs.seconds(trial, posterior.evidence, layouts))
+                trial = Measure(state, blocks, orders)
+                yield Choice(trial, bits, costs.seconds(trial, posterior.evidence))
 
 
 def _checks(
@@ -155,19 +189,14 @@ def _checks(
         sizes = np.array([levels[interval + 1] - levels[interval] for _, _, levels in hypotheses])
         weights = np.array([probability for probability, _, _ in hypotheses])
         checked = posterior.evidence.checks.get((before, after))
-        done = checked.blocks if checked else 0
-        for total in grown(done, most_blocks) if done else FIRST_CHECKS:
-            precision = 1 / posterior.pair_variance(total, layouts)
-            gained = precision - (1 / posterior.pair_variance(done, layouts) if done else 0.0)
-            if total <= most_blocks and gained > 0:
+        first = [design for design in designs(most_blocks, layouts) if design[0] >= LEAST_CHECK]
+        for blocks, orders in grown(checked, most_blocks, layouts) if checked else first:
+            precision = 1 / posterior.pair_variance(blocks, orders)
+            gained = precision - (1 / posterior.pair_variance(checked.blocks, checked.layouts) if checked else 0.0)
+            if gained > 0:
                 bits = information(sizes, weights, 1 / math.sqrt(gained))
-                trial = Check(before, after, total)
-                yield Choice(trial, bits, costs.seconds(trial, posterior.evidence, layouts))
-
-
-def grown(done: int, most: int) -> list[int]:
-    """Return the numbers of blocks that a state with so many may get."""
-    return sorted({total for factor in GROWTH if done < (total := math.ceil(done * factor)) <= most})
+                trial = Check(before, after, blocks, orders)
+                yield Choice(trial, bits, costs.seconds(trial, posterior.evidence))
 
 
 def candidates(posterior: Posterior, interval: int, built: Collection[int]) -> list[int]:

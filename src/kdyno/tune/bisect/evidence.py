@@ -22,6 +22,8 @@ class Measure:
     state: int
     blocks: int
     """The number of blocks that the state is to have in all, with those of earlier trials."""
+    orders: int = 0
+    """The number of link orders, which the blocks take in turn; 0: one image of each state."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Check:
     before: int
     after: int
     blocks: int
+    orders: int = 0
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Revert:
 
     step: int
     blocks: int
+    orders: int = 0
 
 
 Trial = Measure | Check | Revert
@@ -50,7 +54,7 @@ class Differences:
 
     values: tuple[float, ...]
     layouts: int = 0
-    """The most link orders, which the blocks take in turn; 0: one image for each state."""
+    """The link orders, which the blocks take in turn; 0: one image for each state."""
     requested: int = 0
     """The number of blocks that were requested; 0: as many as there are values. Blocks with a failed boot have none."""
     places: tuple[int, ...] = ()
@@ -159,11 +163,6 @@ class BisectEvidence:
             first, last = sorted((state, other))
             weights[first:last] = 0.0
         return weights
-
-
-def orders_of(blocks: int, layouts: int) -> int:
-    """Return in how many link orders a state with so many blocks is measured, of at most `layouts`; 1 if that is 0."""
-    return min(blocks, max(1, layouts))
 
 
 def spread(measured: Mapping[int, Differences]) -> tuple[float, int]:

@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from kdyno.base.arrays import Labels, Values
-from kdyno.tune.bisect.evidence import BisectEvidence, orders_of, spread
+from kdyno.tune.bisect.evidence import BisectEvidence, spread
 
 SINGLE, PAIR = 0.75, 0.25
 """The prior probabilities of one change and of two."""
@@ -173,13 +173,13 @@ class Posterior:
         differences = self.evidence.checks[before, after]
         return self.noise**2 / len(differences.values) + 2 * luck**2 / differences.orders
 
-    def image_variance(self, blocks: int, layouts: int) -> float:
-        """Return the variance of a state's mean over so many blocks, the luck of the good end not included."""
-        return self.noise**2 / blocks + self.luck**2 / orders_of(blocks, layouts)
+    def image_variance(self, blocks: int, orders: int) -> float:
+        """Return the variance of a state's mean over blocks and link orders, the luck of the good end not included."""
+        return self.noise**2 / blocks + self.luck**2 / max(1, orders)
 
-    def pair_variance(self, blocks: int, layouts: int) -> float:
-        """Return the variance of the mean difference of two states over so many blocks."""
-        return self.noise**2 / blocks + 2 * self.luck**2 / orders_of(blocks, layouts)
+    def pair_variance(self, blocks: int, orders: int) -> float:
+        """Return the variance of the mean difference of two states over blocks and link orders."""
+        return self.noise**2 / blocks + 2 * self.luck**2 / max(1, orders)
 
     @cached_property
     def masses(self) -> Values:

@@ -28,6 +28,7 @@ MOST_NAME = 60
 MOST_TITLE = 100
 FILE = "file:"
 CONFIG = "config"
+OFF = "n"
 UNABLE = ("image", "profile", "source")
 """Knobs that can't differ: a built kernel has no steps, the trainee of a profile is a recipe of its own, and a source
 has commits."""
@@ -136,7 +137,7 @@ class RecipeRange:
     def _write(self, config: dict[str, str]) -> str:
         """Write a base configuration, and return its spec."""
         lines = [
-            f"# CONFIG_{name} is not set" if value == "n" else f"CONFIG_{name}={value}"
+            f"# CONFIG_{name} is not set" if value == OFF else f"CONFIG_{name}={value}"
             for name, value in config.items()
         ]
         text = "\n".join(lines) + "\n"
@@ -182,7 +183,7 @@ def read_recipes(words: Sequence[str], base: Path, state: State) -> RecipeRange:
         if old == new:
             continue
         if knob == CONFIG and all(isinstance(spec, str) and spec.startswith(FILE) for spec in (old, new)):
-            configs = (_symbols(old), _symbols(new))
+            configs = _with_absent(_symbols(old), _symbols(new))
             changes += [(knob, name, configs[1].get(name)) for name in _differing(*configs)]
         elif isinstance(old, dict):
             names = [*new, *(name for name in old if name not in new)]
@@ -200,6 +201,15 @@ def read_recipes(words: Sequence[str], base: Path, state: State) -> RecipeRange:
 def _symbols(spec: str) -> dict[str, str]:
     """Return the symbols of a base configuration. Raises BaseMissing and ValueRuns."""
     return read_config(resolve_base(spec).text)
+
+
+def _with_absent(old: dict[str, str], new: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return both configurations with the symbols that are off in one of them and absent in the other off in both.
+
+    Such a symbol is no step. Absent it would get its default as soon as what it depends on is set.
+    """
+    off = {name: OFF for name in {*old, *new} if old.get(name, OFF) == new.get(name, OFF) == OFF}
+    return {**old, **off}, {**new, **off}
 
 
 def _differing(old: dict[str, str], new: dict[str, str]) -> list[str]:

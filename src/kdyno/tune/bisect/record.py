@@ -62,10 +62,10 @@ class BisectEvent(Frozen):
     @property
     def trial(self) -> Trial:
         if self.kind == "check":
-            return Check(self.before, self.state, self.blocks)
+            return Check(self.before, self.state, self.blocks, self.layouts)
         if self.kind == "revert":
-            return Revert(self.state, self.blocks)
-        return Measure(self.state, self.blocks)
+            return Revert(self.state, self.blocks, self.layouts)
+        return Measure(self.state, self.blocks, self.layouts)
 
     @property
     def outcome(self) -> Differences | Untestable | SameCode:
@@ -172,9 +172,9 @@ class RecordFile:
 def _place(trial: Trial, last: int) -> tuple[Literal["measure", "check", "revert"], int, int]:
     """Return the kind of a trial, the state that it compares with, and the state or step that it is about."""
     match trial:
-        case Check(before, after, _):
+        case Check(before, after):
             return "check", before, after
-        case Revert(step, _):
+        case Revert(step):
             return "revert", last, step
-        case Measure(state, _):
+        case Measure(state):
             return "measure", 0, state

@@ -8,16 +8,17 @@ it explains less than half of the effect of the range, the search goes on for th
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from scipy import special
 
 from kdyno.judge.stats.estimate import EstimateLimits, estimate_ratio
 from kdyno.judge.stats.verdict import BETTER, WORSE, decide
-from kdyno.tune.bisect.choice import Choice, TrialCosts, candidates, choose
-from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Outcome, Revert, Trial, orders_of
+from kdyno.tune.bisect.choice import BOOTS, Choice, TrialCosts, candidates, choose, designs, grown
+from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Outcome, Revert, Trial
 from kdyno.tune.bisect.posterior import Posterior
 from kdyno.tune.bisect.settings import SearchSettings
 
@@ -33,6 +34,7 @@ SPARE_BUILDS = 2
 POWER = 0.5
 """By how many standard errors an effect should be beyond the limit that shows it."""
 
+PairTrial = TypeVar("PairTrial", Measure, Check)
 Ends = Literal["worse", "equal", "reversed", "undecided", "untestable", "unknown"]
 Answer = Literal["better", "worse", "undecided"]
 Checked = Literal["confirmed", "contradicted", "undecided"]
@@ -103,14 +105,26 @@ class Search:
             return "reversed"
         return "equal" if verdict == "equivalent" else "undecided"
 
-    def _ends_trial(self) -> Trial | None:
-        last, state = self.evidence.steps, self.ends()
+    def _ends_trial(self, costs: TrialCosts) -> Measure | None:
+        last, state, settings = self.evidence.steps, self.ends(), self.settings
         if state == "unknown":
-            return Measure(last, self.settings.blocks)
+            return Measure(last, *self._first_design(costs))
         measured = self.evidence.measured[last]
-        if measured.blocks >= self.settings.most_blocks:
+        if measured.blocks >= settings.most_blocks and measured.layouts >= settings.layouts:
             return None
-        return Measure(last, self._blocks_to_show(measured.mean, 2 * measured.blocks, self._ends_alpha))
+        more = grown(measured, settings.most_blocks, settings.layouts)
+        trials = [Measure(last, *design) for design in more] or [Measure(last, settings.most_blocks, settings.layouts)]
+        return self._least_that_shows(trials, measured.mean, self._ends_alpha, costs)
+
+    def _first_design(self, costs: TrialCosts) -> tuple[int, int]:
+        """Return the first blocks and link orders of the ends: more boots of each image if a boot is cheaper."""
+        settings = self.settings
+        if not settings.layouts:
+            return settings.blocks, 0
+        orders = min(settings.blocks, settings.layouts)
+        boots = min(max(1, round(costs.link / costs.block)), BOOTS[-1])
+        blocks = min(max(orders * boots, settings.blocks), settings.most_blocks)
+        return blocks, orders
 
     @property
     def _ends_alpha(self) -> float:
@@ -118,21 +132,27 @@ class Search:
         looks = 1 + max(0, math.ceil(math.log2(self.settings.most_blocks / self.settings.blocks)))
         return ENDS_ALPHA / looks
 
-    def _blocks_to_show(self, effect: float, least: int, alpha: float) -> int:
-        """Return at least so many blocks, doubled until they should show an effect of two states, or up to the most."""
-        posterior, layouts, most = self.posterior(), self.settings.layouts, self.settings.most_blocks
-        blocks = min(least, most)
-        while blocks < most:
-            replicates = orders_of(blocks, layouts) if layouts else blocks
-            reach = float(special.stdtrit(max(1, replicates - 1), 1 - alpha / 2)) + POWER
-            if abs(effect) > reach * math.sqrt(self._pair_variance(posterior, blocks, layouts)):
-                break
-            blocks = min(2 * blocks, most)
-        return blocks
+    def _least_that_shows(
+        self, trials: Sequence[PairTrial], effect: float, alpha: float, costs: TrialCosts
+    ) -> PairTrial:
+        """Return the cheapest trial that should show an effect of two states; the one that shows most if none does."""
+        posterior = self.posterior()
 
-    def _pair_variance(self, posterior: Posterior, blocks: int, layouts: int) -> float:
+        def variance(trial: PairTrial) -> float:
+            return self._pair_variance(posterior, trial.blocks, trial.orders)
+
+        def shows(trial: PairTrial) -> bool:
+            replicates = trial.orders or trial.blocks
+            reach = float(special.stdtrit(max(1, replicates - 1), 1 - alpha / 2)) + POWER
+            return abs(effect) > reach * math.sqrt(variance(trial))
+
+        if enough := [trial for trial in trials if shows(trial)]:
+            return min(enough, key=lambda trial: costs.seconds(trial, self.evidence))
+        return min(trials, key=lambda trial: (variance(trial), -trial.blocks))
+
+    def _pair_variance(self, posterior: Posterior, blocks: int, orders: int) -> float:
         """Return the variance of the difference of two states; blocks of one image have its luck as a part of it."""
-        return posterior.pair_variance(blocks, layouts) if layouts else posterior.noise**2 / blocks
+        return posterior.pair_variance(blocks, orders) if orders else posterior.noise**2 / blocks
 
     # The search.
 
@@ -140,7 +160,7 @@ class Search:
         """Return what to measure next; None at the end."""
         match self.ends():
             case "unknown" | "undecided":
-                return self._ends_trial()
+                return self._ends_trial(costs)
             case "worse":
                 return self._search_trial(costs)
         return None
@@ -152,11 +172,11 @@ class Search:
         posterior = self.posterior()
         if culprit := self.suspect(posterior):
             # None: probable, but the most blocks didn't confirm it
-            return self._check_trial(culprit) or self._revert_trial()
+            return self._check_trial(culprit, costs) or self._revert_trial()
         if choice := self._choose(posterior, costs):
             return choice.trial
         candidate = self.smallest_set(posterior)
-        return (self._check_trial(candidate) if candidate else None) or self._revert_trial()
+        return (self._check_trial(candidate, costs) if candidate else None) or self._revert_trial()
 
     def _choose(self, posterior: Posterior, costs: TrialCosts) -> Choice | None:
         may_build = self.builds < self.settings.most_builds
@@ -168,8 +188,8 @@ class Search:
             return None
         for culprit in self._found:
             if len(culprit.steps) == 1 and culprit.steps[0] not in self.evidence.reverts:
-                blocks = self.evidence.checks[culprit.before, culprit.after].blocks
-                return Revert(culprit.steps[0], blocks)
+                checked = self.evidence.checks[culprit.before, culprit.after]
+                return Revert(culprit.steps[0], checked.blocks, checked.layouts)
         return None
 
     def settle(self) -> None:
@@ -227,18 +247,27 @@ class Search:
 
     # The checks.
 
-    def _check_trial(self, culprit: Culprit) -> Check | None:
-        if (culprit.before, culprit.after) in self.evidence.uncheckable:
+    def _check_trial(self, culprit: Culprit, costs: TrialCosts) -> Check | None:
+        pair, settings = (culprit.before, culprit.after), self.settings
+        if pair in self.evidence.uncheckable:
             return None
-        checked = self.evidence.checks.get((culprit.before, culprit.after))
-        effect = self.evidence.measured[self.evidence.steps].mean * ENOUGH
-        if checked is None:
-            least = self.settings.blocks
-        elif self.judge_check(checked) != "undecided" or checked.blocks >= self.settings.most_blocks:
+        checked = self.evidence.checks.get(pair)
+        if checked and (self.judge_check(checked) != "undecided" or checked.blocks >= settings.most_blocks):
             return None
+        return self._check_of(pair, checked, costs)
+
+    def _check_of(self, pair: tuple[int, int], checked: Differences | None, costs: TrialCosts) -> Check:
+        """Return the cheapest check that should show ENOUGH of the effect, after what was checked already."""
+        settings = self.settings
+        if checked:
+            more = grown(checked, settings.most_blocks, settings.layouts)
         else:
-            least = 2 * checked.blocks
-        return Check(culprit.before, culprit.after, self._blocks_to_show(effect, least, 1 - CONFIDENCE))
+            least = min(settings.blocks, settings.layouts or settings.blocks)
+            pairs = designs(settings.most_blocks, settings.layouts)
+            more = [(blocks, orders) for blocks, orders in pairs if (orders or blocks) >= least]
+        trials = [Check(*pair, *design) for design in more] or [Check(*pair, settings.most_blocks, settings.layouts)]
+        effect = self.evidence.measured[self.evidence.steps].mean * ENOUGH
+        return self._least_that_shows(trials, effect, 1 - CONFIDENCE, costs)
 
     def judge_check(self, differences: Differences) -> Checked:
         """Return whether a check shows a change for the worse, or that there is none of the expected size."""
@@ -297,9 +326,9 @@ class Search:
         posterior = Posterior(self.evidence)
         blocks = 2 * self.settings.most_blocks if not self.settings.layouts else 2 * self.settings.layouts
         while blocks <= MOST_ORDERS:
-            layouts = blocks if self.settings.layouts else 0
+            orders = blocks if self.settings.layouts else 0
             reach = float(special.stdtrit(blocks - 1, 1 - self._ends_alpha / 2)) + POWER
-            if abs(effect) > reach * math.sqrt(self._pair_variance(posterior, blocks, layouts)):
+            if abs(effect) > reach * math.sqrt(self._pair_variance(posterior, blocks, orders)):
                 return blocks
             blocks *= 2
         return None
@@ -331,41 +360,35 @@ class Search:
         return 0.0
 
     def _seconds_from_ends(self, costs: TrialCosts) -> float:
-        settings, layouts = self.settings, self.settings.layouts
-        trial = self._ends_trial()
+        trial = self._ends_trial(costs)
         if trial is None:
             return 0.0
-        assert isinstance(trial, Measure)
         # A kernel in between gets half as many boots as the ends: it need not be compared with one other kernel alone.
-        orders = orders_of(math.ceil(trial.blocks / 2), layouts)
-        kernel = costs.build + (orders - 1) * costs.link + math.ceil(trial.blocks / 2) * costs.block
-        check = Check(0, self.evidence.steps, trial.blocks)
-        ends = costs.seconds(trial, self.evidence, layouts)
-        checks = costs.seconds(check, self.evidence, layouts)
-        reverts = costs.seconds(Revert(1, trial.blocks), self.evidence, layouts) if settings.revert else 0.0
-        return ends + (self.kernels_ahead() - 2) * kernel + checks + reverts
+        blocks, orders = math.ceil(trial.blocks / 2), math.ceil(trial.orders / 2)
+        kernel = costs.build + max(0, orders - 1) * costs.link + blocks * costs.block
+        check = Check(0, self.evidence.steps, trial.blocks, trial.orders)
+        revert = costs.seconds(Revert(1, trial.blocks, trial.orders), self.evidence) if self.settings.revert else 0.0
+        between = (self.kernels_ahead() - 2) * kernel
+        return costs.seconds(trial, self.evidence) + between + costs.seconds(check, self.evidence) + revert
 
     def _seconds_of_search(self, costs: TrialCosts) -> float:
         self.settle()
-        layouts = self.settings.layouts
 
         def cost(trial: Trial | None) -> float:
-            return costs.seconds(trial, self.evidence, layouts) if trial else 0.0
+            return costs.seconds(trial, self.evidence) if trial else 0.0
 
         if self.is_explained():
             return cost(self._revert_trial())
         posterior = self.posterior()
-        effect = self.evidence.measured[self.evidence.steps].mean * ENOUGH
-        blocks = self._blocks_to_show(effect, self.settings.blocks, 1 - CONFIDENCE)
-        revert = cost(Revert(1, blocks)) if self.settings.revert else 0.0
+        check = self._check_of((0, self.evidence.steps), None, costs)
+        revert = cost(Revert(1, check.blocks, check.orders)) if self.settings.revert else 0.0
         if culprit := self.suspect(posterior):
-            return cost(self._check_trial(culprit)) + revert
-        rest = cost(Check(0, self.evidence.steps, blocks)) + revert
+            return cost(self._check_trial(culprit, costs)) + revert
         choice = self._choose(posterior, costs)
         if choice is None:
             candidate = self.smallest_set(posterior)
-            return cost(self._check_trial(candidate)) + revert if candidate else 0.0
-        return max(choice.seconds, self.trials_left() * choice.seconds / choice.bits) + rest
+            return cost(self._check_trial(candidate, costs)) + revert if candidate else 0.0
+        return max(choice.seconds, self.trials_left() * choice.seconds / choice.bits) + cost(check) + revert
 
     def trials_left(self) -> float:
         """Return about how many states are still to be measured: as many as there are bits in the probabilities."""
