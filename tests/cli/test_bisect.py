@@ -21,6 +21,7 @@ from kdyno.boot.fake import FakeMachine
 from kdyno.kernel import build
 from kdyno.kernel.recipe import Recipe
 from kdyno.measure.guest.stream import AgentReport
+from kdyno.tune.bisect.choice import TrialCosts
 from kdyno.tune.bisect.evidence import Check
 from kdyno.tune.bisect.recipes import read_recipes
 from kdyno.tune.bisect.search import Culprit, Search
@@ -542,6 +543,27 @@ def test_an_end_that_never_boots_is_refused(replayed: ToyRange) -> None:
     assert (good.status, "the good end" in good.err, "never boots" in good.err) == (1, True, True)
 
 
+def test_ends_that_differ_in_one_benchmark_alone_are_undecided_and_that_benchmark_is_advised(
+    replayed: ToyRange,
+) -> None:
+    """Pipes are 1 % slower in each block, and another benchmark is much slower or faster, in turns."""
+    for _ in range(2):
+        replayed.add(1)
+    bad = replayed.name(2)
+    recording = replayed.lab.recording.directory
+    for block in range(4):
+        place = recording / bad / str(block)
+        shutil.copytree(recording / "baseline" / "0", place)
+        slower("lat_pipe", 1)(place)
+        slower("lat_unix", 20 if block % 2 else -20)(place)
+    machine = f"fake,recording={recording}"
+    words = ("--machine", machine, "--config", "make:tinyconfig", "--benchmark", "lat_pipe,lat_unix")
+    done = replayed.lab("bisect", *words, "--most-blocks", "4", "good..main")
+    assert done.status == 2, done.err
+    assert f"{bad} in lat_pipe: +1.0 %" in done.out
+    assert "the others dilute what lat_pipe shows: `--benchmark lat_pipe`" in done.out
+
+
 @pytest.mark.parametrize("failed", [1, 2])
 def test_a_kernel_that_fails_once_is_booted_again_and_one_that_fails_twice_is_skipped(
     replayed: ToyRange, failed: int
@@ -567,8 +589,8 @@ def test_a_check_whose_only_boots_fail_is_made_again(replayed: ToyRange, monkeyp
     checked, replay = Search._check_trial, FakeMachine.boot
     seeds: list[int] = []
 
-    def check_one_block(search: Search, culprit: Culprit) -> Check | None:
-        trial = checked(search, culprit)
+    def check_one_block(search: Search, culprit: Culprit, costs: TrialCosts) -> Check | None:
+        trial = checked(search, culprit, costs)
         return replace(trial, blocks=1) if trial and not search.evidence.checks else trial
 
     def boot(machine: FakeMachine, order: BootOrder) -> BootEnd:

@@ -353,6 +353,17 @@ class BisectBench:
 
         Raises _NoValue for a kernel that doesn't measure one of them.
         """
+        by_benchmark = self.benchmark_differences(run_id, good, other)
+        return {
+            block: statistics.fmean(values[block] for values in by_benchmark.values())
+            for block in next(iter(by_benchmark.values()))
+        }
+
+    def benchmark_differences(self, run_id: str, good: str, other: str) -> dict[str, dict[int, float]]:
+        """Return ln(other / good) by benchmark that counts and block; positive is worse. All have the same blocks.
+
+        Raises _NoValue for a kernel that doesn't measure one of them.
+        """
         store = self.session.store
         benchmarks = {benchmark.name: benchmark for benchmark in store.benchmarks(run_id)}
         boots = store.boots(run_id)
@@ -363,7 +374,6 @@ class BisectBench:
         names = [name for name in benchmarks if not self.benchmarks or means(self.benchmarks, name)]
         if not names:
             raise BenchmarksNotMeasured(name=good, benchmarks=", ".join(self.benchmarks) or "anything")
-        sign_by_name = {name: 1 if benchmarks[name].direction == "lower" else -1 for name in names}
         for variant in (good, other):
             for name in names:
                 if not values.get((variant, name)):
@@ -373,11 +383,12 @@ class BisectBench:
             raise _NoValue(other, names[0])
         sought = -1 if self.is_better_sought else 1
         return {
-            block: sought
-            * statistics.fmean(
-                sign_by_name[name] * math.log(values[other, name][block] / values[good, name][block]) for name in names
-            )
-            for block in sorted(blocks)
+            name: {
+                block: sign * math.log(values[other, name][block] / values[good, name][block])
+                for block in sorted(blocks)
+            }
+            for name in names
+            for sign in [sought if benchmarks[name].direction == "lower" else -sought]
         }
 
     # What the images show.

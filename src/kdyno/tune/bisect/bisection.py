@@ -20,6 +20,7 @@ from kdyno.runs.session import Session
 from kdyno.tune.bisect.bench import BisectBench, Trialled
 from kdyno.tune.bisect.evidence import Check, Differences, Revert, SameCode, Trial, Untestable
 from kdyno.tune.bisect.model import (
+    BisectBenchmark,
     BisectChange,
     BisectCulprit,
     BisectEffect,
@@ -220,6 +221,7 @@ class BisectionWork:
         about = self.bench.prepared.about
         events = self.file.record.events
         benchmarks = self._benchmarks()
+        by_benchmark = self._by_benchmark()
         luck, noise = search.luck_and_noise()
         result = Bisection(
             id=order.id,
@@ -239,9 +241,10 @@ class BisectionWork:
             else f"{self.bench.base.toolchain}, configuration {self.bench.base.config or self.bench.template.config}",
             probability=order.settings.probability,
             range=effect_of(interval_of(measured), len(measured.values)) if measured else None,
+            by_benchmark=by_benchmark,
             luck=None if luck is None else math.expm1(luck),
             noise=None if noise is None else math.expm1(noise),
-            advice=self._advice(verdict),
+            advice=self._advice(verdict, by_benchmark),
             culprits=tuple(culprits),
             explained=search.explained() if ends == "worse" else 0.0,
             candidates=candidates,
@@ -345,10 +348,32 @@ class BisectionWork:
         names = self.bench.template.workload.benchmark_names()
         return tuple(name for name in names if not self.order.benchmarks or means(self.order.benchmarks, name))
 
-    def _advice(self, verdict: BisectVerdict) -> str:
+    def _by_benchmark(self) -> tuple[BisectBenchmark, ...]:
+        """Return the effect of the range on each benchmark, by the last run of both ends; nothing for a single one."""
+        last, events = self.kernels.steps, self.file.record.events
+        runs = [event for event in events if event.kind == "measure" and event.state == last and event.values]
+        if not runs or runs[-1].run is None:
+            return ()
+        by_name = self.bench.benchmark_differences(runs[-1].run, self.kernels.name(0), self.kernels.name(last))
+        if len(by_name) == 1:
+            return ()
+        rows = {
+            name: Differences(tuple(values.values()), runs[-1].layouts, runs[-1].blocks, tuple(values))
+            for name, values in by_name.items()
+        }
+        return tuple(
+            BisectBenchmark(name=name, effect=effect_of(interval_of(row), len(row.values)))
+            for name, row in rows.items()
+        )
+
+    def _advice(self, verdict: BisectVerdict, by_benchmark: Sequence[BisectBenchmark]) -> str:
         """Return what shows more, if luck and noise hid the ends' difference or the culprit; empty otherwise."""
         search, settings = self.search, self.search.settings
         if verdict == "undecided":
+            worse = [one for one in by_benchmark if one.effect.low is not None and one.effect.low > 0]
+            if worse:
+                largest = max(worse, key=lambda one: one.effect.low or 0.0)
+                return f"the others dilute what {largest.name} shows: `--benchmark {largest.name}`"
             blocks = search.blocks_that_show(search.evidence.measured[self.kernels.steps].mean)
             if blocks is None:
                 return (

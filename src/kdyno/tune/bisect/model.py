@@ -25,6 +25,13 @@ class BisectEffect(Frozen):
     blocks: int
 
 
+class BisectBenchmark(Frozen):
+    """The effect of the whole range on one benchmark."""
+
+    name: str
+    effect: BisectEffect
+
+
 class BisectKernel(Frozen):
     """A kernel of the range that was tried."""
 
@@ -102,6 +109,8 @@ class Bisection(Frozen):
     """The probability at which a culprit is named."""
     range: BisectEffect | None
     """The bad end against the good end; null if it couldn't be tested."""
+    by_benchmark: tuple[BisectBenchmark, ...]
+    """The same for each benchmark, if there are several."""
     luck: float | None
     """The standard deviation of the effect of one image's layout, as a fraction; null if each kernel had one image."""
     noise: float | None

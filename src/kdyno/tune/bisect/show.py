@@ -14,6 +14,8 @@ from kdyno.tune.bisect.ranges import CommitRange, PatchRange
 
 WIDTH = 75
 """The width of a mail."""
+MOST_BENCHMARKS = 10
+"""The most benchmarks whose effects are listed."""
 MOST_CHANGES = 20
 """The most changes of a set that are listed."""
 
@@ -24,6 +26,7 @@ def lines(result: Bisection) -> list[str]:
         f"{result.named}: {format_count(result.steps, 'step')}, {_what(result)}, lane {result.lane}",
         f"{format_count(result.builds, 'kernel')}, {format_count(result.boots, 'boot')}",
         *_luck_lines(result),
+        *(f"{result.bad} in {one.name}: {effect_text(one.effect)}" for one in result.by_benchmark[:MOST_BENCHMARKS]),
         "",
         *_kernel_lines(result.kernels),
         "",
