@@ -21,7 +21,7 @@ RANGES = 40
 def test_in_a_noisy_lane_nine_of_ten_culprits_of_1_percent_are_found_with_at_most_12_builds() -> None:
     right = wrong = 0
     for seed in range(RANGES):
-        kernels = planted(seed, 0.01, *NOISY)
+        kernels = planted(seed, 0.01, *NOISY, layouts=16)
         search = bisected(kernels, most_builds=12)
         assert search.builds <= 12
         steps = tuple(kernels.changes)
@@ -198,7 +198,7 @@ def test_an_improvement_within_the_range_does_not_hide_the_culprit() -> None:
 
 def test_a_lucky_image_is_not_taken_for_a_culprit() -> None:
     """State 32 is as slow as the bad end by its layout alone: other link orders don't confirm it."""
-    kernels = SyntheticRange(STEPS, {50: 0.01}, noise=0.0005, lucky=dict.fromkeys(range(31, 33), 0.01))
+    kernels = SyntheticRange(STEPS, {50: 0.01}, noise=0.0005, lucky=dict.fromkeys(range(31, 33), 0.01), layouts=16)
     assert found_steps(bisected(kernels)) == [(50,)]
 
 
@@ -260,8 +260,8 @@ def test_images_that_exist_are_preferred() -> None:
     evidence = BisectEvidence(STEPS)
     evidence.learn(Measure(STEPS, 4), Differences((0.01, 0.0101, 0.0099, 0.01)))
     search = Search(evidence, SearchSettings(margin=0.003))
-    assert search.next_trial(TrialCosts(build=300, block=20)) == Measure(32, 1)
-    assert search.next_trial(TrialCosts(build=300, block=20, built={25})) == Measure(25, 1)
+    assert search.next_trial(TrialCosts(build=300, block=20)) == Measure(32, 1, 1)
+    assert search.next_trial(TrialCosts(build=300, block=20, built={25})) == Measure(25, 1, 1)
 
 
 def test_each_confirmed_step_is_reverted_once_if_that_is_requested() -> None:
