@@ -19,6 +19,7 @@ from kdyno.kernel.knobs.kconfig import MOST_BYTES as MOST_CONFIG
 from kdyno.kernel.make import BuildWork
 from kdyno.kernel.toolchain import ToolchainIdentity
 from kdyno.ship.install import with_variables
+from kdyno.ship.module_compiler import choose_compiler, major_version
 from kdyno.ship.package_content import PackageKind
 from kdyno.ship.packager import (
     ADDRESS,
@@ -58,29 +59,6 @@ fi
 
 """
 """What comes before the kernel's own prerm script."""
-GCC_LINES = """\
-# Written by kdyno ship: modules are compiled by the compiler of this kernel, unless CC= names another one.
-ifneq ($(origin CC),command line)
-override CC := gcc-{major}
-endif
-"""
-CLANG_LINES = """\
-# Written by kdyno ship: modules are compiled by the compiler of this kernel, unless LLVM= or CC= names another one.
-# DKMS names clang and ld.lld: these are taken for those of this kernel.
-ifeq ($(origin LLVM),undefined)
-export LLVM := -{major}
-endif
-MAKEOVERRIDES := $(patsubst LD=ld.lld,LD=ld.lld-{major},$(patsubst CC=clang,CC=clang-{major},$(MAKEOVERRIDES)))
-ifeq ($(origin CC) $(CC),command line clang)
-override CC := clang-{major}
-endif
-ifeq ($(origin LD) $(LD),command line ld.lld)
-override LD := ld.lld-{major}
-endif
-"""
-"""What comes before the kernel's own Makefile in the headers, as Debian's own headers have it for gcc. The names are
-those of the packages that the headers recommend.
-"""
 LEFT_OUT = f"pkg.{SOURCE_NAME}.nokerneldbg"
 """A build profile: the package with debug information is as large as all objects; vmlinux is in the image directory."""
 
@@ -218,12 +196,9 @@ def _extend_script(tree: Path, name: str, lines: str) -> None:
 
 def finish_headers(tree: Path, source: str, compiler: ToolchainIdentity) -> None:
     """Name the compiler in the package of the headers, and in the Makefile of the directory `source`."""
-    makefile = tree / source / "Makefile"
-    if not makefile.is_file():
+    if not (tree / source / "Makefile").is_file():
         raise PackageOdd(package=tree.name, why=f"it has no {source}/Makefile")
-    lines = CLANG_LINES if compiler.family == "clang" else GCC_LINES
-    text = makefile.read_text(encoding="utf-8")
-    makefile.write_text(lines.format(major=_major(compiler)) + text, encoding="utf-8")
+    choose_compiler(tree / source, compiler, has_versions=True)
     change_control(
         tree,
         {"Recommends": ", ".join(compiler_packages(compiler))},
@@ -233,14 +208,10 @@ def finish_headers(tree: Path, source: str, compiler: ToolchainIdentity) -> None
 
 def compiler_packages(compiler: ToolchainIdentity) -> tuple[str, ...]:
     """Return the Debian packages of the compiler that modules must be compiled by."""
-    major = _major(compiler)
+    major = major_version(compiler)
     if compiler.family == "clang":
         return tuple(f"{name}-{major}" for name in ("clang", "lld", "llvm"))
     return (f"gcc-{major}",)
-
-
-def _major(compiler: ToolchainIdentity) -> str:
-    return compiler.version.partition(".")[0]
 
 
 def change_control(tree: Path, fields: Mapping[str, str], more_description: str = "") -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kdyno.kernel.make import BuildWork
+from kdyno.ship.module_compiler import choose_compiler
 from kdyno.ship.packager import PackagedKernel, settle_modes
 
 SYSTEM_DIRECTORIES = ("/usr/sbin", "/sbin")
@@ -62,5 +63,6 @@ def install_headers(work: BuildWork, kernel: PackagedKernel, root: Path, directo
     packing = with_variables(work, {}, kernel.epoch)
     packing.run([*packing.make, "run-command", f"KBUILD_RUN_COMMAND=${{srctree}}/{INSTALL_HEADERS} {place}"])
     shutil.copyfile(work.objects / ".config", place / ".config")
+    choose_compiler(place, kernel.compiler, has_versions=False)
     settle_modes(root)
     return True

@@ -19,7 +19,7 @@ from kdyno.ship.ship import Shipped, look_ahead, ship
 from kdyno.ship.terminal import shipped_lines
 from kdyno.ship.verify import NotOfThisKernel, verify
 from kdyno.store.records import RunRecord
-from tests.unit.ship_specimen import TUNED, order_of
+from tests.unit.ship_specimen import TUNED, experiment_of, judged_run, order_of
 
 KINDS: tuple[PackageKind, ...] = ("rpm", "pacman")
 
@@ -92,6 +92,18 @@ def test_headers_have_the_configuration_and_lead_to_it(
     assert f"{place}/Makefile" in headers
     if kind == "rpm":
         assert headers[f"lib/modules/{release}/build"] == f"link /usr/src/kernels/{release}"
+
+
+@needs("clang-19")
+def test_headers_of_a_kernel_by_clang_choose_clang(tmp_path: Path, session: Session) -> None:
+    experiment = experiment_of(tmp_path, {"MODULES": True}, toolchain="clang-19")
+    run = judged_run(experiment, session, run_id="c1a8" * 16)
+    shipped = ship(order_of(run, tmp_path, kind="pacman"), session)
+    output_of("bsdtar", "-xf", shipped.packages[1].path, "-C", tmp_path)
+    headers = tmp_path / f"usr/lib/modules/{shipped.release}/build"
+    show = ["make", "-s", "-C", str(headers), "--eval=show: ; @echo $(CC) $(LD)", "show"]
+    assert output_of(*show) == "clang ld.lld\n"
+    assert output_of(*show, "LLVM=-19") == "clang-19 ld.lld-19\n"
 
 
 @both
