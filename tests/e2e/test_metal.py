@@ -45,15 +45,13 @@ def box(state: Path, tmp_path: Path) -> Iterator[Box]:
         yield started
 
 
-def run(
-    kdyno: Kdyno, box: Box, variants: str, workload: str, *, boot_seconds: int = 900, status: int = 0
-) -> dict[str, Any]:
+def run(kdyno: Kdyno, box: Box, variants: str, workload: str, *, boot_seconds: int = 900) -> dict[str, Any]:
     """Carry out an experiment on the box, and return what is on record."""
     path = kdyno.directory / "metal.toml"
     limits = f"limits = {{ boot = {boot_seconds}, total = 3600 }}\n"
     head = 'name = "metal"\nblocks = 1\nbaseline = "plain"\n'
     path.write_text(head + variants.format(kernel=box.tested_kernel) + workload + box.machine + limits)
-    kdyno("run", str(path), status=status)
+    kdyno("run", str(path))
     runs = json.loads(kdyno("runs", "--json").stdout)
     return dict(json.loads(kdyno("report", runs[0]["id"], "--json").stdout))
 
@@ -80,14 +78,14 @@ def test_a_kernel_that_does_not_come_up_fails_and_the_box_comes_back(
     kdyno: Kdyno, box: Box, word: str, reason: str
 ) -> None:
     variants = PLAIN + '[variants.bad]\nimage = "{kernel}"\ncmdline = ["' + word + '"]\n'
-    report = run(kdyno, box, variants, TESTS, boot_seconds=300, status=3)
+    report = run(kdyno, box, variants, TESTS, boot_seconds=300)
     assert reason in json.dumps(report)
     assert own_kernel_runs(box)
 
 
 def test_a_box_that_loses_its_network_is_reset(kdyno: Kdyno, box: Box) -> None:
     command = "for card in /sys/class/net/e*; do ip link set ${card##*/} down; done; sleep 3000"
-    report = run(kdyno, box, PLAIN, COMMAND.format(command=command), status=3)
+    report = run(kdyno, box, PLAIN, COMMAND.format(command=command))
     assert "hung, or without network" in json.dumps(report)
     assert own_kernel_runs(box)
 
