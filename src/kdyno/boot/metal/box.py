@@ -107,6 +107,10 @@ class Starter(Protocol):
         """Return what the box lacks for that, for people. Raises what ssh raises."""
         ...
 
+    def store(self, kernel: str, initrd: str | None) -> None:
+        """Store what the boot loader reads. Raises BoxFailed, BoxFull and what ssh raises."""
+        ...
+
     def start(self, agent: str, kernel: str, initrd: str | None, words: Sequence[str], mark: str) -> None:
         """Begin to start a kernel, and return at once. Raises BoxFailed, BoxFull and what ssh raises."""
         ...

@@ -51,8 +51,8 @@ esac
 """
 """Prints the boot loader and its directory, or what the box lacks."""
 
-START = """
-own=$1 loader=$2 place=$3 kernel=$4 initrd=$5 words=$6 mark=$7
+STORE = """
+own=$1 loader=$2 place=$3 kernel=$4 initrd=$5
 store() {
     cmp -s "$1" "$2" && return
     cp "$1" "$2.new" && sync "$2.new" && mv "$2.new" "$2" || { rm -f "$2.new"; exit 1; }
@@ -78,7 +78,15 @@ esac
 mkdir -p "$files" || exit
 store "$kernel" "$files/kernel"
 if [ -n "$initrd" ]; then store "$initrd" "$files/initrd"; else rm -f "$files/initrd"; fi
-if [ $loader = grub ]; then
+"""
+"""Copies kernel and initrd to where the boot loader reads them, and writes the script that removes all traces."""
+
+START = """
+loader=$1 place=$2 initrd=$3 words=$4 mark=$5
+case $loader in
+grub)
+    files=/boot/kdyno-metal entry=$place/custom.cfg
+    editenv=grub-editenv; command -v $editenv >/dev/null || editenv=grub2-editenv
     below=$(grub-mkrelpath "$files" 2>/dev/null || grub2-mkrelpath "$files") || exit
     uuid=$(grub-probe --target=fs_uuid "$files" 2>/dev/null || grub2-probe --target=fs_uuid "$files") || exit
     {
@@ -87,23 +95,25 @@ if [ $loader = grub ]; then
         echo "    set kdyno_metal=$mark"
         echo "    save_env kdyno_metal"
         echo "    search --no-floppy --fs-uuid --set=root $uuid"
-        echo "    linux $below/kernel $words"
+        printf '%s\\n' "    linux $below/kernel $words"
         [ -z "$initrd" ] || echo "    initrd $below/initrd"
         echo "}"
     } >"$entry.new" && sync "$entry.new" && mv "$entry.new" "$entry" || { rm -f "$entry.new"; exit 1; }
-    $editenv "$place/grubenv" unset kdyno_metal && $editenv "$place/grubenv" set next_entry=kdyno-metal || exit
-else
+    $editenv "$place/grubenv" unset kdyno_metal && $editenv "$place/grubenv" set next_entry=kdyno-metal || exit;;
+systemd-boot)
+    entry=$place/loader/entries/kdyno-metal.conf
     {
         echo "title kdyno-metal"
-        echo "options $words"
+        printf '%s\\n' "options $words"
         echo "linux /kdyno-metal/kernel"
         [ -z "$initrd" ] || echo "initrd /kdyno-metal/initrd"
     } >"$entry.new" && sync "$entry.new" && mv "$entry.new" "$entry" || { rm -f "$entry.new"; exit 1; }
-    bootctl set-oneshot kdyno-metal.conf || exit
-fi
+    bootctl set-oneshot kdyno-metal.conf || exit;;
+esac
 sync
 systemctl --no-block reboot
 """
+"""Writes the entry, chooses it for the next start, and restarts the box."""
 
 HAS_STARTED = """
 if [ "$1" = grub ]; then
@@ -136,18 +146,23 @@ class FirmwareStarter:
             raise BoxUntrusted(host=self.ssh.host, what="the question for its boot loader", why=repr(answer[:80]))
         return [lack]
 
+    def store(self, kernel: str, initrd: str | None) -> None:
+        """Copy a kernel and its initrd to where the boot loader reads them. Raises BoxFailed and BoxFull."""
+        self._run(STORE, self.directory, self._loader, self._place, kernel, initrd or "")
+
     def start(self, agent: str, kernel: str, initrd: str | None, words: Sequence[str], mark: str) -> None:  # noqa: ARG002
-        """Store the kernel, choose it for the next start, and restart the box. Returns at once. Raises BoxFailed and
+        """Choose the stored kernel for the next start, and restart the box. Returns at once. Raises BoxFailed and
         BoxFull.
         """
         if odd := [word for word in words if not QUOTABLE.fullmatch(word)]:
             self._fail(f"it cannot be told the kernel parameter {odd[0]}", "remove it from the command line")
-        is_grub = self._loader == "grub"
-        text = " ".join(f"'{word}'" for word in words) if is_grub else " ".join(words)
-        arguments = (self.directory, self._loader, self._place, kernel, initrd or "", text, mark)
-        result = self.ssh.run(self.ssh.script(START, *arguments), seconds=START_SECONDS, most=10_000)
+        text = " ".join(f"'{word}'" for word in words) if self._loader == "grub" else " ".join(words)
+        self._run(START, self._loader, self._place, initrd or "", text, mark)
+
+    def _run(self, text: str, *arguments: str) -> None:
+        result = self.ssh.run(self.ssh.script(text, *arguments), seconds=START_SECONDS, most=10_000)
         if "No space left" in result.message:
-            raise BoxFull(host=self.ssh.host, place="/boot" if is_grub else self._place)
+            raise BoxFull(host=self.ssh.host, place="/boot" if self._loader == "grub" else self._place)
         if result.status != 0:
             self._fail(result.last_message, f"look at {self._place} there")
 

@@ -37,6 +37,9 @@ class KexecStarter:
         """Return what the box lacks, for people. Raises what ssh raises."""
         return self.ssh.run(self.ssh.script(EXAMINE), most=10_000).output.strip().splitlines()
 
+    def store(self, kernel: str, initrd: str | None) -> None:
+        """Do nothing: kexec takes files from anywhere."""
+
     def start(self, agent: str, kernel: str, initrd: str | None, words: Sequence[str], mark: str) -> None:  # noqa: ARG002
         """Stop the box's services, and start a kernel. Returns at once. Raises BoxFailed."""
         options = ("--initrd", initrd) if initrd else ()

@@ -246,6 +246,7 @@ class MetalMachine:
         for source, target in zip((agent, order.kernel), names, strict=True):
             self.ssh.copy(source, target)
         initrd = self.box.initrd(release)
+        self.starter.store(names[1], initrd)
         words = [*own.own_words, RESTARTS]
         if initrd is None:
             words = [self.box.root_word() if word.startswith("root=") else word for word in words]
