@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,15 +46,15 @@ def box(state: Path, tmp_path: Path) -> Iterator[Box]:
         yield started
 
 
-def run(kdyno: Kdyno, box: Box, variants: str, workload: str, *, boot_seconds: int = 900) -> dict[str, Any]:
-    """Carry out an experiment on the box, and return what is on record."""
+def run(kdyno: Kdyno, box: Box, variants: str, workload: str, *, boot_seconds: int = 900) -> tuple[dict[str, Any], str]:
+    """Carry out an experiment on the box; return what is on record, and what kdyno said."""
     path = kdyno.directory / "metal.toml"
     limits = f"limits = {{ boot = {boot_seconds}, total = 3600 }}\n"
     head = 'name = "metal"\nblocks = 1\nbaseline = "plain"\n'
     path.write_text(head + variants.format(kernel=box.tested_kernel) + workload + box.machine + limits)
-    kdyno("run", str(path))
+    said = kdyno("run", str(path)).stderr
     runs = json.loads(kdyno("runs", "--json").stdout)
-    return dict(json.loads(kdyno("report", runs[0]["id"], "--json").stdout))
+    return dict(json.loads(kdyno("report", runs[0]["id"], "--json").stdout)), said
 
 
 PLAIN = '[variants.plain]\nimage = "{kernel}"\n'
@@ -61,7 +62,7 @@ PLAIN = '[variants.plain]\nimage = "{kernel}"\n'
 
 def test_two_kernels_are_started_and_measured_and_the_box_has_its_own_again(kdyno: Kdyno, box: Box) -> None:
     variants = PLAIN + '[variants.off]\nimage = "{kernel}"\ncmdline = ["mitigations=off"]\n'
-    report = run(kdyno, box, variants, TESTS)
+    report, _ = run(kdyno, box, variants, TESTS)
     assert report["run"]["lane"] == "wall"
     assert {comparison["benchmark"] for comparison in report["comparisons"]} >= {"lat_syscall.null"}
     assert own_kernel_runs(box)
@@ -78,14 +79,17 @@ def test_a_kernel_that_does_not_come_up_fails_and_the_box_comes_back(
     kdyno: Kdyno, box: Box, word: str, reason: str
 ) -> None:
     variants = PLAIN + '[variants.bad]\nimage = "{kernel}"\ncmdline = ["' + word + '"]\n'
-    report = run(kdyno, box, variants, TESTS, boot_seconds=300)
+    report, said = run(kdyno, box, variants, TESTS, boot_seconds=300)
     assert reason in json.dumps(report)
+    if reason == "hung at boot":
+        silences = [int(seconds) for seconds in re.findall(r"box has not answered for (\d+) s", said)]
+        assert 45 <= min(silences) <= 60, said
     assert own_kernel_runs(box)
 
 
 def test_a_box_that_loses_its_network_is_reset(kdyno: Kdyno, box: Box) -> None:
     command = "for card in /sys/class/net/e*; do ip link set ${card##*/} down; done; sleep 3000"
-    report = run(kdyno, box, PLAIN, COMMAND.format(command=command))
+    report, _ = run(kdyno, box, PLAIN, COMMAND.format(command=command))
     assert "hung, or without network" in json.dumps(report)
     assert own_kernel_runs(box)
 
@@ -97,7 +101,7 @@ def test_the_boot_loader_starts_a_kernel_once_and_nothing_of_it_stays(
     work = tmp_path / "box"
     work.mkdir()
     with started_firmware_box(state / "firmware-box", work) as box:
-        report = run(kdyno, box, PLAIN, TESTS)
+        report, _ = run(kdyno, box, PLAIN, TESTS)
         assert "lat_syscall.null" in json.dumps(report)
         assert own_kernel_runs(box)
         left = box.run("ls -R /boot; ls /sys/firmware/efi/efivars")
