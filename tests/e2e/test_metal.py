@@ -87,6 +87,20 @@ def test_a_kernel_that_does_not_come_up_fails_and_the_box_comes_back(
     assert own_kernel_runs(box)
 
 
+def test_a_box_with_another_host_key_is_refused(kdyno: Kdyno, box: Box) -> None:
+    known = box.work / "known_hosts"
+    address = known.read_text().split()[0]
+    other = (box.place / "key.pub").read_text().split()[:2]
+    path = kdyno.directory / "metal.toml"
+    head = 'name = "metal"\nblocks = 1\nbaseline = "plain"\n'
+    path.write_text(head + PLAIN.format(kernel=box.tested_kernel) + TESTS + box.machine)
+    for text in (f"{address} {' '.join(other)}\n", ""):
+        known.write_text(text)
+        done = kdyno("run", str(path), status=1)
+        assert "ssh does not connect to box: its host key is unknown or has changed" in done.stderr
+        assert known.read_text() == text
+
+
 def test_a_box_that_loses_its_network_is_reset(kdyno: Kdyno, box: Box) -> None:
     command = "for card in /sys/class/net/e*; do ip link set ${card##*/} down; done; sleep 3000"
     report, _ = run(kdyno, box, PLAIN, COMMAND.format(command=command))
