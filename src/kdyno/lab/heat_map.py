@@ -104,7 +104,7 @@ def _cell(cell: FixedCell, x: int, y: int, letters: dict[str, str]) -> str:
     gain = 1 - winner.ratio if winner.is_faster else 0.0
     text = letters[winner.name] + (f"{round(-100 * gain)}" if winner.is_faster else "")
     colour = "#ffffff" if gain >= DARK else INK if winner.is_faster else SOFT
-    title = f"{cell.size:,} at {cell.offsets[0]},{cell.offsets[1]}, {cell.mode}: {_tooltip(winner)}"
+    title = _tooltip(winner)
     return (
         f"<g><title>{html.escape(title)}</title>"
         f'<rect x="{x}" y="{y}" width="{CELL_WIDTH - 1}" height="{CELL_HEIGHT - 1}" fill="{_colour(winner, gain)}"/>'
@@ -113,9 +113,9 @@ def _cell(cell: FixedCell, x: int, y: int, letters: dict[str, str]) -> str:
 
 
 def _tooltip(winner: Winner) -> str:
-    if winner.is_own:
-        return f"the kernel's own is best, {winner.own_cycles:.1f} cycles"
-    return f"{winner.name} {winner.cycles:.1f} cycles, the kernel's own {winner.own_cycles:.1f}: {winner.verdict}"
+    """Return the cycles of the kernel's own choice, and those of another one that was chosen."""
+    own = f"own {winner.own_cycles:.1f}"
+    return own if winner.is_own else f"{winner.cycles:.1f}, {own}: {winner.verdict}"
 
 
 def _colour(winner: Winner, gain: float) -> str:
