@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kdyno.base import process
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import read_whole
+from kdyno.base.measurement import INT64_MAX
 from kdyno.base.talk import Advance
 from kdyno.lab.build import RoutineBench, RoutineBuild
 from kdyno.lab.routines import MOST_SIZE, Mode, Offsets, RoutineFamily, SizeClass
@@ -120,7 +121,8 @@ def _draw_sizes(distribution: Sequence[tuple[int, float]], count: int, rng: np.r
 def read_distributions(path: Path) -> dict[str, list[tuple[int, float]]]:
     """Return sizes with their numbers of calls by family, from CSV with the columns size and count, and maybe routine.
 
-    Without that column the sizes are those of any family, and the key is empty. Raises SizesUnreadable.
+    Without that column the sizes are those of any family, and the key is empty. Sizes above MOST_SIZE, which the
+    harness has no memory for, are left out. Raises SizesUnreadable.
     """
     try:
         text = read_whole(path, MOST_DISTRIBUTION_BYTES).decode()
@@ -133,9 +135,11 @@ def read_distributions(path: Path) -> dict[str, list[tuple[int, float]]]:
             raise SizesUnreadable(path=path, line=1, why="expected a heading with `size` and `count`")
         for row in reader:
             size, count = row["size"] or "", row["count"] or ""
-            if not (size.isdecimal() and count.isdecimal() and int(size) <= MOST_SIZE):
-                why = f"expected a size up to {MOST_SIZE:,} and a count, got {size[:20]!r} and {count[:20]!r}"
+            if not (size.isdecimal() and count.isdecimal() and int(count) <= INT64_MAX):
+                why = f"expected a size and a count, got {size[:20]!r} and {count[:20]!r}"
                 raise SizesUnreadable(path=path, line=reader.line_num, why=why)
+            if int(size) > MOST_SIZE:
+                continue
             rows.setdefault(row.get("routine") or "", []).append((int(size), float(count)))
     except (csv.Error, ValueError) as error:
         raise SizesUnreadable(path=path, line=reader.line_num, why=str(error)) from error

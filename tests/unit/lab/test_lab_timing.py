@@ -90,11 +90,24 @@ def test_a_distribution_is_read_from_csv(tmp_path: Path) -> None:
 
 def test_a_distribution_may_be_of_several_families(tmp_path: Path) -> None:
     path = tmp_path / "sizes.csv"
-    path.write_text("routine,size,count\nmemcpy,40,3\nstrlen,5,2\nstrlen,6,0\nmemset,1,0\n", encoding="utf-8")
+    path.write_text(
+        "routine,size,count\nmemcpy,40,3\nstrlen,5,2\nstrlen,6,0\nmemset,1,0\nmemcpy,2000000,9\n", encoding="utf-8"
+    )
     assert read_distributions(path) == {"memcpy": [(40, 3.0)], "strlen": [(5, 2.0), (6, 0.0)]}
 
 
-@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "size,count\n", "size,count\n1,0\n", "size,count\n-1,5\n", "\xff"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "a,b\n1,2\n", "size,count\n", "size,count\n1,0\n", "size,count\n-1,5\n", "size,count\n1\n", "\xff"),
+        *(
+            f"size,count\n1,{'9' * 400}\n",
+            f"size,count\n{'9' * 5000},1\n",
+            "size,count\n9999999,1\n",
+            "size,count\n1,\0\n",
+        ),
+    ],
+)
 def test_a_distribution_without_sizes_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "sizes.csv"
     path.write_bytes(text.encode("latin-1"))
