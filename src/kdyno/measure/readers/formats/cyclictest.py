@@ -5,12 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kdyno.measure.readers.formats.printed import PROGRAMS
+from kdyno.measure.readers.formats.printed import Line, PrintedProgram
 from kdyno.measure.readers.readings import ProgramOutput, positive, printed_series
 from kdyno.measure.readers.source import FileSource
 
 NAME = "cyclictest"
-_LINES = next(program for program in PROGRAMS if program.name == NAME)
+_LINES = PrintedProgram(
+    NAME,
+    # what it prints while it runs moves the cursor up, and each of its lines is about a part of the run
+    re.compile(r"\A(?![^\x1b]*\x1b\[\d+A)(?=[^\x1b]*^T: *\d+ \( *\d+\) P: *\d+ I:)", re.MULTILINE),
+    "lines of -q like `T: 0 ( 1234) P:80 I:1000 C:  10000 Min:      2 Act:    3 Avg:    3 Max:      20`, or of -h like "
+    "`# Avg Latencies: 00003 00004`",
+    (
+        (Line(re.compile(r"^T:.* Avg: *(?P<value>\d+)\b"), "us", "lower", "average"),),
+        (Line(re.compile(r"^T:.* Max: *(?P<value>\d+)\b"), "us", "lower", "maximum"),),
+    ),
+    facts={r"^T: *(\d+) ": r"thread \1"},
+)
+TITLE, EXCERPT = _LINES.title, _LINES.excerpt
 _HISTOGRAM = re.compile(r"^# Histogram\s*$", re.MULTILINE)
 _SUMS = {"average": "# Avg Latencies:", "maximum": "# Max Latencies:"}
 

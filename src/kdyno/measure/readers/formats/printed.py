@@ -252,17 +252,6 @@ PROGRAMS = (
         ((_line(r"^VALUE records/s", "records/s", "higher"),),),
     ),
     PrintedProgram(
-        "cyclictest",
-        # what it prints while it runs moves the cursor up, and each of its lines is about a part of the run
-        re.compile(r"\A(?![^\x1b]*\x1b\[\d+A)(?=[^\x1b]*^T: *\d+ \( *\d+\) P: *\d+ I:)", re.MULTILINE),
-        "lines of -q like `T: 0 ( 1234) P:80 I:1000 C:  10000 Min:      2 Act:    3 Avg:    3 Max:      20`",
-        (
-            (_line(r"^T:.* Avg: *VALUE\b", "us", "lower", "average"),),
-            (_line(r"^T:.* Max: *VALUE\b", "us", "lower", "maximum"),),
-        ),
-        facts={r"^T: *(\d+) ": r"thread \1"},
-    ),
-    PrintedProgram(
         "sockperf",
         re.compile(r"^sockperf: ", re.MULTILINE),
         "lines like `sockperf: ====> avg-latency=11.858 (std-dev=1.543, ...)`",

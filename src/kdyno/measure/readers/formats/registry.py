@@ -221,19 +221,8 @@ READERS = (
     program_reader(
         "go-bench", go_bench.TITLE, go_bench.recognises, go_bench.read, "lines like `BenchmarkX-8  1000  98765 ns/op`"
     ),
-    program_reader(
-        cyclictest.NAME,
-        f"{cyclictest.NAME} output",
-        cyclictest.recognises,
-        cyclictest.read,
-        "lines of -q like `T: 0 ( 1234) P:80 I:1000 C:  10000 Min:      2 Act:    3 Avg:    3 Max:      20`, or of -h "
-        "like `# Avg Latencies: 00003 00004`",
-    ),
-    *(
-        program_reader(own.name, own.title, own.recognises, own.read, own.excerpt)
-        for own in printed.PROGRAMS
-        if own.name != cyclictest.NAME
-    ),
+    program_reader(cyclictest.NAME, cyclictest.TITLE, cyclictest.recognises, cyclictest.read, cyclictest.EXCERPT),
+    *(program_reader(own.name, own.title, own.recognises, own.read, own.excerpt) for own in printed.PROGRAMS),
     Reader("numbers", numbers.TITLE, numbers.recognises, numbers.read, "a number in each line, and nothing else"),
     Reader(
         "table",
