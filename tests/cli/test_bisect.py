@@ -525,6 +525,13 @@ def test_ends_that_are_not_worse_are_refused_after_they_were_measured(
     assert {order.variant for order in orders} == {replayed.name(0), replayed.name(6)}
 
 
+def test_a_set_that_more_builds_would_divide_is_printed_with_the_option_for_them(toy: ToyRange) -> None:
+    toy.plant(3, total=8)
+    done = toy.bisect("--most-builds", "3")
+    assert (done.status, result_of(done)["verdict"]) == (2, "set")
+    assert result_of(done)["advice"] == "`--most-builds 6` lets it go on"
+
+
 def test_an_improvement_is_found_if_it_is_sought(replayed: ToyRange) -> None:
     replayed.plant(3, -3, total=6)
     done = replayed.bisect("--better")

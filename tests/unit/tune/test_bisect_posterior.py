@@ -178,3 +178,11 @@ def test_neighbours_of_states_that_fail_are_expected_to_fail() -> None:
     assert buildable_probability(5, ()) == 1.0
     assert buildable_probability(5, (4, 20)) == 0.5
     assert buildable_probability(12, (4, 20)) > 0.8
+
+
+def test_the_numbers_of_link_orders_may_be_any() -> None:
+    evidence, far = BisectEvidence(STEPS), BisectEvidence(STEPS)
+    values = (0.01, 0.012, 0.009)
+    evidence.learn(Measure(STEPS, 3, 3), Differences(values, 3))
+    far.learn(Measure(STEPS, 3, 3), Differences(values, 2**30, places=(0, 2**20, 2**29)))
+    assert Posterior(far).luck == Posterior(evidence).luck

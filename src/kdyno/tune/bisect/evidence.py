@@ -180,6 +180,19 @@ def spread(measured: Mapping[int, Differences]) -> tuple[float, int]:
     return (sum(map(squares, between)) / orders / 2 if orders else 0.0), 0
 
 
+def luck_variance(measured: Mapping[int, Differences], noise: float) -> float | None:
+    """Return the variance of the luck of one image, pooled over the states, by the variance of a block's noise; None if
+    no state has several link orders.
+    """
+    freedom, total = 0, 0.0
+    for differences in measured.values():
+        means = list(differences.means_by_order().values())
+        freedom += len(means) - 1
+        total += squares(means) - (len(means) - 1) * noise * len(means) / len(differences.values)
+    # A difference has the luck of two images.
+    return max(0.0, total / freedom / 2) if freedom else None
+
+
 def squares(values: Sequence[float]) -> float:
     """Return the sum of squares about the mean."""
     mean = math.fsum(values) / len(values)

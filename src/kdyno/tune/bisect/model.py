@@ -114,7 +114,7 @@ class Bisection(Frozen):
     luck: float | None
     """The standard deviation of the effect of one image's layout, as a fraction; null if each kernel had one image."""
     noise: float | None
-    """The standard deviation of one block of boots of the same images, as a fraction; null if nothing was booted."""
+    """The standard deviation of one block of boots of the same images, as a fraction; null if none was booted twice."""
     advice: str
     """What shows more, if luck and noise hid the difference of the ends, or the culprit; empty otherwise."""
     culprits: tuple[BisectCulprit, ...]

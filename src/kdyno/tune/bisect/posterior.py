@@ -119,11 +119,13 @@ class Posterior:
     def _images(self) -> tuple[Values, Values]:
         """Return the number of blocks and the mean of each link order of each state, shape (orders, states)."""
         by_state = [self.evidence.measured[state].values_by_order() for state in self.states]
-        shape = 1 + max(max(by_order) for by_order in by_state), len(self.states)
+        row_by_order = {order: row for row, order in enumerate(sorted(set().union(*by_state)))}
+        shape = len(row_by_order), len(self.states)
         blocks, means = np.zeros(shape), np.zeros(shape)
         for place, by_order in enumerate(by_state):
             for order, values in by_order.items():
-                blocks[order, place], means[order, place] = len(values), math.fsum(values) / len(values)
+                row = row_by_order[order]
+                blocks[row, place], means[row, place] = len(values), math.fsum(values) / len(values)
         return blocks, means
 
     def _likelihood(self, columns: Labels, blocks: Values, means: Values, luck: float) -> tuple[Values, Values]:

@@ -18,7 +18,17 @@ from scipy import special
 from kdyno.judge.stats.estimate import EstimateLimits, estimate_ratio
 from kdyno.judge.stats.verdict import BETTER, WORSE, decide
 from kdyno.tune.bisect.choice import BOOTS, Choice, TrialCosts, candidates, choose, designs, grown
-from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Outcome, Revert, Trial
+from kdyno.tune.bisect.evidence import (
+    BisectEvidence,
+    Check,
+    Differences,
+    Measure,
+    Outcome,
+    Revert,
+    Trial,
+    luck_variance,
+    spread,
+)
 from kdyno.tune.bisect.posterior import Posterior
 from kdyno.tune.bisect.settings import SearchSettings
 
@@ -264,7 +274,8 @@ class Search:
         else:
             least = min(settings.blocks, settings.layouts or settings.blocks)
             pairs = designs(settings.most_blocks, settings.layouts)
-            more = [(blocks, orders) for blocks, orders in pairs if (orders or blocks) >= least]
+            is_enough = [blocks >= settings.blocks and (orders or blocks) >= least for blocks, orders in pairs]
+            more = [pair for pair, enough in zip(pairs, is_enough, strict=True) if enough]
         trials = [Check(*pair, *design) for design in more] or [Check(*pair, settings.most_blocks, settings.layouts)]
         effect = self.evidence.measured[self.evidence.steps].mean * ENOUGH
         return self._least_that_shows(trials, effect, 1 - CONFIDENCE, costs)
@@ -313,11 +324,11 @@ class Search:
         """Return the standard deviations of the luck of an image and of a block's noise, as logarithms; None for what
         the trials don't show.
         """
-        if self.evidence.steps not in self.evidence.measured:
-            return None, None
-        posterior = Posterior(self.evidence)
-        has_orders = any(measured.orders > 1 for measured in self.evidence.measured.values())
-        return (posterior.luck if has_orders else None), posterior.noise
+        measured = self.evidence.measured
+        variance, freedom = spread(measured)
+        noise = math.sqrt(variance) if freedom else None
+        luck = luck_variance(measured, variance if freedom else 0.0)
+        return None if luck is None else math.sqrt(luck), noise
 
     def blocks_that_show(self, effect: float) -> int | None:
         """Return the number of blocks, each with a link order of its own, that should show an effect of two kernels;

@@ -39,11 +39,13 @@ def lines(result: Bisection) -> list[str]:
 
 
 def _luck_lines(result: Bisection) -> list[str]:
-    """Return how much the measurements vary, if link orders were sampled."""
-    if result.luck is None or result.noise is None:
-        return []
-    luck, noise = (percent(part) for part in (result.luck, result.noise))
-    return [f"standard deviations: {luck} % between link orders of a kernel, {noise} % between blocks of boots"]
+    """Return how much the measurements vary, if they do."""
+    parts = [
+        f"{percent(size)} % {what}"
+        for size, what in ((result.luck, "between link orders of a kernel"), (result.noise, "between blocks of boots"))
+        if size
+    ]
+    return [f"standard deviations: {', '.join(parts)}"] if parts else []
 
 
 def _what(result: Bisection) -> str:
