@@ -133,9 +133,9 @@ class BisectionWork:
         while (trial := self.search.next_trial(self.bench.costs())) is not None:
             begun = time.monotonic()
             self.session.talk.say(self._announcement(trial))
-            costs, evidence = self.bench.costs(), self.search.evidence
-            self._forecast_seconds += costs.seconds(trial, evidence)
             trialled = self.bench.carry_out(trial)
+            # By what is known of builds and boots now: most of it may be from this trial.
+            self._forecast_seconds += self.bench.costs().seconds(trial, self.search.evidence)
             self.file.add(trial, trialled)
             self.search.learn(trial, trialled.outcome)
             self._seconds += time.monotonic() - begun
@@ -162,7 +162,8 @@ class BisectionWork:
 
     def _seconds_left(self) -> float:
         """Return about how long the rest of the bisection takes, by how long its trials took so far."""
-        pace = self._seconds / self._forecast_seconds if self._forecast_seconds else 1.0
+        # Images on record make trials faster than those to come.
+        pace = max(1.0, self._seconds / self._forecast_seconds) if self._forecast_seconds else 1.0
         return pace * self.search.seconds_left(self.bench.costs())
 
     def _announcement(self, trial: Trial) -> str:
