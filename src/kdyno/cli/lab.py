@@ -17,6 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     _add_time(add_action(actions, "time", "time the candidates of each family on this processor"))
     _add_sizes(add_action(actions, "sizes", "count the sizes that a kernel calls its routines with under a load"))
+    _add_instructions(add_action(actions, "instructions", "time instructions that kernels use on this processor"))
     _add_prove(add_action(actions, "prove", "compare each candidate with its definition, up to stated bounds"))
 
 
@@ -69,6 +70,15 @@ def _add_sizes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="write bars of calls and bytes by size")
     parser.add_argument("--json", action="store_true", help="print all counts as JSON")
     parser.set_defaults(do=_sizes)
+
+
+def _add_instructions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--passes", type=number_from(1, 1000), metavar="N", help="number of passes; the least counts (default 5)"
+    )
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE.toml", help="write the costs as TOML")
+    parser.add_argument("--json", action="store_true", help="print the costs as JSON")
+    parser.set_defaults(do=_instructions)
 
 
 def _add_families(parser: argparse.ArgumentParser) -> None:
@@ -140,5 +150,22 @@ def _sizes(args: argparse.Namespace) -> int:
         print_json(report.model_dump(mode="json", by_alias=True))
     else:
         for text in size_lines(report, when):
+            line(text)
+    return 0
+
+
+def _instructions(args: argparse.Namespace) -> int:
+    from kdyno.base.files import require_writable, write_whole
+    from kdyno.lab.instructions import cost_lines, costs_toml, time_instructions
+
+    if args.output:
+        require_writable(args.output)
+    report = time_instructions(talk_of(args), **({"passes": args.passes} if args.passes else {}))
+    if args.output:
+        write_whole(args.output, costs_toml(report))
+    if args.json:
+        print_json(report.model_dump(mode="json"))
+    else:
+        for text in cost_lines(report):
             line(text)
     return 0

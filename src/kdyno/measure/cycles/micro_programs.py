@@ -47,7 +47,7 @@ class KnownCycles(Frozen):
         return abs(modelled - self.cycles) <= max(TOLERANCE * self.cycles, TOLERATED_CYCLES)
 
 
-class MicroProgram(Frozen):
+class TimedLoop(Frozen):
     """A loop: `setup` runs once, `body` in each iteration. The text is GNU assembler's."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
@@ -56,6 +56,11 @@ class MicroProgram(Frozen):
     setup: str = ""
     body: Annotated[str, Field(min_length=1)]
     iterations: Annotated[int, Field(ge=100)] = 1000
+
+
+class MicroProgram(TimedLoop):
+    """A loop with known cycles."""
+
     known: Annotated[dict[str, KnownCycles], Field(min_length=1)]
     """By the name of a CPU family."""
 
@@ -87,7 +92,7 @@ def programs_known_on(family: Family) -> dict[str, tuple[MicroProgram, KnownCycl
     return known_programs
 
 
-def assembly(programs: Sequence[MicroProgram]) -> str:
+def assembly(programs: Sequence[TimedLoop]) -> str:
     """Return the source of the loads of data/validate/driver.c (load.h): a function for each program. Pure."""
     functions = (_function(index, program) for index, program in enumerate(programs))
     rows = (f".quad name_{index}, clear_buffers, program_{index}, 0" for index in range(len(programs)))
@@ -124,7 +129,7 @@ rep stosq
 ret"""
 
 
-def _function(index: int, program: MicroProgram) -> str:
+def _function(index: int, program: TimedLoop) -> str:
     return "\n".join(
         [
             # So that no program changes the sets of the op cache that another one uses.

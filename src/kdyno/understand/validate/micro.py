@@ -21,7 +21,7 @@ from kdyno.base.talk import Advance, Talk
 from kdyno.measure.cycles.family import Family
 from kdyno.measure.cycles.host import UnknownCpu, find_family
 from kdyno.measure.cycles.measure import QEMU_USER, counting_command, require_user_plugins
-from kdyno.measure.cycles.micro_programs import MicroProgram, assembly, programs_known_on
+from kdyno.measure.cycles.micro_programs import TimedLoop, assembly, programs_known_on
 from kdyno.measure.cycles.predict import cycles
 from kdyno.measure.guest.pmu import find_plugin
 from kdyno.measure.guest.pmu_record import read_pmu_record
@@ -101,7 +101,7 @@ def is_of_family(cpu: Cpu, family: Family) -> bool:
 class MicroBench:
     """Builds the programs in a directory, and runs them. Raises ProgramMissing."""
 
-    def __init__(self, programs: Sequence[MicroProgram], directory: Path) -> None:
+    def __init__(self, programs: Sequence[TimedLoop], directory: Path) -> None:
         compiler = find_program("gcc", NEEDED_FOR, install_advice("gcc"))
         self.programs, self.directory = tuple(programs), directory
         self.executable = directory / "micro-programs"
