@@ -83,6 +83,7 @@ NOT_CARRIED_OUT = {
     ("march", "patch"): "it needs a kernel source tree",
     ("plan",): "it needs a kernel source tree; a test parses each file of experiments/",
     ("profile",): "it needs a PMU record, and the kernel that it is of",
+    ("report", "latest", "--format", "kcidb"): "it needs the images of a run, and recorded boots have none",
     ("run",): "it builds and boots kernels; a test parses each file of experiments/",
     ("selftest",): "it boots a kernel hundreds of times",
     ("ship",): "it needs the images of a run, and recorded boots have none",

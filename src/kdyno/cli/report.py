@@ -15,6 +15,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--json", action="store_true", help="print the report as JSON")
     form.add_argument("--csv", action="store_true", help="print every sample as CSV, one per line")
     form.add_argument(
+        "--format",
+        choices=("junit", "kcidb", "markdown"),
+        help="print the verdicts as JUnit XML, as JSON for KCIDB, or as Markdown for a change request or a mail",
+    )
+    form.add_argument(
         "--analysis",
         nargs="?",
         const="",
@@ -30,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.base.terminal import console, data_file
+    from kdyno.base.terminal import console, data, data_file
     from kdyno.judge.verdicts.assemble import Rejudge, assemble
     from kdyno.report.data import write_csv
     from kdyno.report.output import print_report
@@ -44,12 +49,16 @@ def act(args: argparse.Namespace) -> int:
         wanted = args.json or args.html or args.analysis is not None
         by = Rejudge(args.baseline, args.margin, args.alpha, args.correction)
         report = assemble(store, run_of(args, store, args.run).id, artefacts, by, analysed=bool(wanted))
-        if not args.csv and args.analysis is None:
+        if not args.csv and not args.format and args.analysis is None:
             report = with_confirmation(report, store, artefacts, by)
     if args.json or args.html:
         report = with_budgets(report, artefacts)
     if args.csv:
         write_csv(report, data_file())
+    elif args.format:
+        from kdyno.report.interchange import FORMATS
+
+        data(FORMATS[args.format](report))
     elif args.analysis is not None:
         render_analysis(report, console(), args.analysis or None)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
     from kdyno.base.talk import Talk
+    from kdyno.judge.verdicts.model import RunReport
     from kdyno.judge.verdicts.regression import Finding
     from kdyno.runs.boots import Outcome
     from kdyno.runs.experiment.models import Experiment
@@ -43,6 +45,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="on a terminal, show the last lines of the output of a build while it runs",
     )
     parser.add_argument(
+        "--notify",
+        metavar="COMMAND",
+        help="at the end, run this program, without a shell, with a summary as JSON on its standard input",
+    )
+    parser.add_argument(
         exit_codes.OPTION,
         nargs="*",
         metavar="BENCHMARK",
@@ -60,10 +67,12 @@ def act(args: argparse.Namespace) -> int:
 def carry_out(experiment: Experiment, args: argparse.Namespace) -> int:
     """Run an experiment with the options, print its report, and return the exit code."""
     from kdyno.judge.verdicts.regression import find_regression, require_known
+    from kdyno.report.notification import read_notifier
     from kdyno.report.output import print_report
     from kdyno.runs.silicon import offer
     from kdyno.understand.judged_run import run_and_judge
 
+    notifier = read_notifier(args.notify)
     benchmarks: list[str] | None = args.fail_on_regression
     if benchmarks:
         require_known(benchmarks, experiment.workload.benchmark_names())
@@ -87,11 +96,27 @@ def carry_out(experiment: Experiment, args: argparse.Namespace) -> int:
         _warn(outcome, talk)
     if note := offer(experiment):
         talk.say(note)
+    if any(outcome.lost for outcome in outcomes):
+        status = exit_codes.LOST
+    elif benchmarks is None:
+        status = exit_codes.DONE
+    else:
+        status = OF_FINDING[find_regression(done.report, benchmarks)]
+    if notifier:
+        ended = problem.exit_code if problem else status
+        _notify(notifier, report, ended if benchmarks is None else exit_codes.bisect_status(ended), outcomes, talk)
     if problem:
         raise problem
-    if any(outcome.lost for outcome in outcomes):
-        return exit_codes.LOST
-    return exit_codes.DONE if benchmarks is None else OF_FINDING[find_regression(done.report, benchmarks)]
+    return status
+
+
+def _notify(command: list[str], report: RunReport, status: int, outcomes: Sequence[Outcome], talk: Talk) -> None:
+    """Pass the summary on; a program that fails is reported, and changes nothing else."""
+    from kdyno.report.notification import notification, notify
+
+    lost = sum(len(outcome.lost) for outcome in outcomes)
+    if reason := notify(command, notification(report, status, lost)):
+        talk.warn(f"nobody was notified: {reason}")
 
 
 def _warn(outcome: Outcome, talk: Talk) -> None:

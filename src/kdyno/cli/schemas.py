@@ -13,6 +13,7 @@ from kdyno.kernel.formats import FORMATS as KERNEL
 from kdyno.lab.formats import FORMATS as LAB
 from kdyno.measure.formats import FORMATS as MEASURE
 from kdyno.profile.formats import FORMATS as PROFILE
+from kdyno.report.formats import FORMATS as REPORT
 from kdyno.runs.formats import FORMATS as RUN
 from kdyno.ship.formats import FORMATS as SHIP
 from kdyno.store.formats import FORMATS as STORE
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 CLI = {"error": Format("kdyno.cli.failure:FailedCommand", "every command with `--json` that fails")}
-ROOMS = (CLI, MEASURE, KERNEL, PROFILE, BOOT, STORE, JUDGE, RUN, UNDERSTAND, TUNE, SHIP, LAB)
+ROOMS = (CLI, MEASURE, KERNEL, PROFILE, BOOT, STORE, JUDGE, RUN, UNDERSTAND, TUNE, SHIP, LAB, REPORT)
 FORMATS = dict(sorted(chain.from_iterable(room.items() for room in ROOMS)))
 
 

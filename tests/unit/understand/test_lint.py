@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from kdyno.cli.main import main
 from kdyno.cli.schemas import schema
 from kdyno.understand.lint.always_inline import declared_names, defined_without
 from kdyno.understand.lint.costly import costly_rules, rules_for
-from kdyno.understand.lint.model import LINTS, LintFinding, LintReport
+from kdyno.understand.lint.model import LINTS, FileRefused, LintFinding, LintReport
 from kdyno.understand.lint.sarif import sarif
 from kdyno.understand.lint.targets import is_kernel_code, read_symbols
 from tests.unit.built_kernel import bz_image
@@ -212,6 +213,20 @@ def test_sarif_names_the_object_where_there_is_no_line_and_escapes_odd_paths() -
     first, second = (result["locations"][0]["physicalLocation"] for result in sarif(report)["runs"][0]["results"])
     assert first == {"artifactLocation": {"uri": "a%20b%3Ac.o"}}
     assert second == {"artifactLocation": {"uri": "file:///x%20y/z.c"}}, "line 0 is no line"
+
+
+def test_sarif_shows_hostile_names_without_links_and_controls() -> None:
+    finding = LintFinding(
+        lint="simd-in-kernel", level="error", file="x.o", source=None, line=None, function="[f](https://x.invalid)\x1b[2J\x07",
+        address="0x0", section=".text", instruction="mov [rdi]", message="uses x87",
+    )  # fmt: skip
+    refused = FileRefused(refused="[g](https://x.invalid)\x9b", why="no")
+    [run] = sarif(LintReport(files=1, findings=(finding,), not_read=(refused,), not_run={}))["runs"]
+    [result], [notification] = run["results"], run["invocations"][0]["toolExecutionNotifications"]
+    for text in (result["message"]["text"], notification["message"]["text"]):
+        assert r"\](https" in text and not re.search(r"(?<!\\)[\[\]]", text)
+        assert text.isprintable()
+    assert result["locations"][0]["logicalLocations"][0]["name"].isprintable()
 
 
 def tree(path: Path, sources: dict[str, str]) -> Path:

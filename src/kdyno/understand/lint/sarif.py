@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
+from kdyno.base.text import clean
 from kdyno.base.version import __version__
 from kdyno.understand.lint.model import LINTS, LintFinding, LintReport
 
@@ -32,7 +33,7 @@ def sarif(report: LintReport) -> dict[str, Any]:
             {
                 "executionSuccessful": not report.not_read,
                 "toolExecutionNotifications": [
-                    {"level": "error", "message": {"text": f"{file.refused} was not checked: {file.why}"}}
+                    {"level": "error", "message": {"text": _message(f"{file.refused} was not checked: {file.why}")}}
                     for file in report.not_read
                 ],
             }
@@ -52,14 +53,19 @@ def _result(finding: LintFinding, rule: int) -> dict[str, Any]:
         "ruleId": finding.lint,
         "ruleIndex": rule,
         "level": finding.level,
-        "message": {"text": text},
+        "message": {"text": _message(text)},
         "locations": [
             {
                 "physicalLocation": _place(finding),
-                "logicalLocations": [{"name": finding.function, "kind": "function"}],
+                "logicalLocations": [{"name": clean(finding.function), "kind": "function"}],
             }
         ],
     }
+
+
+def _message(text: str) -> str:
+    """Return a text without characters that steer, and without links: SARIF reads `[text](target)` as one (3.11.6)."""
+    return clean(text).replace("[", r"\[").replace("]", r"\]")
 
 
 def _place(finding: LintFinding) -> dict[str, Any]:
