@@ -33,6 +33,7 @@ COMMANDS: dict[str, str] = {
     "report": "report latest --html report.html",
     "confirm": "confirm latest other",
     "compare": "compare latest",
+    "history": "history --html pages",
     "judge": "judge data.csv",
     "scaling": "scaling latest",
     "workload": "workload show fio",

@@ -6,6 +6,7 @@ from kdyno.base.formats import Format
 
 FORMATS = {
     "compare": Format("kdyno.judge.verdicts.model:RunReports", "`kdyno compare --json`"),
+    "history": Format("kdyno.judge.history.model:HistoryReport", "`kdyno history --json`"),
     "judge": Format("kdyno.judge.verdicts.model:FileReport", "`kdyno judge --json`"),
     "report": Format(
         "kdyno.judge.verdicts.model:RunReport", "`kdyno report --json`, `kdyno run --json` and `kdyno ab --json`"

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, select
 
@@ -26,6 +26,9 @@ from kdyno.store.reading import End, PlacedEnd
 from kdyno.store.records import Boot, BootPlace, BootRecord, RunRecord
 from kdyno.store.url import Access, StoreUrl, parse
 from kdyno.store.whole import WholeBoot, WholeRun
+
+if TYPE_CHECKING:
+    from kdyno.store.series import SeriesRows
 
 
 class Store:
@@ -263,6 +266,13 @@ class Store:
         """
         with self._reading() as connection:
             return history.boot_seconds(connection, self._url, lane, events, workload, limit)
+
+    def series(self) -> SeriesRows:
+        """Return the values of all runs, and where they belong."""
+        from kdyno.store.series import read_series  # brings numpy: only a history pays for it
+
+        with self._reading() as connection:
+            return read_series(connection, self._url)
 
     def _run(self, connection: Connection, prefix: str) -> RunRecord:
         return reading.run_of(connection, self._url, named_run.row_of(connection, self._url, prefix))
