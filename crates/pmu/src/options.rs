@@ -178,7 +178,7 @@ mod tests {
             (vec!["out=1", "scope=all", "events=edges"], "scope=all requires events=all"),
             (vec!["out=1", "scope=user", "events=some"], "expected edges, all, trace"),
             (vec!["out=1", "scope=user", "events=all"], "geometry= is missing"),
-            (vec!["out=1", "scope=user", "events=edges", "geometry=g"], "events=all and"),
+            (vec!["out=1", "scope=user", "events=edges", "geometry=g"], "geometry= requires events=all"),
             (vec!["out=1", "scope=kernel", "events=edges", "symbols=s"], "image= is missing"),
             (vec!["out=1", "scope=kernel", "events=edges", "symbols=s", "image=12"], "SHA-256"),
             (vec!["out=1", "scope=kernel", "events=edges", &image], "symbols= is missing"),
