@@ -159,8 +159,8 @@ def started_firmware_box(place: Path, work: Path) -> Iterator[Box]:
         own = guest.wait_for_shell()
         write_ssh_files(key, work, port, guest("cat /etc/ssh/ssh_host_ed25519_key.pub"))
         for release in {*box.run("ls /lib/modules").split(), own}:
-            words = ["scp", "-q", "-F", str(work / "ssh_config"), f"box:/boot/vmlinuz-{release}", str(work)]
-            subprocess.check_call(words)
+            files = [f"box:/boot/{name}-{release}" for name in ("vmlinuz", "config")]
+            subprocess.check_call(["scp", "-q", "-F", str(work / "ssh_config"), *files, str(work)])
         yield box
 
 
