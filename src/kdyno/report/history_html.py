@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from kdyno.base.errors import UserError
 from kdyno.base.files import write_whole
-from kdyno.base.text import clean, format_count, format_signed, number, percent
+from kdyno.base.text import clean, format_count, format_signed, limit, number
 from kdyno.base.version import __version__
 from kdyno.judge.history.divisive import FALSE_ALARMS, FEWEST
 from kdyno.judge.history.model import (
@@ -203,11 +203,11 @@ def _link(summary: AxisSummary, place: int) -> AxisLink:
 
 def _note(axis: HistoryAxis) -> str:
     if axis.is_exact:
-        return f"Samples repeat here: a change is a difference of the same seeds beyond {percent(axis.margin)} %."
+        return f"Samples repeat here: a change is a difference of the same seeds beyond {limit(axis.margin)} %."
     window = f" Only the newest kernels are searched, without the first {axis.left_out:,}." if axis.left_out else ""
     return (
-        f"Samples are noisy here: a change is one of the level, beyond {percent(axis.margin)} %, with {FEWEST} kernels "
-        f"or more on both sides. Where nothing changes, {percent(FALSE_ALARMS)} % of axes have an alarm, by "
+        f"Samples are noisy here: a change is one of the level, beyond {limit(axis.margin)} %, with {FEWEST} kernels "
+        f"or more on both sides. Where nothing changes, {limit(FALSE_ALARMS)} % of axes have an alarm, by "
         "permutation."
         f"{window}"
     )

@@ -26,13 +26,17 @@ function draw(data, values) {
   const axis = { stroke: style("--ink"), grid, ticks: grid, font: "12px sans-serif" };
   const series = [{ label: "kernel", value: (_, place) => (place === null ? "–" : data.kernels[place]) }];
   const bands = [];
+  const shown = (number, place, value) =>
+    value === null || value === undefined
+      ? "–"
+      : `${round(value)} ${data.unit} (${round(values[3 * number + 1][place])} to ${round(values[3 * number + 3][place])})`;
   data.lines.forEach((line, number) => {
     const colour = COLOURS[number % COLOURS.length];
     const edge = { stroke: "transparent", width: 0, points: { show: false }, spanGaps: true, value: (_, value) => round(value) };
     const first = series.length;
     series.push({ ...edge, label: `${line.recipe}, low` });
     series.push({ label: line.recipe, stroke: colour, width: 1.6, spanGaps: true, points: { size: 5, show: data.kernels.length < 400 },
-      value: (_, value) => `${round(value)} ${data.unit}` });
+      value: (_, value, __, place) => shown(number, place, value) });
     series.push({ ...edge, label: `${line.recipe}, high` });
     bands.push({ series: [first + 2, first], fill: `${colour}33` });
   });
@@ -57,7 +61,12 @@ function draw(data, values) {
     where.textContent =
       place === null || place === undefined
         ? ""
-        : [data.kernels[place], ...data.lines.map((line, number) => `${line.recipe} ${round(values[3 * number + 2][place])}`)].join("; ");
+        : [data.kernels[place], ...data.lines.map((line, number) => `${line.recipe} ${shown(number, place, values[3 * number + 2][place])}`)].join("; ");
+  };
+  // The ends of an interval go with their line; the style hides them in the legend.
+  const together = (chart, number, { show }) => {
+    if (show === undefined || number % 3 !== 2) return;
+    for (const end of [number - 1, number + 1]) chart.setSeries(end, { show });
   };
   return new uPlot(
     {
@@ -70,14 +79,19 @@ function draw(data, values) {
         { ...axis, space: 120, values: (_, splits) => splits.map((place) => (Number.isInteger(place) ? short(data.kernels[place]) : "")) },
         { ...axis, size: 78, label: data.unit, values: (_, splits) => splits.map(round) },
       ],
-      hooks: { draw: [marks], setCursor: [say] },
+      hooks: { draw: [marks], setCursor: [say], setSeries: [together] },
+      padding: [12, 36, 0, 0],
       cursor: { y: false },
     },
     values,
     spot,
   );
 }
-const short = (name) => (name === undefined ? "" : name.length > 18 ? `${name.slice(0, 17)}…` : name);
+// `git describe` without its commit.
+function short(name = "") {
+  const bare = name.replace(/-g[0-9a-f]{7,}$/, "");
+  return bare.length > 18 ? `${bare.slice(0, 17)}…` : bare;
+}
 
 unpack("data").then((data) => {
   const values = columns(data);
