@@ -96,14 +96,20 @@ class FileSource:
             require_moderate(self.text)
             # Whole numbers may have more digits than Python turns into an int.
             return json.loads(self.text, parse_int=float)
-        except (ValueError, RecursionError) as error:
-            try:
-                records = records_of_lines(self.text)
-            except (ValueError, RecursionError) as line_error:
-                raise Broken(file=self.shown, format="JSON", why=not_json(line_error)) from line_error
+        except json.JSONDecodeError as error:
+            records = self._records_of_lines()
             if records is None:
                 raise Broken(file=self.shown, format="JSON", why=not_json(error)) from error
             return records
+        except (ValueError, RecursionError) as error:
+            raise Broken(file=self.shown, format="JSON", why=not_json(error)) from error
+
+    def _records_of_lines(self) -> list[dict[str, Any]] | None:
+        """Return the records of JSON Lines; None for a text of another form. Raise Broken."""
+        try:
+            return records_of_lines(self.text)
+        except (ValueError, RecursionError) as error:
+            raise Broken(file=self.shown, format="JSON", why=not_json(error)) from error
 
     @cached_property
     def delimited(self) -> FileSource:
