@@ -12,9 +12,10 @@ import pytest
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
 from kdyno.judge.stats.diagnostics.tables import Residual
+from kdyno.judge.stats.planning.power import PowerPoint
 from kdyno.judge.verdicts.model import BootValue, FileReport
 from kdyno.report import page
-from kdyno.report.figures import boxes, margin, order, power, residuals
+from kdyno.report.figures import boxes, margin, order, power, residuals, style
 from kdyno.report.figures.style import COLOURS, MOST_POINTS, THEMED, Figure, Part, thin, to_json
 from tests.unit import foreign_specimen as specimen
 
@@ -132,6 +133,25 @@ def test_normal_residuals_lie_on_the_line_of_the_quantile_plot(report: FileRepor
     slope = (line["y"][1] - line["y"][0]) / (line["x"][1] - line["x"][0])
     assert slope == pytest.approx(2, rel=0.05)
     assert dots["y"] == pytest.approx([2 * x for x in dots["x"]], rel=0.005, abs=0.02)
+
+
+def test_effects_that_no_run_of_two_replicates_could_miss_are_not_drawn(report: FileReport) -> None:
+    [curve] = report.analyses[0].power
+    absurd = curve.model_copy(update={"detectable": (PowerPoint(n=2, effect=1e200, power=0.8), *curve.detectable)})
+    figure = power.detectable(report, [absurd])
+    [dots] = parts(figure)
+    assert max(dots["y"]) <= 1000
+    assert len(dots["y"]) == sum(point.effect <= 10 for point in curve.detectable)
+    assert len(json.loads(to_json(figure))["layout"]["yaxis"]["tickvals"]) < 30
+
+
+def test_numbers_have_three_digits_or_as_many_as_the_axis_tells_apart() -> None:
+    values = [27334.0001, 27334.5678]
+    trace = {"type": "scatter", "x": [0.123456, 1000.123456], "y": values, "error_y": {"array": [0.0123456]}}
+    [shown] = json.loads(to_json(style.figure([trace], 100)))["data"]
+    assert shown["x"] == [0.123, 1000]
+    assert shown["y"] == [27334, 27334.568]
+    assert shown["error_y"]["array"] == [0.0123]
 
 
 def test_power_reaches_eighty_percent_at_the_detectable_effect(report: FileReport) -> None:
