@@ -14,6 +14,7 @@ from kdyno.tune.bisect.ranges import CommitRange, PatchRange
 
 WIDTH = 75
 """The width of a mail."""
+NEARLY_CERTAIN = 0.999
 MOST_BENCHMARKS = 10
 """The most benchmarks whose effects are listed."""
 MOST_CHANGES = 20
@@ -95,10 +96,16 @@ def _check_lines(culprit: BisectCulprit) -> list[str]:
     orders = f" and {format_count(culprit.layouts, 'link order')}" if culprit.layouts else ""
     word = "confirmed" if culprit.confirmed else "not confirmed"
     return [
+        f"probability {_probability(culprit.probability)} before the check",
         f"{culprit.after} against {culprit.before}: {effect_text(culprit.check)}{share}",
         f"{word} in {format_count(culprit.check.blocks, 'new block')}{orders}",
         *_revert_lines(culprit),
     ]
+
+
+def _probability(part: float) -> str:
+    """Return `97.2 %`; all but certain is not 100 %."""
+    return f"{100 * part:.1f} %" if part < NEARLY_CERTAIN else f"> {100 * NEARLY_CERTAIN:.1f} %"
 
 
 def _revert_lines(culprit: BisectCulprit) -> list[str]:
