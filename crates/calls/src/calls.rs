@@ -8,6 +8,8 @@ const MOST_OPEN: usize = 16;
 /// Different calls that are told apart; more are only counted.
 const MOST_KINDS: usize = 1 << 20;
 const LINE: u64 = 64;
+/// A routine goes through its memory without larger gaps. What is farther away is a table.
+const LARGEST_GAP: u64 = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Extent {
@@ -20,8 +22,12 @@ impl Extent {
         if self.start == self.end {
             *self = Extent { start: address, end: address };
         }
+        let end = address.saturating_add(size);
+        if end.saturating_add(LARGEST_GAP) < self.start || address > self.end.saturating_add(LARGEST_GAP) {
+            return;
+        }
         self.start = self.start.min(address);
-        self.end = self.end.max(address.saturating_add(size));
+        self.end = self.end.max(end);
     }
 
     fn bytes(self) -> u64 {
@@ -136,6 +142,18 @@ mod tests {
             calls.leave(0);
         }
         assert_eq!(report(&calls), ["memcpy measured 16 16 1 3 2", "- lost 0 0 0 0 0"]);
+    }
+
+    #[test]
+    fn a_table_far_away_is_not_a_part_of_the_memory() {
+        let mut calls = Calls::default();
+        calls.enter(1);
+        for address in [0x10_0040, 0x2000, 0x10_0048, 0x90_0000, 0x10_0048 + 8 + LARGEST_GAP] {
+            calls.access(1, address, 8, false);
+        }
+        calls.access(1, u64::MAX, 8, false);
+        calls.leave(1);
+        assert_eq!(report(&calls), ["strlen other 0 280 0 0 1", "- lost 0 0 0 0 0"]);
     }
 
     #[test]

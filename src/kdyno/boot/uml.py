@@ -312,7 +312,7 @@ class UmlMachine:
     def command(self, order: BootOrder, program: Path, pmu: Pmu | None) -> tuple[str, ...]:
         """Return the command of a boot of this program."""
         names = ",".join(test.name for test in order.job.tests)
-        under = (QEMU_USER, *pmu.user_words(order)) if pmu else (QEMU_USER,) if self.pmu else ()
+        under = (QEMU_USER, *pmu.user_words(order)) if pmu else (QEMU_USER, *order.plugin) if self.pmu else ()
         own = (f"kdyno.repetitions={order.job.iterations}", f"kdyno.seed={order.seed + 1}", f"kdyno.paths={names}")
         patience = f"kdyno.patience={0 if self.pmu else PATIENCE}"
         return (
