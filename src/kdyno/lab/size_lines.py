@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping
 
-from kdyno.base.text import clean
+from kdyno.base.text import clean, format_list
 from kdyno.lab.sizes import CallSizes, RoutineCalls, When, sum_by_size
 
 FREQUENT = 4
@@ -26,7 +26,7 @@ def size_lines(report: CallSizes, when: When | None) -> list[str]:
     return [
         *rows,
         "",
-        f"load {', '.join(map(clean, report.load))}, seed {report.seed}: {_phase(when)}",
+        f"load {clean(format_list(report.load))}, seed {report.seed}: {_phase(when)}",
         f"Linux {report.kernel}, image {report.image[:12]}: exact counts in an emulated guest",
         f"{report.lost:,} calls whose return wasn't seen are left out",
         "calls that a compiler inlined aren't among them; aligned: both addresses are multiples of 8",
@@ -89,7 +89,7 @@ def size_plot(report: CallSizes, when: When | None) -> str:
         drawn = list(_bars(family, when))
         parts.append(f'<g transform="translate({EDGE} {y})">' + "\n".join(drawn) + "</g>")
         y += HEADING + ROW * len(size_classes(sum_by_size(family, when))) + EDGE
-    caption = f"{clean(', '.join(report.load))}: {_phase(when)}; Linux {report.kernel}, exact counts"
+    caption = f"{clean(format_list(report.load))}: {_phase(when)}; Linux {report.kernel}, exact counts"
     parts.append(_text(EDGE, y + EDGE, caption, SOFT))
     height = y + 3 * EDGE
     return (
