@@ -47,6 +47,7 @@ CARRIED_OUT = (
     ("completion",),
     ("compare",),
     ("help",),
+    ("history",),
     ("judge",),
     ("kernel", "lint"),
     ("kernel", "size"),

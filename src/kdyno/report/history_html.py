@@ -54,7 +54,7 @@ class NotADirectory(UserError):
 
 
 @dataclass(frozen=True)
-class Frame:
+class PageFrame:
     """The style and the scripts of a page, and the policy that allows them alone."""
 
     style: Markup
@@ -318,15 +318,15 @@ def _environment() -> Environment:
 
 
 @cache
-def _index_frame() -> Frame:
-    return Frame(_style("style.css", "history.css"), (_script("history.js"),))
+def _index_frame() -> PageFrame:
+    return PageFrame(_style("style.css", "history.css"), (_script("history.js"),))
 
 
 @cache
-def _chart_frame() -> Frame:
+def _chart_frame() -> PageFrame:
     colours = f"const COLOURS = {json.dumps(list(VARIANT_COLOURS))};\n"
     chart = Markup(colours + _text("history_chart.js"))
-    return Frame(_style("uplot-style.css", "style.css", "history.css"), (_script("uplot.min.js"), chart))
+    return PageFrame(_style("uplot-style.css", "style.css", "history.css"), (_script("uplot.min.js"), chart))
 
 
 def _style(*names: str) -> Markup:

@@ -17,6 +17,7 @@ import numpy as np
 
 from kdyno.base.lanes import DEFAULT_LANE
 from kdyno.base.text import clean
+from kdyno.boot.registry import kind_named
 from kdyno.judge.history import divisive
 from kdyno.judge.history.lines import AxisReadings, BenchmarkKey, LineKey, make_axis, read_axes
 from kdyno.judge.history.model import (
@@ -58,7 +59,7 @@ class _Step:
         return (self.ratio > 1) == (self.benchmark.direction == "lower")
 
 
-def history(rows: SeriesRows) -> HistoryReport:
+def history(rows: SeriesRows) -> History:
     """Return the history of a store."""
     readings, without_source = read_axes(rows)
     axes = sorted(
@@ -255,6 +256,6 @@ def _options(run: RunFacts) -> list[str]:
     machine = run.machine.get("type")
     return [
         *(["--config", clean(config)] if isinstance(config, str) and config != "dyno" else []),
-        *(["--machine", clean(machine)] if isinstance(machine, str) and machine != "qemu" else []),
+        *(["--machine", clean(machine)] if isinstance(machine, str) and machine != kind_named({}) else []),
         *(["--lane", run.lane] if run.lane != DEFAULT_LANE.name else []),
     ]

@@ -18,6 +18,7 @@ from scipy import special
 
 from kdyno.base.frozen import digest
 from kdyno.base.lanes import LANES
+from kdyno.base.machine_facts import recorded_pmu_clock
 from kdyno.base.measurement import Benchmark
 from kdyno.base.text import clean
 from kdyno.judge.history.divisive import WINDOW
@@ -26,7 +27,7 @@ from kdyno.store import plain_json
 from kdyno.store.series import BootPlaceFacts, BuiltFrom, RunFacts, SeriesRows, VariantFacts, by_boot
 
 COVERAGE = 0.95
-TITLE_FACTS = ("type", "platform", "accel", "cpu", "cpus", "family", "pmu_family", "pmu_clock")
+TITLE_FACTS = ("type", "platform", "accel", "cpu", "cpus")
 """The facts of a machine that its title names."""
 DIGITS = 12
 NUMBERS = re.compile(r"\d{1,9}")
@@ -267,6 +268,7 @@ def _workload(run: RunFacts) -> object:
 def _title(run: RunFacts) -> str:
     facts: Mapping[str, Any] = run.machine
     words = [f"{name} {facts[name]}" if name == "cpus" else str(facts[name]) for name in TITLE_FACTS if facts.get(name)]
+    words += filter(None, [recorded_pmu_clock(facts)])
     host = run.host.get("cpu") if LANES[run.lane].is_disturbed_by_host else None
     return clean(", ".join([f"{run.lane}: {' '.join(words) or 'machine'}", *([str(host)] if host else [])]))
 
