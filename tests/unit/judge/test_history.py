@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def test_a_point_has_the_mean_of_its_boots_with_its_interval(tmp_path: Path) -> 
         ({"experiment": '{"workload": {"tests": ["lat_pipe"]}}'}, 2),
     ],
 )
-def test_what_cannot_be_compared_is_on_another_axis(tmp_path: Path, changes: dict[str, object], axes: int) -> None:
+def test_what_cannot_be_compared_is_on_another_axis(tmp_path: Path, changes: dict[str, Any], axes: int) -> None:
     with fill(tmp_path / "store", 1, NAMES[:1], step_at_3) as store:
         add_run(store, run_of_kernel(1, **changes), 1, NAMES[:1], step_at_3)
         done = history(store.series())
