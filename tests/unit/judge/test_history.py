@@ -204,3 +204,19 @@ def test_a_noisy_lane_groups_a_step_over_benchmarks_and_needs_three_kernels_afte
             changes = history(store.series()).report.changes
         assert [change.after.commit for change in changes] == expected
         assert [{row.benchmark for row in change.benchmarks} for change in changes] == [{*NAMES[1:]}] * len(expected)
+
+
+def test_the_statistic_is_that_of_its_definition() -> None:
+    values = np.random.default_rng(2).normal(0, 1, 17)
+    distances = np.abs(values[:, None] - values[None, :])
+    scores = {
+        left: left * (17 - left) / 17
+        * (
+            2 * distances[:left, left:].mean()
+            - distances[:left, :left].sum() / (left * (left - 1))
+            - distances[left:, left:].sum() / ((17 - left) * (16 - left))
+        )
+        for left in range(divisive.FEWEST, 17 - divisive.FEWEST + 1)
+    }  # fmt: skip
+    best = max(scores, key=lambda left: scores[left])
+    assert divisive.best_split(distances) == pytest.approx((best, scores[best]))

@@ -37,7 +37,7 @@ def threshold(series: Sequence[Series], kernels: int, permutations: int = PERMUT
         scores = [0.0]
         for (places, _), distance in zip(series, distances, strict=True):
             order = np.argsort(ranks[places])
-            scores.append(_best_split(distance[np.ix_(order, order)])[1])
+            scores.append(best_split(distance[np.ix_(order, order)])[1])
         largest.append(max(scores))
     largest.sort()
     return float(largest[min(int(np.ceil((1 - FALSE_ALARMS) * (permutations + 1))) - 1, permutations - 1)])
@@ -49,7 +49,7 @@ def change_points(values: NDArray[np.float64], limit: float) -> list[int]:
     segments = [(0, len(values))]
     while segments:
         first, end = segments.pop()
-        split, score = _best_split(_distances(values[first:end]))
+        split, score = best_split(_distances(values[first:end]))
         if split and score > limit:
             found.append(first + split)
             segments += [(first, first + split), (first + split, end)]
@@ -64,19 +64,18 @@ def _distances(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return distances / mean if mean > 0 else distances
 
 
-def _best_split(distances: NDArray[np.float64]) -> tuple[int, float]:
+def best_split(distances: NDArray[np.float64]) -> tuple[int, float]:
     """Return the first index after the best split, and its statistic; 0 for too few values."""
     number = len(distances)
     if number < 2 * FEWEST:
         return 0, 0.0
-    corner = distances.cumsum(axis=0).cumsum(axis=1).diagonal()
-    total = corner[-1]
+    sums = distances.cumsum(axis=1)
+    within = 2 * sums.diagonal().cumsum()  # of all pairs up to each value, in both orders
     left = np.arange(FEWEST, number - FEWEST + 1)
     right = number - left
-    within_left = corner[left - 1]
-    below = distances.sum(axis=1).cumsum()[left - 1]  # of the left values to all values
-    across = below - within_left
-    within_right = total - within_left - 2 * across
+    within_left = within[left - 1]
+    across = sums[:, -1].cumsum()[left - 1] - within_left
+    within_right = within[-1] - within_left - 2 * across
     energy = (
         2 * across / (left * right)
         - within_left / np.maximum(left * (left - 1), 1)
