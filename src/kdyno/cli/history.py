@@ -67,11 +67,10 @@ def _print(report: HistoryReport, newest: int) -> None:
 
 
 def _lines(change: HistoryChange) -> list[str]:
-    before, after = (kernel.origin or kernel.version for kernel in (change.before, change.after))
     named = [f"{one.benchmark} {format_signed(one.ratio - 1)} % ({one.recipe})" for one in change.benchmarks[:NAMED]]
     more = len(change.benchmarks) - len(named)
     return [
-        f"{before} -> {after}: {change.worse} worse, {change.better} better; {change.title}",
+        f"{change.before.name} -> {change.after.name}: {change.worse} worse, {change.better} better; {change.title}",
         f"  {format_list(named, NAMED)}{f' and {more} more' if more else ''}",
         *(f"  also differs: {text}" for text in change.also_differs),
         *([f"  bisect:  {change.bisect}"] if change.bisect else []),

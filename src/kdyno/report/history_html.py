@@ -32,7 +32,6 @@ from kdyno.judge.history.model import (
     HistoryAxis,
     HistoryBenchmark,
     HistoryChange,
-    HistoryKernel,
     HistoryLine,
 )
 from kdyno.report import page
@@ -157,7 +156,7 @@ def render_pages(history: History) -> Any:
         for change in changes:
             for name in dict.fromkeys(row.benchmark for row in change.benchmarks):
                 by_benchmark[name].append(change)
-        labels = [kernel_name(kernel) for kernel in axis.kernels]
+        labels = [kernel.name for kernel in axis.kernels]
         for benchmark in axis.benchmarks:
             own = by_benchmark[benchmark.name]
             yield (
@@ -190,12 +189,6 @@ def render_pages(history: History) -> Any:
         yield INDEX, index.render(frame=_index_frame(), axis=None, others=[], changes=[], rows=[], **common)
 
 
-def kernel_name(kernel: HistoryKernel) -> str:
-    """Return the name of a kernel on an axis."""
-    patched = " + patches" if " + " in kernel.identity else ""
-    return f"{kernel.origin or kernel.version}{patched}"
-
-
 def _link(summary: AxisSummary, place: int) -> AxisLink:
     name = f"axis-{summary.id}.html" if place else INDEX
     return AxisLink(name, summary.id, summary.title, summary.kernels, summary.benchmarks, summary.newest)
@@ -218,8 +211,8 @@ def _shown(change: HistoryChange, pages: dict[str, str]) -> ShownChange:
     place = hashlib.sha256(f"{change.before.identity} {change.after.identity}".encode()).hexdigest()
     return ShownChange(
         anchor=f"change-{place[:12]}",
-        before=kernel_name(change.before),
-        after=kernel_name(change.after),
+        before=change.before.name,
+        after=change.after.name,
         worse=change.worse,
         better=change.better,
         largest=f"{change.benchmarks[0].benchmark} {format_signed(change.benchmarks[0].ratio - 1)} %",

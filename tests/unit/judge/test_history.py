@@ -103,6 +103,21 @@ def test_a_run_without_a_source_is_counted_and_left_out(tmp_path: Path) -> None:
     assert (report.runs, report.without_source, report.axes[0].kernels) == (2, 1, 1)
 
 
+def test_the_title_of_a_machine_leaves_out_the_flags_of_its_cpu(tmp_path: Path) -> None:
+    with fill(tmp_path / "store", 0, [], step_at_3) as store:
+        machine = {"type": "qemu", "accel": "tcg", "cpu": "Icelake-Server,-pcid,-x2apic", "cpus": 2}
+        add_run(store, run_of_kernel(0, machine=machine), 0, NAMES[:1], step_at_3)
+        [axis] = history(store.series()).axes
+    assert axis.title == "model: qemu tcg Icelake-Server cpus 2"
+
+
+def test_patched_kernels_of_one_source_have_names_of_their_own() -> None:
+    plain, *patched = (kernel("6.12", f"v6.12{digest}") for digest in ("", " + 0123456789ab", " + ba9876543210"))
+    named = [one.model_copy(update={"origin": "v6.12"}).name for one in (plain, *patched)]
+    assert named == ["v6.12", "v6.12 + patches 012345", "v6.12 + patches ba9876"]
+    assert all(one.commit is None for one in patched)
+
+
 def kernel(version: str, origin: str = "", day: int = 0) -> HistoryKernel:
     first = specimen.NOON + timedelta(days=day)
     return HistoryKernel(identity=f"git:{version}{origin}", version=version, origin=origin, spec="", first_run=first)

@@ -267,7 +267,11 @@ def _workload(run: RunFacts) -> object:
 
 def _title(run: RunFacts) -> str:
     facts: Mapping[str, Any] = run.machine
-    words = [f"{name} {facts[name]}" if name == "cpus" else str(facts[name]) for name in TITLE_FACTS if facts.get(name)]
+    words = [
+        f"{name} {facts[name]}" if name == "cpus" else str(facts[name]).partition(",")[0]  # QEMU's CPU has its flags
+        for name in TITLE_FACTS
+        if facts.get(name)
+    ]
     words += filter(None, [recorded_pmu_clock(facts)])
     host = run.host.get("cpu") if LANES[run.lane].is_disturbed_by_host else None
     return clean(", ".join([f"{run.lane}: {' '.join(words) or 'machine'}", *([str(host)] if host else [])]))

@@ -26,6 +26,12 @@ class HistoryKernel(Frozen):
     first_run: AwareDatetime
 
     @property
+    def name(self) -> str:
+        """The name of a kernel on its axis; patched ones of one source differ by a digest."""
+        _, mark, patches = self.identity.partition(" + ")
+        return f"{self.origin or self.version}{f' + patches {patches[:6]}' if mark else ''}"
+
+    @property
     def commit(self) -> str | None:
         """Return the commit of a source of git without patches; None for any other."""
         kind, _, name = self.identity.partition(":")
