@@ -5,8 +5,6 @@ Source text is foreign: it is escaped here, and the page's policy allows no scri
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +16,7 @@ from markupsafe import Markup, escape
 
 from kdyno.base.text import clean_line
 from kdyno.report.filters import cleaned
+from kdyno.report.packing import source_hash
 from kdyno.understand.coverage.model import Totals
 
 CONTEXT = 8
@@ -34,8 +33,8 @@ class Style:
 
     @property
     def policy(self) -> Markup:
-        hashed = base64.b64encode(hashlib.sha256(self.text.encode()).digest()).decode()
-        return Markup(f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'")
+        hashed = source_hash(self.text)
+        return Markup(f"default-src 'none'; style-src {hashed}; base-uri 'none'; form-action 'none'")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ the policy of a page names its scripts and its style by their hashes.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import math
@@ -36,7 +35,7 @@ from kdyno.judge.history.model import (
 )
 from kdyno.report import page
 from kdyno.report.figures.style import VARIANT_COLOURS
-from kdyno.report.page import TEMPLATES, pack
+from kdyno.report.packing import pack, read_template, source_hash, unpacking_script
 
 INDEX = "index.html"
 MOST_CHANGES = 40
@@ -61,10 +60,10 @@ class PageFrame:
 
     @property
     def policy(self) -> Markup:
-        scripts = " ".join(map(_hash, self.scripts)) or "'none'"
+        scripts = " ".join(map(source_hash, self.scripts)) or "'none'"
         # uPlot sets styles by code, which no policy stops; no page has a style attribute.
         return Markup(
-            f"default-src 'none'; script-src {scripts}; style-src {_hash(self.style)}; img-src data:; "
+            f"default-src 'none'; script-src {scripts}; style-src {source_hash(self.style)}; img-src data:; "
             "base-uri 'none'; form-action 'none'"
         )
 
@@ -299,13 +298,21 @@ def _short(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
 
+def _without_unset(value: Any) -> Any:
+    """Return a recipe without what it leaves unset at any depth: a trainee's recipe lists all of its keys."""
+    if isinstance(value, dict):
+        parts = {name: _without_unset(part) for name, part in value.items()}
+        return {name: part for name, part in parts.items() if part not in (None, [], {})}
+    return [_without_unset(part) for part in value] if isinstance(value, list) else value
+
+
 @cache
 def _environment() -> Environment:
     environment = page.environment()
     environment.filters |= {
         "number": lambda value: f"{value:,}",
-        "count": lambda value: format_count(value, "run"),
-        "tojson_text": lambda value: clean(json.dumps(value, ensure_ascii=False)),
+        "counted": format_count,
+        "settings": lambda recipe: clean(json.dumps(_without_unset(recipe), ensure_ascii=False)),
     }
     return environment
 
@@ -318,21 +325,13 @@ def _index_frame() -> PageFrame:
 @cache
 def _chart_frame() -> PageFrame:
     colours = f"const COLOURS = {json.dumps(list(VARIANT_COLOURS))};\n"
-    chart = Markup(colours + _text("history_chart.js"))
+    chart = Markup(colours + unpacking_script() + read_template("history_chart.js"))
     return PageFrame(_style("uplot-style.css", "style.css", "history.css"), (_script("uplot.min.js"), chart))
 
 
 def _style(*names: str) -> Markup:
-    return Markup("\n".join(map(_text, names)))
+    return Markup("\n".join(map(read_template, names)))
 
 
 def _script(name: str) -> Markup:
-    return Markup(_text(name))
-
-
-def _text(name: str) -> str:
-    return (TEMPLATES / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return Markup(read_template(name))

@@ -8,15 +8,11 @@ scripts and uses the style whose hashes the policy names, and nothing else.
 
 from __future__ import annotations
 
-import base64
-import gzip
-import hashlib
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -24,20 +20,14 @@ from markupsafe import Markup
 
 from kdyno.report import filters
 from kdyno.report.figures import style
+from kdyno.report.packing import pack, read_template, source_hash, unpacking_script
 
-TEMPLATES = files("kdyno.report") / "templates"
 PLOTLY = "plotly-basic.min.js"
 """plotly.js with scatter plots and bars alone (npm: plotly.js-basic-dist-min), a quarter of the whole; as released."""
 REFERENCE = "$"
 """The key of an object that refers to a common part of plots; plotly has no such key."""
 FEWEST_LETTERS = 24
 """The length from which on a common part is stored once, as JSON."""
-_BASE_85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
-"""Python's digits of base 85 (RFC 1924)."""
-LETTERS = _BASE_85.translate(str.maketrans("&<>", ".,:"))
-"""The digits of base 85 in a page: none starts a tag or a character reference."""
-_TO_LETTERS = bytes.maketrans(_BASE_85.encode(), LETTERS.encode())
-_FROM_LETTERS = bytes.maketrans(LETTERS.encode(), _BASE_85.encode())
 STYLE_OF_MAPS = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
 """The id of a style element that plotly.js makes if there is none; no plot here is a map."""
 
@@ -95,10 +85,10 @@ class PageParts:
 
     @property
     def policy(self) -> Markup:
-        scripts = " ".join(map(_hash, (self.plotly, self.script)))
+        scripts = " ".join(map(source_hash, (self.plotly, self.script)))
         # plotly makes an empty style element and fills it by code, which needs a hash of nothing; and it writes style
         # attributes, which can't be hashed. They can load nothing: see default-src.
-        styles = " ".join(map(_hash, (self.style, "")))
+        styles = " ".join(map(source_hash, (self.style, "")))
         return Markup(
             f"default-src 'none'; script-src {scripts}; style-src-elem {styles}; style-src-attr 'unsafe-inline'; "
             "img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -121,31 +111,20 @@ def environment() -> Environment:
 
 def parts() -> PageParts:
     """Return the parts of this kdyno."""
-    script, css = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("panels.js", "style.css"))
-    plotly = (TEMPLATES / PLOTLY).read_text(encoding="utf-8")
+    plotly = read_template(PLOTLY)
     of_maps = STYLE_OF_MAPS.search(plotly)
     keys = [f".key i.v{place} {{ background: {colour}; }}" for place, colour in enumerate(style.VARIANT_COLOURS)]
     return PageParts(
         plotly=plotly,
         script=Markup(
-            f"const LETTERS = {json.dumps(LETTERS)};\n"
-            f"const CONFIG = {json.dumps(style.CONFIG)};\nconst THEMED = {json.dumps(style.THEMED)};\n{script}"
+            f"const CONFIG = {json.dumps(style.CONFIG)};\nconst THEMED = {json.dumps(style.THEMED)};\n"
+            f"{unpacking_script()}{read_template('panels.js')}"
         ),
-        style=Markup("\n".join([css, *keys])),
+        style=Markup("\n".join([read_template("style.css"), *keys])),
         style_id=of_maps[1] if of_maps else "style",
         figures=PackedFigures(),
         bodies=PackedBodies(),
     )
-
-
-def pack(text: str) -> str:
-    """Return a text as gzip in base 85, equal for equal texts. It is 6 % shorter than in base64."""
-    return base64.b85encode(gzip.compress(text.encode(), mtime=0)).translate(_TO_LETTERS).decode()
-
-
-def unpack(packed: str) -> str:
-    """Return the text that `pack` packed."""
-    return gzip.decompress(base64.b85decode(packed.encode().translate(_FROM_LETTERS))).decode()
 
 
 def share(items: Sequence[Any]) -> dict[str, Any]:
@@ -198,8 +177,3 @@ def _inner_parts(part: Any) -> Iterable[Any]:
     if isinstance(part, dict):
         return part.values()
     return part if isinstance(part, list) else ()
-
-
-def _hash(text: str) -> str:
-    """Return the name that a policy gives an element, by its content."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

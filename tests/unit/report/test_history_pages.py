@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 import json
 import re
@@ -15,7 +14,7 @@ import pytest
 
 from kdyno.judge.history.changes import history
 from kdyno.judge.history.model import History
-from kdyno.report import page
+from kdyno.report import packing
 from kdyno.report.history_html import INDEX, NotADirectory, render_pages, write_pages
 from tests.unit.history_specimen import add_run, fill, run_of_kernel
 
@@ -44,7 +43,7 @@ def pages(made: History) -> dict[str, str]:
 
 def packed(text: str) -> dict[str, Any]:
     [content] = re.findall(r'<script type="application/octet-stream" id="data">([^<]*)</script>', text)
-    data: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(content)))
+    data: dict[str, Any] = json.loads(packing.unpack(content))
     return data
 
 
@@ -101,8 +100,8 @@ def test_a_file_in_the_place_of_the_directory_is_refused(made: History, tmp_path
 
 @pytest.mark.parametrize(("name", "stem"), [("uplot.min.js", "uplot"), ("uplot-style.css", "uplot-style")])
 def test_uplot_is_the_one_whose_origin_is_on_record(name: str, stem: str) -> None:
-    content = (page.TEMPLATES / name).read_bytes()
-    origin = tomllib.loads((page.TEMPLATES / f"{stem}.toml").read_text(encoding="utf-8"))
+    content = (packing.TEMPLATES / name).read_bytes()
+    origin = tomllib.loads((packing.TEMPLATES / f"{stem}.toml").read_text(encoding="utf-8"))
     assert hashlib.sha256(content).hexdigest() == origin["sha256"], "tools/update-scripts"
     assert origin["url"].endswith(f"/uplot-{origin['version']}.tgz")
-    assert (page.TEMPLATES / f"{stem}.LICENSE").read_text().startswith(f"The {origin['licence']} License")
+    assert (packing.TEMPLATES / f"{stem}.LICENSE").read_text().startswith(f"The {origin['licence']} License")

@@ -14,7 +14,7 @@ from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 from kdyno.judge.stats.diagnostics.tables import Residual
 from kdyno.judge.stats.planning.power import PowerPoint
 from kdyno.judge.verdicts.model import BootValue, FileReport
-from kdyno.report import page
+from kdyno.report import packing, page
 from kdyno.report.figures import boxes, margin, order, power, residuals, style
 from kdyno.report.figures.style import COLOURS, MOST_POINTS, THEMED, Figure, Part, thin, to_json
 from tests.unit import foreign_specimen as specimen
@@ -96,25 +96,25 @@ def test_whiskers_end_at_the_last_value_within_reach(report: FileReport) -> None
 
 
 def test_a_verdict_has_one_colour_in_plots_and_in_the_style_of_light_pages() -> None:
-    light = (page.TEMPLATES / "style.css").read_text(encoding="utf-8").partition("@media")[0]
+    light = (packing.TEMPLATES / "style.css").read_text(encoding="utf-8").partition("@media")[0]
     for colour in {*COLOURS.values()}:
         assert f"{THEMED[colour]}: {colour}" in light
 
 
 def test_the_page_has_the_plotly_that_the_figures_are_made_for() -> None:
-    bundle = (page.TEMPLATES / page.PLOTLY).read_text(encoding="utf-8")
+    bundle = (packing.TEMPLATES / page.PLOTLY).read_text(encoding="utf-8")
     versions = [re.search(r"plotly\.js .*?v([\d.]+)", text[:200]) for text in (bundle, get_plotlyjs())]
     assert all(versions)
     assert len({version[1] for version in versions if version}) == 1, "docs/extending.md#the-plots-of-a-page"
 
 
 def test_the_plotly_of_the_page_is_the_one_whose_origin_is_on_record() -> None:
-    bundle = (page.TEMPLATES / page.PLOTLY).read_bytes()
-    origin = tomllib.loads((page.TEMPLATES / "plotly-basic.toml").read_text(encoding="utf-8"))
+    bundle = (packing.TEMPLATES / page.PLOTLY).read_bytes()
+    origin = tomllib.loads((packing.TEMPLATES / "plotly-basic.toml").read_text(encoding="utf-8"))
     assert hashlib.sha256(bundle).hexdigest() == origin["sha256"], "tools/update-scripts"
     assert f"plotly.js (basic - minified) v{origin['version']}\n".encode() in bundle[:200]
     assert origin["url"].endswith(f"/{origin['package']}-{origin['version']}.tgz")
-    licence = (page.TEMPLATES / "plotly-basic.LICENSE").read_text(encoding="utf-8")
+    licence = (packing.TEMPLATES / "plotly-basic.LICENSE").read_text(encoding="utf-8")
     assert licence.startswith(f"{origin['licence']} License")
 
 

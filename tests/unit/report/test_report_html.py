@@ -18,7 +18,8 @@ from kdyno.judge.verdicts.model import FileReport, RunReport
 from kdyno.judge.verdicts.rows import table_rows
 from kdyno.report.figures.style import VARIANT_COLOURS
 from kdyno.report.html import render, write_html
-from kdyno.report.page import LETTERS, pack, parts, share, unpack
+from kdyno.report.packing import LETTERS, pack, unpack
+from kdyno.report.page import parts, share
 from tests.unit import foreign_specimen, specimen
 
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>{{7*7}}\x1b[2J"

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kdyno.report.page import TEMPLATES, environment
+from kdyno.report.packing import TEMPLATES
+from kdyno.report.page import environment
 from kdyno.report.sections import SECTIONS, section_lines, shown_sections
 from tests.unit import foreign_specimen, specimen
 

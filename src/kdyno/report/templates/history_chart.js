@@ -1,11 +1,6 @@
 // The chart of one benchmark: a line and its interval for each recipe, kernels in their order on the x axis.
 const spot = document.getElementById("chart");
 const where = document.getElementById("where");
-async function unpack(id) {
-  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
-}
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const round = (value) => (value === null || value === undefined ? "–" : Number(value.toPrecision(5)).toLocaleString("en"));
 
@@ -87,13 +82,14 @@ function draw(data, values) {
     spot,
   );
 }
-// `git describe` without its commit.
+// `git describe` without its commit; of a long name the end, in which kernels of one source differ.
 function short(name = "") {
   const bare = name.replace(/-g[0-9a-f]{7,}$/, "");
-  return bare.length > 18 ? `${bare.slice(0, 17)}…` : bare;
+  return bare.length > 18 ? `…${bare.slice(-17)}` : bare;
 }
 
-unpack("data").then((data) => {
+unpack("data").then((text) => {
+  const data = JSON.parse(text);
   const values = columns(data);
   let chart = draw(data, values);
   const again = () => {
