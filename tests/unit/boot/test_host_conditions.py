@@ -181,8 +181,11 @@ def test_of_a_moment_nothing_is_said(root: Path) -> None:
 
 
 def threads() -> set[str]:
-    """The threads of this process, as the kernel lists them."""
-    return {path.name for path in Path("/proc/self/task").iterdir()}
+    """The threads of this process, as the kernel lists them. A list made while a thread ends may lack others."""
+    listed = None
+    while listed != (again := {path.name for path in Path("/proc/self/task").iterdir()}):
+        listed = again
+    return listed
 
 
 def test_a_boot_that_breaks_off_leaves_no_thread_behind(root: Path) -> None:
