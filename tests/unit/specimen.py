@@ -97,7 +97,7 @@ def run_record(blocks: int = 12, lane: LaneName = "model", variants: tuple[str, 
         "gcc-12": Recipe(toolchain="gcc-12"),
         "gcc-12-O3": Recipe(toolchain="gcc-12", opt="O3"),
         "clang-19-thinlto": Recipe(
-            toolchain="clang-19", lto="thin", kconfig={"HZ_100": True}, cmdline=("mitigations=off",)
+            toolchain="clang-19", lto="thin", kconfig={"HZ_100": True}, cmdline=("init_on_alloc=0",)
         ),
     }
     return RunRecord(

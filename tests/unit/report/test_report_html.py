@@ -257,7 +257,7 @@ def test_the_page_says_where_everything_came_from(page: Page) -> None:
         "bzImage 5.4 MB",
         "built in 382 s",
         "HZ_100=y",
-        "mitigations=off",
+        "init_on_alloc=0",
         "qemu-system-x86_64 -machine microvm",
         "20250301",
         "AMD EPYC 7B13",

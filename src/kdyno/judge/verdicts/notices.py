@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kdyno.base.lanes import LANES
+from kdyno.base.machine_facts import recorded_pmu_clock
 from kdyno.base.text import format_count, format_list
 from kdyno.judge.stats.sequential import look_ends
 from kdyno.judge.verdicts.contamination import Flag, notice
@@ -31,6 +32,7 @@ def run_notices(
         *_note_unfinished(run, boots, look),
         *_note_added_blocks(run, boots, begun),
         *_design(run, aligning),
+        *_note_mitigations(run),
         *_note_reruns(boots),
         *filter(None, [notice(flags, boots)]),
     ]
@@ -112,4 +114,18 @@ def _design(run: RunRecord, aligning: Sequence[str]) -> list[str]:
     return [
         f"layout wasn't sampled: {which} is one link order, whose own effect is part of the difference{counts}; "
         "`layouts = 6` in the experiment separates the two"
+    ]
+
+
+def _note_mitigations(run: RunRecord) -> list[str]:
+    """Return a notice if instructions are to show what mitigations cost."""
+    words = [word for variant in run.variants for word in variant.recipe.cmdline]
+    if not any(word.startswith("mitigations=") for word in words):
+        return []
+    if not LANES[run.lane].is_icount or recorded_pmu_clock(run.machine):
+        return []
+    return [
+        "instructions leave out what mitigations cost most, flushed predictors and instructions that wait, and the "
+        "emulated CPU has many of them in hardware: `--machine pmu.family=NAME,pmu.clock=cycles` asks for a processor "
+        "that lacks them"
     ]
