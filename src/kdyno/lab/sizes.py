@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -20,13 +19,12 @@ from pydantic import Field, ValidationError
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen
-from kdyno.base.installed import BUILT_WITH_KDYNO, ProgramMissing
 from kdyno.base.mistakes import first_fault
 from kdyno.base.text import format_list
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import find_image
-from kdyno.lab.routines import DATA, RoutineFamily, routine_families
-from kdyno.measure.guest.pmu import PmuConfig
+from kdyno.lab.routines import RoutineFamily, routine_families
+from kdyno.measure.guest.pmu import PmuConfig, find_plugin
 from kdyno.measure.workload.named import training_load
 from kdyno.measure.workload.needs import Load
 from kdyno.runs.experiment.models import Experiment
@@ -37,7 +35,6 @@ from kdyno.runs.subject import find_subject
 from kdyno.store.named_run import require_variant
 from kdyno.store.records import RunRecord
 
-PACKAGE = DATA.parents[1]
 MOST_SYMBOLS_BYTES = 64 << 20
 MOST_COUNT_BYTES = 64 << 20
 COUNTS = "calls.tsv"
@@ -100,21 +97,8 @@ class CallSizes(Frozen):
 
 
 def find_calls_plugin() -> Path:
-    """Return the plugin: $KDYNO_CALLS_PLUGIN, else the newest one installed in kdyno. Raises ProgramMissing."""
-    if named := os.environ.get("KDYNO_CALLS_PLUGIN"):
-        pattern, plugins = Path(named).absolute(), [Path(named).absolute()]
-    else:
-        pattern = PACKAGE / "kdyno_calls.*.so"
-        plugins = list(pattern.parent.glob(pattern.name))
-    existing = [plugin for plugin in plugins if plugin.is_file()]
-    if not existing:
-        raise ProgramMissing(
-            needed_for="counting calls of routines",
-            program="kdyno's plugin for QEMU",
-            looked_in=f"no {pattern}",
-            way_out=BUILT_WITH_KDYNO,
-        )
-    return max(existing, key=lambda plugin: plugin.stat().st_mtime_ns)
+    """Return the plugin that counts calls. Raises ProgramMissing."""
+    return find_plugin("calls", "counting calls of routines")
 
 
 def subject_of(named: str, variant: str | None, workload: tuple[str, ...], session: Session) -> tuple[Image, Load]:

@@ -126,8 +126,10 @@ def read_distributions(path: Path) -> dict[str, list[tuple[int, float]]]:
     """
     try:
         text = read_whole(path, MOST_DISTRIBUTION_BYTES).decode()
-    except (OSError, ValueError) as error:
-        raise SizesUnreadable(path=path, line=1, why=str(error)) from error
+    except OSError as error:
+        raise SizesUnreadable(path=path, line=1, why=error.strerror) from error
+    except UnicodeDecodeError as error:
+        raise SizesUnreadable(path=path, line=1, why="it is not text in UTF-8") from error
     reader = csv.DictReader(io.StringIO(text))
     rows: dict[str, list[tuple[int, float]]] = {}
     try:

@@ -15,7 +15,6 @@ import pytest
 from kdyno.base import process
 from kdyno.base.installed import ProgramMissing
 from kdyno.cli.schemas import schema
-from kdyno.lab import sizes
 from kdyno.lab.routines import routine_families
 from kdyno.lab.size_lines import quantile, size_classes, size_lines, size_plot
 from kdyno.lab.sizes import (
@@ -151,7 +150,7 @@ def test_the_plugin_refuses_options_that_it_cannot_follow(words: str, tmp_path: 
 
 def test_a_missing_plugin_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KDYNO_CALLS_PLUGIN", raising=False)
-    monkeypatch.setattr(sizes, "PACKAGE", tmp_path)
+    monkeypatch.setattr("kdyno.measure.guest.pmu.PACKAGE", tmp_path)
     with pytest.raises(ProgramMissing, match=r"kdyno_calls\.\*\.so"):
         find_calls_plugin()
     (tmp_path / "kdyno_calls.abi3.so").write_bytes(b"")

@@ -115,6 +115,12 @@ def test_a_distribution_without_sizes_is_refused(text: str, tmp_path: Path) -> N
         read_distributions(path)
 
 
+def test_a_distribution_in_something_else_than_a_file_is_refused_in_plain_words() -> None:
+    with pytest.raises(SizesUnreadable) as refused:
+        read_distributions(Path("/dev/zero"))
+    assert "not a regular file" in str(refused.value) and "Errno" not in str(refused.value)
+
+
 # The harness.
 
 

@@ -10,10 +10,11 @@
  * `native` and `marked` end with a line of digests of the loads' first CHECKED turns. Status 2: can't be run so.
  */
 #include "load.h"
+#include "../clock.h"
 
 typedef unsigned long word;
 
-enum { BEAT = 3000, ATTEMPTS = 4, WARM_UPS = 2, CHECKED = 8, PREPARING = 0x7fff };
+enum { WARM_UPS = 2, CHECKED = 8, PREPARING = 0x7fff };
 enum { WRITE = 1, SCHED_SETAFFINITY = 203, EXIT = 231, GETCPU = 309 };
 
 static word system_call(word number, word a, word b, word c)
@@ -141,34 +142,6 @@ static word digest_of(const struct load *load, word digest, word result)
 {
 	digest = harness_mix(digest, result);
 	return load->check ? harness_mix(digest, load->check()) : digest;
-}
-
-static inline word ticks(void)
-{
-	unsigned low, high;
-	__asm__ volatile("lfence\n\trdtsc\n\tlfence" : "=a"(low), "=d"(high) : : "memory");
-	return (word)high << 32 | low;
-}
-
-static word one_beat(void)
-{
-	word start = ticks(), sum = 1;
-	for (word turn = 0; turn < BEAT / 10; turn++)
-		__asm__ volatile("add %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\t"
-				 "add %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\tadd %1, %0"
-				 : "+r"(sum) : "r"(turn));
-	return ticks() - start;
-}
-
-/* Ticks that a chain of BEAT additions takes now: a cycle for each. */
-static word beat(void)
-{
-	word least = ~0UL;
-	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-		word taken = one_beat();
-		least = taken < least ? taken : least;
-	}
-	return least;
 }
 
 static void stay_on_one_cpu(void)

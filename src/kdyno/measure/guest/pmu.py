@@ -40,22 +40,22 @@ class PmuConfig(Frozen):
     """The unit of a sample: modelled cycles, or instructions of kernel and user code, REP counted once."""
 
 
-def find_plugin() -> Path:
-    """Return the shared object that QEMU loads: $KDYNO_PMU_PLUGIN, else the one installed in kdyno. Raise
-    ProgramMissing.
+def find_plugin(name: str = "pmu", needed_for: str = "the emulated PMU") -> Path:
+    """Return the shared object that QEMU loads: $KDYNO_PMU_PLUGIN, else the one installed in kdyno; likewise for other
+    names. Raise ProgramMissing.
 
     A wheel has it as kdyno_pmu.abi3.so; an editable install gives it the suffix of the Python that made it, so that a
     checkout may hold several. The newest is that of the last installation.
     """
-    if named := os.environ.get("KDYNO_PMU_PLUGIN"):
+    if named := os.environ.get(f"KDYNO_{name.upper()}_PLUGIN"):
         pattern, plugins = Path(named).absolute(), [Path(named).absolute()]
     else:
-        pattern = PACKAGE / "kdyno_pmu.*.so"
+        pattern = PACKAGE / f"kdyno_{name}.*.so"
         plugins = list(pattern.parent.glob(pattern.name))
     existing = [plugin for plugin in plugins if plugin.is_file()]
     if not existing:
         raise ProgramMissing(
-            needed_for="the emulated PMU",
+            needed_for=needed_for,
             program="kdyno's plugin for QEMU",
             looked_in=f"no {pattern}",
             way_out=BUILT_WITH_KDYNO,

@@ -39,7 +39,7 @@ from kdyno.understand.validate.library_build import (
 )
 
 BEAT = 3000
-"""The number of additions in the chains before and after a turn, each a cycle. BEAT of data/validate/driver.c."""
+"""The number of additions in the chains before and after a turn, each a cycle. BEAT of data/clock.h."""
 TURNS = 12
 """The number of marked turns of a load. The first WARM_UPS warm caches and predictor, as earlier turns do natively."""
 WARM_UPS = 4

@@ -72,7 +72,6 @@ pub const ROWS: &[Row] = &[
     drop("-fzero-init-padding-bits=all", "only GCC 15 stopped clearing the padding of an initialised union"),
     drop("-fno-var-tracking-assignments", NO_DEBUG),
     drop("-fvar-tracking-assignments", NO_DEBUG),
-    drop("-gno-statement-frontiers", NO_DEBUG),
     drop("-femit-struct-debug-baseonly", NO_DEBUG),
     drop_all("-femit-struct-debug-detailed=", "any", NO_DEBUG),
     drop("-feliminate-unused-debug-types", NO_DEBUG),

@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include "lab.h"
+#include "../../clock.h"
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -21,7 +22,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, LINE = 64, BEAT = 3000, ATTEMPTS = 3, BATCHES = 5, MOST_CALLS = 512, FEWEST_CALLS = 16 };
+enum { PAGE = 4096, LINE = 64, BATCHES = 5, MOST_CALLS = 512, FEWEST_CALLS = 16 };
 enum { BATCH_BYTES = 1 << 16, CALL_BYTES = 32, MOST_REQUESTS = 64, MOST_SIZE = 1 << 20 };
 enum { WRONG_USAGE = 2, REFUSED = 3, WRONG = 4 };
 
@@ -67,32 +68,9 @@ static void randomise(byte *at, word bytes)
 
 /* -- time -- */
 
-static inline word ticks(void)
-{
-	unsigned low, high;
-	__asm__ volatile("lfence\n\trdtsc\n\tlfence" : "=a"(low), "=d"(high) : : "memory");
-	return (word)high << 32 | low;
-}
-
-static word one_beat(void)
-{
-	word start = ticks(), sum = 1;
-	for (word turn = 0; turn < BEAT / 10; turn++)
-		__asm__ volatile("add %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\t"
-				 "add %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\tadd %1, %0"
-				 : "+r"(sum) : "r"(turn));
-	return ticks() - start;
-}
-
-/* Ticks of the time-stamp counter that a cycle of the processor takes now: a chain of additions takes one for each. */
 static double ticks_per_cycle(void)
 {
-	word least = ~0UL;
-	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-		word taken = one_beat();
-		least = taken < least ? taken : least;
-	}
-	return (double)least / BEAT;
+	return (double)beat() / BEAT;
 }
 
 enum mode { WARM, COLD, USED };
@@ -244,8 +222,8 @@ static void time_cell(struct cell *cell, word number, word known, byte *to, byte
 			if (cell->mode == COLD)
 				flush_all(cell);
 			double taken = (double)run_batch(candidates[turns[index]], order, calls, cell->mode == USED);
-			double after = ticks_per_cycle(), beat = before < after ? before : after;
-			double cycles = taken / beat / (double)calls;
+			double after = ticks_per_cycle(), per_cycle = before < after ? before : after;
+			double cycles = taken / per_cycle / (double)calls;
 			before = after;
 			/* The first batch warms up. */
 			if (batch && cycles < least[turns[index]])
