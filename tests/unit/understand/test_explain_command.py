@@ -190,7 +190,7 @@ def test_a_run_without_records_boots_both_images_as_the_run_did(bare: Lab, monke
         "one boot of each, made to explain it, seed 1000, on the CPU of znver4: the run's was another"
     )
     assert result.explanation.functions[0].function == "take_lock"
-    assert [order["cmdline"] for order in booted] == [(), ("mitigations=off",)]
+    assert [order["cmdline"] for order in booted] == [(), ("init_on_alloc=0",)]
     assert all(order["load"] == Load(tests=("lat_syscall",)) for order in booted)
     assert (booted[0]["seed"], booted[0]["events"]) == (1000, "all")
 
