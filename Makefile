@@ -65,11 +65,10 @@ fuzz: setup-test
 docs: setup-docs
 	NO_MKDOCS_2_WARNING=1 mkdocs build --quiet --clean
 
-lock:
-	python3 -m venv build/uv
-	build/uv/bin/python -m pip install -q --disable-pip-version-check uv
-	build/uv/bin/uv $(COMPILE) --extra dev --output-file requirements/dev.txt pyproject.toml
-	build/uv/bin/uv $(COMPILE) --extra pages --constraint requirements/dev.txt --output-file requirements/pages.txt \
+lock: setup-check
+	echo uv | uv $(COMPILE) --output-file requirements/uv.txt -
+	uv $(COMPILE) --extra dev --output-file requirements/dev.txt pyproject.toml
+	uv $(COMPILE) --extra pages --constraint requirements/dev.txt --output-file requirements/pages.txt \
 	    pyproject.toml
 
 sanitize: setup-test

@@ -14,14 +14,20 @@ import pytest
 from tests.unit.os_release import DEBIAN, FEDORA, JAMMY, MINT, UBUNTU
 
 ROOT = Path(__file__).parent.parent.parent
+INSTALLER = "requirements/uv.txt"
 LOCK = "requirements/dev.txt"
 PAGES = "requirements/pages.txt"
 TABLE, UBUNTU_TABLE = "src/kdyno/data/debian-packages.txt", "src/kdyno/data/ubuntu-24.04-packages.txt"
 PYTHON = """\
 case "$*" in
     --version) echo Python 3.11.0 ;;
-    "-m venv --clear .venv") rm -rf .venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+    "-m venv --clear .venv")
+        rm -rf .venv
+        mkdir -p .venv/bin
+        cp "$0" .venv/bin/python
+        cp "${0%/*}/uv" .venv/bin/uv ;;
     "-m pip --version") ;;
+    "-m pip config list") cat pip-settings ;;
     "-m pip install"*)
         if [ -e no-network ]; then exit 1; fi
         mkdir -p .venv/lib/python3.11/site-packages
@@ -43,6 +49,7 @@ class Checkout:
             "tools/build-rust",
             TABLE,
             UBUNTU_TABLE,
+            INSTALLER,
             LOCK,
             PAGES,
             "pyproject.toml",
@@ -62,6 +69,8 @@ class Checkout:
         self.stub("dpkg-query", f'case " $(cat {self.stubs}/missing) " in *" $4 "*) exit 1 ;; esac; echo installed')
         self.stub("cargo", "echo cargo 1.90.0")
         self.stub("python3", PYTHON)
+        self.stub("uv", 'echo "$UV_DEFAULT_INDEX $SSL_CERT_FILE" > uv-settings')
+        (self.place / "pip-settings").write_text("")
         self.without_packages("cargo-web", "rustc-web")
 
     def stub(self, program: str, script: str) -> None:
@@ -99,10 +108,6 @@ class Checkout:
 
     def environments_made(self) -> int:
         return self.calls("python3").count("-m venv --clear .venv")
-
-
-def calls_of_pip(checkout: Checkout) -> list[str]:
-    return [call for call in checkout.calls("python3") if call.startswith("-m pip ")]
 
 
 @pytest.fixture
@@ -160,8 +165,11 @@ def test_changed_sources_of_rust_programs_are_installed_without_a_new_environmen
 
 def test_libraries_are_those_of_the_lock_and_kdyno_brings_no_others(checkout: Checkout) -> None:
     assert checkout.setup().returncode == 0
-    lock, kdyno = (call for call in calls_of_pip(checkout) if " install " in call)
-    assert f"--require-hashes -r {LOCK}" in lock
+    installer, kdyno = (call for call in checkout.calls("python3") if " install " in call)
+    assert f"--require-hashes -r {INSTALLER}" in installer
+    (lock,) = checkout.calls("uv")
+    assert "--require-hashes" in lock
+    assert lock.endswith(f"-r {LOCK}")
     assert "--no-deps --no-build-isolation -e ." in kdyno
 
 
@@ -170,7 +178,21 @@ def test_a_new_lock_is_installed_without_a_new_environment(checkout: Checkout) -
     with (checkout.place / LOCK).open("a", encoding="utf-8") as lock:
         lock.write("# another\n")
     assert (checkout.setup().returncode, checkout.environments_made()) == (0, 0)
-    assert len(calls_of_pip(checkout)) == 3
+    assert len(checkout.calls("uv")) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "uv"),
+    [
+        ("", " \n"),
+        (":env:.index-url='https://a.example/simple'\nglobal.timeout='9'\n", "https://a.example/simple \n"),
+        ("global.cert='/etc/my own.pem'\n", " /etc/my own.pem\n"),
+    ],
+)
+def test_the_index_and_the_certificates_that_pip_was_given_are_used(checkout: Checkout, settings: str, uv: str) -> None:
+    (checkout.place / "pip-settings").write_text(settings)
+    assert checkout.setup().returncode == 0
+    assert (checkout.place / "uv-settings").read_text() == uv
 
 
 def test_only_missing_packages_are_installed_and_by_one_call(checkout: Checkout) -> None:
