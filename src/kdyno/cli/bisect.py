@@ -97,7 +97,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable, write_whole
     from kdyno.runs.experiment.ab import Options
-    from kdyno.tune.bisect.bisection import BisectOrder, bisect
+    from kdyno.tune.bisect.bisection import bisect
+    from kdyno.tune.bisect.order import BisectOrder
     from kdyno.tune.bisect.ranges import read_range
     from kdyno.tune.bisect.show import lines, mail, script
 

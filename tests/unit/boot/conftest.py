@@ -11,6 +11,7 @@ from kdyno.boot.base import BootLimits
 from kdyno.boot.metal import box as box_module
 from kdyno.boot.metal import lease as lease_module
 from kdyno.boot.metal import machine as machine_module
+from kdyno.boot.metal import way_back
 from kdyno.boot.metal.machine import MetalMachine
 from kdyno.boot.metal.settings import MetalConfig
 from tests.unit.boot.fake_box import FakeBox
@@ -22,7 +23,8 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeBox:
     monkeypatch.setenv("PATH", fake.path)
     monkeypatch.setattr(machine_module, "find_agent", lambda: fake.agent)
     monkeypatch.setattr(machine_module, "REACHED_AGAIN_SECONDS", 1.0)
-    monkeypatch.setattr(machine_module, "LAST_LOOK_SECONDS", 2.0)
+    monkeypatch.setattr(way_back, "REACHED_AGAIN_SECONDS", 1.0)
+    monkeypatch.setattr(way_back, "LAST_LOOK_SECONDS", 2.0)
     monkeypatch.setattr(box_module, "POLL_SECONDS", 0.05)
     monkeypatch.setattr(lease_module, "AGAIN_SECONDS", 0.05)
     return fake
@@ -32,4 +34,4 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeBox:
 def machine(box: FakeBox) -> Iterator[MetalMachine]:  # noqa: ARG001
     opened = MetalMachine(MetalConfig(host="box", limits=BootLimits(boot=3, total=20)))
     yield opened
-    opened.lease.release()
+    opened.way_back.lease.release()

@@ -40,7 +40,7 @@ def test_an_answer_to_the_request_for_a_lease_that_never_ends_is_one_error(
     monkeypatch.setattr(lease_module, "END_SECONDS", 0.5)
     box.plan({"in": LEASE, "output": answer + "x" * 1_000_000})
     with pytest.raises(BoxUntrusted, match="its answer does not end") as caught:
-        machine.lease.take()
+        machine.way_back.lease.take()
     assert "\x1b" not in str(caught.value)
 
 
@@ -50,7 +50,7 @@ def test_a_lease_that_is_a_link_is_not_written_through(machine: MetalMachine, bo
     directory(box).mkdir()
     (directory(box) / name).symlink_to(victim)
     with pytest.raises(BoxDirectoryForeign, match=box_module.DIRECTORY):
-        machine.lease.take()
+        machine.way_back.lease.take()
     assert box.text("victim") == "precious"
 
 
@@ -58,14 +58,14 @@ def test_a_directory_that_is_a_link_is_not_written_to(machine: MetalMachine, box
     (box.root / "elsewhere").mkdir()
     directory(box).symlink_to(box.root / "elsewhere")
     with pytest.raises(BoxDirectoryForeign):
-        machine.lease.take()
+        machine.way_back.lease.take()
     assert not list((box.root / "elsewhere").iterdir())
 
 
 def test_a_disk_that_is_too_full_for_a_lock_is_reported(machine: MetalMachine, box: FakeBox) -> None:
     box.plan({"in": LEASE, "output": "kdyno: 4: cannot create lock: No space left on device\n"})
     with pytest.raises(BoxFull):
-        machine.lease.take()
+        machine.way_back.lease.take()
 
 
 def test_messages_without_end_in_a_measurement_are_cut(box: FakeBox, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_messages_without_end_in_a_measurement_are_cut(box: FakeBox, tmp_path: P
     end = machine.boot(order(tmp_path))
     assert (end.status, end.reason) == ("failed", "console flooded: more than 0.5 MB")
     assert end.console.stat().st_size <= 500_000
-    machine.lease.release()
+    machine.way_back.lease.release()
 
 
 def test_facts_in_more_files_than_a_host_has_are_not_all_stored(
@@ -123,13 +123,13 @@ def test_a_lease_is_requested_again_after_a_break(machine: MetalMachine, box: Fa
 def test_a_break_when_the_box_has_come_back_does_not_lose_its_samples(
     machine: MetalMachine, box: FakeBox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bring_back = machine._bring_back
+    bring_back = machine.way_back.bring_back
 
     def break_then(*arguments: Any) -> Any:
         box.plan({"in": LEASE, **DROPS})
         return bring_back(*arguments)
 
-    monkeypatch.setattr(machine, "_bring_back", break_then)
+    monkeypatch.setattr(machine.way_back, "bring_back", break_then)
     assert machine.boot(order(tmp_path)).status == "ok"
 
 
@@ -162,7 +162,7 @@ def test_a_host_key_that_changes_amid_a_boot_ends_the_run_and_nothing_is_sent(
     machine: MetalMachine, box: FakeBox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
-    monkeypatch.setattr(machine.talk, "warn", said.append)
+    monkeypatch.setattr(machine.way_back.talk, "warn", said.append)
     start = machine.starter.start
 
     def change_then(*arguments: Any) -> None:
@@ -208,7 +208,7 @@ def test_knobs_are_set_after_the_kernel_has_started_and_are_a_fact(box: FakeBox,
     assert machine.boot(order(tmp_path)).status == "ok"
     assert governor.read_text() == "performance\n"
     assert box.text("sys/devices/system/cpu/intel_pstate/no_turbo") == "1"
-    machine.lease.release()
+    machine.way_back.lease.release()
 
 
 @pytest.mark.usefixtures("box")
@@ -227,7 +227,7 @@ def test_a_kernel_that_has_no_file_for_a_knob_ends_the_run_and_the_box_is_restar
     with pytest.raises(KnobsRefused, match="did not take the host knob governor: it has no file for it"):
         machine.boot(order(tmp_path))
     assert box.text("proc/cmdline") == OWN_WORDS
-    machine.lease.release()
+    machine.way_back.lease.release()
 
 
 @pytest.mark.parametrize(

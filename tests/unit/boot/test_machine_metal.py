@@ -21,11 +21,11 @@ from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootLimits
 from kdyno.boot.metal import box as box_module
 from kdyno.boot.metal import lease as lease_module
-from kdyno.boot.metal import machine as machine_module
+from kdyno.boot.metal import way_back
 from kdyno.boot.metal.box import BoxLacks, BoxOfOtherArchitecture, BoxState, SilenceNotice
 from kdyno.boot.metal.facts import copy_files
 from kdyno.boot.metal.lease import BoxHeld
-from kdyno.boot.metal.machine import BoxGone, MetalMachine, PackagesMissing, ResetFailed
+from kdyno.boot.metal.machine import MetalMachine, PackagesMissing
 from kdyno.boot.metal.settings import MetalConfig
 from kdyno.boot.metal.ssh import (
     BoxFailed,
@@ -37,6 +37,7 @@ from kdyno.boot.metal.ssh import (
     Ssh,
     UnknownHostKey,
 )
+from kdyno.boot.metal.way_back import BoxGone, ResetFailed
 from kdyno.boot.platforms import KernelNotStartable
 from kdyno.boot.registry import BadMachine, read_machine
 from kdyno.measure.guest.job import Program
@@ -76,7 +77,7 @@ def test_the_box_has_none_of_kdynos_files_when_the_lease_ends(
 ) -> None:
     machine.boot(order(tmp_path))
     assert {"agent", "lease", "lock"} < set(box.stored)
-    machine.lease.release()
+    machine.way_back.lease.release()
     assert box.stored == []
 
 
@@ -194,7 +195,7 @@ def test_a_kernel_that_hangs_at_boot_is_reset_by_the_users_command(box: FakeBox,
     end = machine.boot(order(tmp_path))
     assert (end.status, end.reason) == ("failed", "hung at boot: no answer by ssh within 0.5 s")
     assert "reboot by reset" in box.text("systemctl")
-    machine.lease.release()
+    machine.way_back.lease.release()
 
 
 def test_a_box_that_does_not_come_back_is_reported_and_left(box: FakeBox, tmp_path: Path) -> None:
@@ -216,10 +217,10 @@ def talk_that_keeps(monkeypatch: pytest.MonkeyPatch) -> tuple[Talk, list[str]]:
 def test_a_silent_box_is_reported_long_before_it_is_given_up(
     box: FakeBox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine_module, "SILENT_SECONDS", 0.3)
+    monkeypatch.setattr(way_back, "SILENT_SECONDS", 0.3)
     box.put("after_kexec", "hang\n")
     machine = MetalMachine(MetalConfig(host="box", limits=BootLimits(boot=2.0)))
-    machine.talk, said = talk_that_keeps(monkeypatch)
+    machine.way_back.talk, said = talk_that_keeps(monkeypatch)
     with pytest.raises(BoxGone):
         machine.boot(order(tmp_path))
     assert said[0].startswith("box has not answered for ")
@@ -228,9 +229,9 @@ def test_a_silent_box_is_reported_long_before_it_is_given_up(
 
 @pytest.mark.usefixtures("box")
 def test_a_silence_as_long_as_that_of_the_last_restart_is_not_reported_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_module, "SILENT_SECONDS", 0.3)
+    monkeypatch.setattr(way_back, "SILENT_SECONDS", 0.3)
     machine = MetalMachine(MetalConfig(host="box", limits=BootLimits(boot=20)))
-    machine.talk, said = talk_that_keeps(monkeypatch)
+    machine.way_back.talk, said = talk_that_keeps(monkeypatch)
     look = machine.box.look
     silent_until = [0.0]
 
@@ -242,7 +243,7 @@ def test_a_silence_as_long_as_that_of_the_last_restart_is_not_reported_again(mon
     monkeypatch.setattr(machine.box, "look", look_later)
     for _ in range(2):
         silent_until[0] = time.monotonic() + 1.0
-        assert machine._wait(lambda _: True, 20, lambda: False) is not None
+        assert machine.way_back.wait(lambda _: True, 20, lambda: False) is not None
     assert len(said) == 1
 
 
@@ -259,7 +260,7 @@ def test_no_look_is_so_long_that_a_silence_is_reported_late(
     monkeypatch.setattr(machine.box, "look", look)
     monkeypatch.setattr(box_module, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=lambda _: None))
     silences = list[float]()
-    notice = SilenceNotice(machine_module.SILENT_SECONDS, lambda silence, _: silences.append(silence))
+    notice = SilenceNotice(way_back.SILENT_SECONDS, lambda silence, _: silences.append(silence))
     assert machine.box.wait(lambda _: True, 300, silence=notice) is None
     assert len(silences) == 1
     assert silences[0] <= 60
@@ -272,7 +273,7 @@ def test_an_interrupt_ends_the_wait_for_a_silent_box(
     box.put("after_kexec", "hang\n")
     cancelled = Event()
     machine = MetalMachine(MetalConfig(host="box", limits=BootLimits(boot=300)))
-    machine.talk, said = talk_that_keeps(monkeypatch)
+    machine.way_back.talk, said = talk_that_keeps(monkeypatch)
     threading.Thread(target=_set_when, args=((box.root / "down").exists, cancelled), daemon=True).start()
     start = time.monotonic()
     end = machine.boot(order(tmp_path, cancelled=cancelled))
@@ -322,7 +323,7 @@ def test_a_box_that_loses_its_network_in_a_measurement_is_reset(box: FakeBox, tm
     end = machine.boot(order(tmp_path))
     assert end.status == "failed"
     assert end.reason.startswith("hung, or without network")
-    machine.lease.release()
+    machine.way_back.lease.release()
 
 
 def test_a_workload_that_is_silent_is_ended(box: FakeBox, tmp_path: Path) -> None:
@@ -330,7 +331,7 @@ def test_a_workload_that_is_silent_is_ended(box: FakeBox, tmp_path: Path) -> Non
     end = machine.boot(order(tmp_path, program=Program(name="command", command=("sleep", "100"))))
     assert (end.status, end.reason) == ("failed", "hung: silent for 0.5 s")
     assert box.text("proc/cmdline") == OWN_WORDS
-    machine.lease.release()
+    machine.way_back.lease.release()
 
 
 def test_a_flood_of_records_is_cut(box: FakeBox, tmp_path: Path) -> None:
@@ -340,7 +341,7 @@ def test_a_flood_of_records_is_cut(box: FakeBox, tmp_path: Path) -> None:
     end = machine.boot(boot)
     assert end.status == "failed"
     assert end.stream.stat().st_size <= 1_000_000
-    machine.lease.release()
+    machine.way_back.lease.release()
 
 
 @pytest.mark.parametrize("text", ["", "boot_id x\n", "\x1b[2J" * 100, "boot_id " + "0" * 99_000])
@@ -373,60 +374,60 @@ def test_facts_of_other_paths_than_the_requested_ones_are_ignored(box: FakeBox, 
 
 
 def test_two_kdynos_do_not_share_a_box(machine: MetalMachine, box: FakeBox) -> None:  # noqa: ARG001
-    machine.lease.take()
+    machine.way_back.lease.take()
     other = MetalMachine(MetalConfig(host="box"))
     with pytest.raises(BoxHeld, match=rf"another kdyno \(\S+@\S+, process {os.getpid()}\)"):
-        other.lease.take()
+        other.way_back.lease.take()
 
 
 def test_a_lease_whose_holder_died_is_taken_over(machine: MetalMachine, box: FakeBox) -> None:
-    machine.lease.take()
-    machine.lease.drop()
+    machine.way_back.lease.take()
+    machine.way_back.lease.drop()
     assert "lease" in box.stored
     other = MetalMachine(MetalConfig(host="box"))
-    other.lease.take()
+    other.way_back.lease.take()
     with pytest.raises(BoxHeld):
-        machine.lease.take()
-    other.lease.release()
+        machine.way_back.lease.take()
+    other.way_back.lease.release()
 
 
 def test_after_a_restart_the_box_waits_for_the_holder_of_its_lease(machine: MetalMachine, box: FakeBox) -> None:
-    machine.lease.take()
-    machine.lease.drop()
+    machine.way_back.lease.take()
+    machine.way_back.lease.drop()
     box.put("proc/uptime", "17.33 2.00\n")
     other = MetalMachine(MetalConfig(host="box"))
     with pytest.raises(BoxHeld, match="it restarted just now, and waits 283 s"):
-        other.lease.take()
-    machine.lease.take()
+        other.way_back.lease.take()
+    machine.way_back.lease.take()
 
 
 def test_after_a_restart_the_lease_of_a_process_that_has_ended_here_is_taken_over(
     machine: MetalMachine, box: FakeBox
 ) -> None:
-    machine.lease.take()
-    machine.lease.drop()
+    machine.way_back.lease.take()
+    machine.way_back.lease.drop()
     box.put("proc/uptime", "17.33 2.00\n")
     place = Path(f"{box.root}{box_module.DIRECTORY}/lease")
     ended = subprocess.Popen(["true"])
     ended.wait()
     place.write_text(place.read_text().replace(f'"pid": {os.getpid()}', f'"pid": {ended.pid}'))
     other = MetalMachine(MetalConfig(host="box"))
-    other.lease.take()
-    other.lease.release()
+    other.way_back.lease.take()
+    other.way_back.lease.release()
 
 
 def test_no_clock_of_the_box_decides_a_lease(machine: MetalMachine, box: FakeBox) -> None:
     box.put("bin/date", "#!/bin/sh\nexit 1\n").chmod(0o755)
-    machine.lease.take()
+    machine.way_back.lease.take()
     assert "date" not in lease_module.HOLD
     assert set(box.stored) == {"lease", "lock"}
 
 
 def test_a_hostile_file_of_a_lease_is_only_an_unknown_holder(machine: MetalMachine, box: FakeBox) -> None:
-    machine.lease.take()
+    machine.way_back.lease.take()
     Path(f"{box.root}{box_module.DIRECTORY}/lease").write_text('{"holder": ["\x1b"], "pid": "' + "9" * 5000)
     with pytest.raises(BoxHeld, match=r"another kdyno \(unknown\)"):
-        MetalMachine(MetalConfig(host="box")).lease.take()
+        MetalMachine(MetalConfig(host="box")).way_back.lease.take()
 
 
 def test_a_kernel_of_a_killed_kdyno_is_replaced_by_the_own_one_first(machine: MetalMachine, box: FakeBox) -> None:
@@ -466,7 +467,7 @@ def test_the_console_is_what_the_users_command_prints(tmp_path: Path) -> None:
     machine = MetalMachine(MetalConfig(host="box", console=console, limits=BootLimits(boot=5)))
     end = machine.boot(order(tmp_path))
     assert (end.status, end.reason) == ("failed", "BUG: kernel BUG at mm/slub.c:1!")
-    machine.lease.release()
+    machine.way_back.lease.release()
 
 
 def test_packages_that_the_box_lacks_are_named(machine: MetalMachine, box: FakeBox, tmp_path: Path) -> None:
@@ -511,13 +512,13 @@ def test_a_box_that_answers_late_is_restarted_then(box: FakeBox, tmp_path: Path)
     end = machine.boot(order(tmp_path, program=program))
     assert (end.status, end.reason) == ("failed", "hung: silent for 1 s")
     assert box.text("proc/cmdline") == OWN_WORDS
-    machine.lease.release()
+    machine.way_back.lease.release()
 
 
 def test_a_box_that_another_kdyno_took_is_not_restarted(
     machine: MetalMachine, box: FakeBox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take, calls = machine.lease.take, []
+    take, calls = machine.way_back.lease.take, []
 
     def take_once() -> None:
         calls.append(1)
@@ -525,7 +526,7 @@ def test_a_box_that_another_kdyno_took_is_not_restarted(
             raise BoxHeld(host="box", holder="jane@host, process 7", until="")
         take()
 
-    monkeypatch.setattr(machine.lease, "take", take_once)
+    monkeypatch.setattr(machine.way_back.lease, "take", take_once)
     with pytest.raises(BoxHeld, match="jane@host"):
         machine.boot(order(tmp_path))
     assert "reboot" not in box.text("systemctl")

@@ -85,7 +85,7 @@ def loader(request: pytest.FixtureRequest, box: FakeBox) -> str:
 def machine(box: FakeBox) -> Iterator[MetalMachine]:  # noqa: ARG001
     opened = MetalMachine(MetalConfig(host="box", boot="firmware", limits=BootLimits(boot=3, total=20)))
     yield opened
-    opened.lease.release()
+    opened.way_back.lease.release()
 
 
 def traces(box: FakeBox) -> list[str]:
@@ -109,7 +109,7 @@ def test_the_boot_loader_starts_the_kernel_once(machine: MetalMachine, box: Fake
     assert box.text("restarts") == "2"
     assert box.text("proc/cmdline") == OWN_WORDS, "the second restart starts the own kernel"
     assert traces(box)
-    machine.lease.release()
+    machine.way_back.lease.release()
     assert traces(box) == []
 
 
@@ -150,7 +150,7 @@ def test_a_choice_that_the_boot_loader_ignores_is_not_the_kernels_failure(
     (box.root / "bin/loader").unlink()
     end = machine.boot(order(tmp_path))
     assert (end.status, end.reason) == ("lost", "the boot loader of the box did not start it")
-    machine.lease.release()
+    machine.way_back.lease.release()
     assert traces(box) == []
 
 
@@ -165,7 +165,7 @@ def test_a_boot_partition_that_fills_up_is_reported_and_the_box_stays_as_it_was(
     with pytest.raises(BoxFull):
         machine.boot(order(tmp_path))
     assert box.text("restarts") == "0"
-    machine.lease.release()
+    machine.way_back.lease.release()
     assert traces(box) == []
 
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from pathlib import Path
 
 from kdyno.base.errors import InfrastructureError, KdynoError, Unbuildable, UserError
-from kdyno.base.files import read_whole
 from kdyno.base.frozen import digest
 from kdyno.base.lanes import LANES
 from kdyno.base.talk import Talk
 from kdyno.base.text import clean, format_list
 from kdyno.boot.platforms import KernelNotStartable
-from kdyno.judge.verdicts.regression import means, require_known
-from kdyno.judge.verdicts.values import table
+from kdyno.judge.verdicts.regression import require_known
 from kdyno.kernel.built_kernels.adopt import ConfigMissing
 from kdyno.kernel.built_kernels.header import NotABootableKernel
 from kdyno.kernel.built_kernels.modules import ModuleMissing, ModuleUnfit
@@ -26,9 +20,7 @@ from kdyno.kernel.built_kernels.packed import NotUnpackable
 from kdyno.kernel.built_kernels.plan import GivenPlan
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import records
-from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs import ContradictoryAsks
-from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.kernel.knobs.lto import LtoNeedsClang
 from kdyno.kernel.make import BuildFailed
 from kdyno.kernel.recipe import Recipe
@@ -37,7 +29,7 @@ from kdyno.kernel.unpack import SourceTooLarge, TreeNotClean
 from kdyno.kernel.version import NotAKernelTree
 from kdyno.runs.experiment.models import MOST_SHORT_NAME, Experiment
 from kdyno.runs.experiment.plan import derived_seed, layout_seed
-from kdyno.runs.forecast import boot_time, usual_build
+from kdyno.runs.forecast import boot_time
 from kdyno.runs.given import KernelUnfitForWorkload
 from kdyno.runs.images import build_images
 from kdyno.runs.prepare import prepare
@@ -45,8 +37,10 @@ from kdyno.runs.run import run_experiment
 from kdyno.runs.session import Session
 from kdyno.runs.train import make_inputs
 from kdyno.store.progress import GIVEN_UP_AFTER
+from kdyno.tune.bisect.build_times import BuildTimes
 from kdyno.tune.bisect.choice import TrialCosts
 from kdyno.tune.bisect.code import code_digest
+from kdyno.tune.bisect.differences import NoValue, config_differences, differences, mean_by_block
 from kdyno.tune.bisect.evidence import (
     Check,
     Differences,
@@ -60,10 +54,6 @@ from kdyno.tune.bisect.evidence import (
 from kdyno.tune.bisect.packages import PackageRange
 from kdyno.tune.bisect.ranges import KernelRange
 
-BUILD_SECONDS = 600.0
-"""A guess where nothing else is known."""
-DOWNLOAD_SECONDS = 60.0
-"""A guess for a package with a kernel."""
 SHORTEST_BLOCK = 0.1
 """Seconds; a replayed boot takes none."""
 UNTESTABLE = (
@@ -85,11 +75,6 @@ class BootsLost(InfrastructureError):
 class GoodEndUntestable(UserError):
     message = "the good end {name} can't be tested: {reason}"
     hint = "begin with another commit, or change the configuration until `kdyno ab` measures it"
-
-
-class BenchmarksNotMeasured(UserError):
-    message = "the good end {name} measures no benchmark called {benchmarks}"
-    hint = "name benchmarks that it can run"
 
 
 @dataclass(frozen=True)
@@ -133,10 +118,6 @@ class BisectBench:
     is_better_sought: bool = False
     """Whether the search is for what made the benchmarks better."""
     code_by_state: dict[int, str] = field(default_factory=dict)
-    build_seconds: list[float] = field(default_factory=list)
-    """Those of the first image of each kernel that this command has built."""
-    link_seconds: list[float] = field(default_factory=list)
-    """Those of its further images."""
     images: dict[int, Image] = field(default_factory=dict)
     most_layouts: int = field(init=False)
     """The most link orders; 0 where kernels have none: a built kernel, a machine without images."""
@@ -148,6 +129,7 @@ class BisectBench:
         self.most_layouts = 0
         self.prepared = prepare(self._experiment((0,), 1, 0), self.session.state, self.session.talk)
         self.prepared.require_cpu()
+        self.times = BuildTimes(self.kernels, self.prepared, self.session.state)
         is_given = any(isinstance(plan, GivenPlan) for plans in self.prepared.plans.values() for plan in plans)
         if self.prepared.about.needs_images and not is_given:
             self.most_layouts = self.layouts
@@ -195,34 +177,8 @@ class BisectBench:
         about, workload = self.prepared.about, self.template.workload
         seconds, _, _ = boot_time(about.lane, about.pmu.events if about.pmu else None, workload, self.session.store)
         per_block = 1 if LANES[about.lane].is_repeatable else 2  # the boots of the good end are on record
-        build, link = self._image_seconds() if about.needs_images else (0.0, 0.0)
         block = max(SHORTEST_BLOCK, per_block * seconds / about.parallel)
-        return TrialCosts(build=build, block=block, link=link, built=self._built())
-
-    def _image_seconds(self) -> tuple[float, float]:
-        """Return the seconds of a build and of a link: of this command's if it has made some, else of earlier ones."""
-        if isinstance(self.kernels, PackageRange):
-            return statistics.median(self.build_seconds or [DOWNLOAD_SECONDS]), 0.0
-        build, link, _ = self._usual_build
-        return (
-            statistics.median(self.build_seconds) if self.build_seconds else build,
-            statistics.median(self.link_seconds) if self.link_seconds else link,
-        )
-
-    @cached_property
-    def _usual_build(self) -> tuple[float, float, bool]:
-        """The seconds of a build and of a link by what is on record, and whether the first is a guess."""
-        [plan, *_] = next(iter(self.prepared.plans.values()))
-        if isinstance(plan, GivenPlan):
-            return 0.0, 0.0, False
-        build, link, is_guess = usual_build(plan, self.session.state)
-        return (BUILD_SECONDS, link, True) if build is None else (build, link, is_guess)
-
-    @property
-    def is_build_time_a_guess(self) -> bool:
-        """Whether nothing on record shows how long a build takes."""
-        has_builds = self.prepared.about.needs_images and not isinstance(self.kernels, PackageRange)
-        return has_builds and not self.build_seconds and self._usual_build[2]
+        return TrialCosts(build=self.times.build, block=block, link=self.times.link, built=self._built())
 
     def _built(self) -> frozenset[int]:
         """Return the states whose first image was built by an earlier command with the same recipe."""
@@ -267,7 +223,7 @@ class BisectBench:
         begun = time.monotonic()
         prepared = prepare(self._experiment((state,), max(1, orders), orders), self.session.state, self.session.talk)
         if is_downloaded:
-            self.build_seconds.append(time.monotonic() - begun)
+            self.times.builds.append(time.monotonic() - begun)
         [plans] = prepared.plans.values()
         is_cached = [plan.cached for plan in plans]
         make_inputs(prepared.trainings, self.session)
@@ -275,8 +231,8 @@ class BisectBench:
         self.images[state] = image = images[0]
         if not any(is_cached):
             seconds, *links = [one.record.build_seconds for one in images]
-            self.build_seconds.append(seconds)
-            self.link_seconds += links
+            self.times.builds.append(seconds)
+            self.times.links += links
         if code := code_digest(image.vmlinux):
             # The same image that is started with other words is another kernel of the range.
             self.code_by_state[state] = digest([code, self.kernels.recipe(self.base, state).words])
@@ -323,14 +279,14 @@ class BisectBench:
                 reason = f"never boots: {clean(done.outcome.given_up[name])}"
                 return self._failed(name, reason, Trialled(Untestable(""), done.run_id, code), is_check)
         try:
-            values = self.differences(done.run_id, first, second)
-        except _NoValue as problem:
+            values = mean_by_block(self.benchmark_differences(done.run_id, first, second))
+        except NoValue as problem:
             reason = self._no_value_reason(done.run_id, problem)
             return self._failed(problem.variant, reason, Trialled(Untestable(""), done.run_id, code), is_check)
         outcome = Differences(tuple(values.values()), experiment.layouts, experiment.blocks, tuple(values))
         return Trialled(outcome, done.run_id, code)
 
-    def _no_value_reason(self, run_id: str, problem: _NoValue) -> str:
+    def _no_value_reason(self, run_id: str, problem: NoValue) -> str:
         """Return why a kernel has no value of a benchmark: its boots failed, or the benchmark did in them."""
         boots = [boot for boot in self.session.store.boots(run_id) if boot.variant == problem.variant]
         for boot in boots:
@@ -348,61 +304,20 @@ class BisectBench:
             raise GoodEndUntestable(name=name, reason=f"it {reason}")
         return replace(trialled, outcome=Untestable(f"{name} {reason}"))
 
-    def differences(self, run_id: str, good: str, other: str) -> dict[int, float]:
-        """Return by block the mean of ln(other / good) over the benchmarks that count; positive is worse.
-
-        Raises _NoValue for a kernel that doesn't measure one of them.
-        """
-        by_benchmark = self.benchmark_differences(run_id, good, other)
-        return {
-            block: statistics.fmean(values[block] for values in by_benchmark.values())
-            for block in next(iter(by_benchmark.values()))
-        }
-
     def benchmark_differences(self, run_id: str, good: str, other: str) -> dict[str, dict[int, float]]:
-        """Return ln(other / good) by benchmark that counts and block; positive is worse. All have the same blocks.
+        """Return how much worse the other kernel is, ln(other / good), by benchmark that counts and block.
 
-        Raises _NoValue for a kernel that doesn't measure one of them.
+        Raises NoValue, BenchmarksNotMeasured.
         """
-        store = self.session.store
-        benchmarks = {benchmark.name: benchmark for benchmark in store.benchmarks(run_id)}
-        boots = store.boots(run_id)
-        for variant in (good, other):
-            if not any(boot.variant == variant and boot.status == "ok" for boot in boots):
-                raise _NoValue(variant, "any benchmark")
-        values = table(boots, benchmarks.values())
-        names = [name for name in benchmarks if not self.benchmarks or means(self.benchmarks, name)]
-        if not names:
-            raise BenchmarksNotMeasured(name=good, benchmarks=", ".join(self.benchmarks) or "anything")
-        for variant in (good, other):
-            for name in names:
-                if not values.get((variant, name)):
-                    raise _NoValue(variant, name)
-        blocks = set.intersection(*(set(values[variant, name]) for variant in (good, other) for name in names))
-        if not blocks:
-            raise _NoValue(other, names[0])
-        sought = -1 if self.is_better_sought else 1
-        return {
-            name: {
-                block: sign * math.log(values[other, name][block] / values[good, name][block])
-                for block in sorted(blocks)
-            }
-            for name in names
-            for sign in [sought if benchmarks[name].direction == "lower" else -sought]
-        }
-
-    # What the images show.
+        store, sign = self.session.store, -1 if self.is_better_sought else 1
+        by_benchmark = differences(store.boots(run_id), store.benchmarks(run_id), (good, other), self.benchmarks)
+        return {name: {block: sign * value for block, value in values.items()} for name, values in by_benchmark.items()}
 
     def config_differences(self, before: int, after: int) -> tuple[str, ...]:
         """Return the Kconfig symbols whose values differ between two built states, with both values."""
         if not (before in self.images and after in self.images):
             return ()
-        old, new = (_config(self.images[state].config) for state in (before, after))
-        return tuple(
-            f"{symbol}: {old.get(symbol, 'absent')} to {new.get(symbol, 'absent')}"
-            for symbol in sorted({*old, *new})
-            if old.get(symbol, "n") != new.get(symbol, "n")
-        )
+        return config_differences(self.images[before].config, self.images[after].config)
 
     def load_images(self, states: Sequence[int]) -> None:
         """Load the images of states that were built before, or build them again. Raises what builds raise."""
@@ -410,21 +325,6 @@ class BisectBench:
             self._build(state, min(1, self.most_layouts))
 
 
-class _NoValue(Exception):
-    """A kernel has no value of a benchmark."""
-
-    def __init__(self, variant: str, benchmark: str) -> None:
-        super().__init__(variant, benchmark)
-        self.variant, self.benchmark = variant, benchmark
-
-
 def _reason(error: KdynoError) -> str:
     """Return why a kernel can't be built, without its name, which a reader knows."""
     return clean(f"doesn't build: {error.facts['error']}" if isinstance(error, BuildFailed) else str(error))
-
-
-def _config(path: Path) -> dict[str, str]:
-    try:
-        return read_config(read_whole(path, MOST_BYTES).decode(errors="replace"))
-    except (OSError, KdynoError):
-        return {}

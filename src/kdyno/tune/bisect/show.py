@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 from kdyno.base.errors import UserError
 from kdyno.base.text import clean, format_count, format_list, percent
-from kdyno.tune.bisect.bisection import BisectOrder, effect_text
 from kdyno.tune.bisect.model import BisectCulprit, Bisection, BisectKernel
+from kdyno.tune.bisect.order import BisectOrder
 from kdyno.tune.bisect.ranges import CommitRange, PatchRange
+from kdyno.tune.bisect.result import effect_text
 
 WIDTH = 75
 """The width of a mail."""
