@@ -25,6 +25,7 @@ MASKS = (
     (r"\b[0-9a-f]{12}(?=  (build|cached|shared))", "IMAGE-ID-123"),
     (r"\b\d{4}-\d\d-\d\d \d\d:\d\d\b", "YYYY-MM-DD hh:mm"),
     (re.escape(f"kdyno {kdyno.__version__}"), "kdyno VERSION"),
+    (r"^.*, \d+:\d\d elapsed.*\n", ""),  # progress, which a build says every quarter of a minute
 )
 """What differs from one host, day or release to the next; each mask is as wide as what it hides, for the columns."""
 
