@@ -36,6 +36,10 @@ runs. APX is among them too, but its 16 more registers are not the kernel's to u
 APX = "__APX_F__"
 
 
+CLOSE = 0.6
+"""The likeness (difflib) of two names of which one may be the other, misspelled."""
+
+
 class CpuTooNew(UserError):
     message = "-{flag}={cpu} can't be had with {name} {version}: it needs {needed}"
     hint = "{others}, or choose an older {flag}; {name} knows {nearest}"
@@ -48,7 +52,7 @@ class CpuMisspelled(UserError):
 
 class CpuUnknown(UserError):
     message = "-{flag}={cpu} can't be had with {name} {version}: {complaint}"
-    hint = "did you mean {nearest}?"
+    hint = "{nearest}`kdyno march list` prints all names, and `kdyno march --cpuinfo FILE` the one of a machine"
 
 
 def check_cpu(flag: str, cpu: str, toolchain: Toolchain) -> None:
@@ -76,6 +80,8 @@ def check_cpu(flag: str, cpu: str, toolchain: Toolchain) -> None:
             first=names[0],
             more=more and more + _compilers_for(flag, names[0]),
         )
+    close = difflib.get_close_matches(cpu, known_cpus(complaint), n=3, cutoff=CLOSE)
+    facts["nearest"] = f"did you mean {', '.join(close)}? " if close else ""
     raise CpuUnknown(complaint=complaint.partition("\n")[0].removeprefix("cc1: ").removeprefix("error: "), **facts)
 
 
