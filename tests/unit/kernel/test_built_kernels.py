@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import os
+import pwd
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -315,3 +319,26 @@ def test_modules_are_loaded_in_their_order_before_the_agent_starts() -> None:
 def test_what_is_no_name_of_a_package_never_reaches_apt(name: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not a valid name of a package"):
         debian.package_tree(name, State(tmp_path / "state"), lambda _: None)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root's apt has another user to download as")
+def test_root_has_apt_download_as_its_own_user_who_reaches_nothing_of_kdyno(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where that user can't write, apt downloads as root, and only warns."""
+    tmp_path.chmod(0o700)
+    user = pwd.getpwnam(debian.APT_USER).pw_uid
+    seen: list[bool] = []
+
+    def download(command: Sequence[str], *, cwd: Path, **_: Any) -> subprocess.CompletedProcess[str]:
+        assert command[:2] == ["apt-get", "download"]
+        for place in (cwd, tmp_path):
+            done = subprocess.run(["touch", str(place / "linux.deb")], user=user, check=False, capture_output=True)
+            seen.append(done.returncode == 0)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr("kdyno.base.process.attempt", download)
+    with debian._downloaded([debian.Package("linux", "1", ())]) as [archive]:
+        assert archive.name == "linux.deb"
+        assert archive.parent.stat().st_uid == 0, "what was downloaded can't be replaced any more"
+    assert seen == [True, False]
