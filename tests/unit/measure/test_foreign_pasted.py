@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from kdyno.judge.verdicts.of_files import judge_files
+from kdyno.judge.verdicts.rows import table_rows
 from kdyno.measure.readers.errors import (
     Broken,
     FileError,
+    MaybeWide,
     MixedUnits,
     NoColumn,
     NoHeader,
+    NoHeading,
     Normalised,
     NoSize,
     PercentilesInRows,
@@ -595,3 +598,32 @@ def test_what_sockperf_and_dbench_print_is_read_once(text: str, benchmark: str, 
     output = recognise(lone, JudgeRequest()).read(lone, JudgeRequest())
     assert isinstance(output, ProgramOutput)
     assert {name: series.values for name, series in named(output).items()} == {benchmark: (value,)}
+
+
+def test_statistics_of_kernels_in_columns_are_not_kernels(tmp_path: Path) -> None:
+    for header in ("test,6.12 median,6.12 p99,6.13 median,6.13 p99", "test,6.12,6.12 max,6.13,6.13 max"):
+        assert judged(tmp_path, f"{header}\npipe,5.1,9.0,5.2,9.9\nfork,101,120,99,140\n") == [
+            "6.13: pipe",
+            "6.13: fork",
+        ]
+
+
+def test_rows_that_are_named_by_dates_are_not_benchmarks(tmp_path: Path) -> None:
+    text = "date,6.12.1,6.13.0\n2026-11-01,10.1,9.8\n2026-11-02,10.2,9.9\n2026-11-03,10.0,9.7\n"
+    with pytest.raises(MaybeWide, match=r"are 6\.12\.1, 6\.13\.0 variants"):
+        judged(tmp_path, text)
+    assert judged(tmp_path, text, JudgeRequest(wide=True)) == ["6.13.0: value"]
+
+
+def test_a_column_without_a_name_is_not_a_variant(tmp_path: Path) -> None:
+    with pytest.raises(NoHeading, match="line 1: a column of numbers has no name"):
+        judged(tmp_path, "test,6.12.1,\npipe,5.1,5.2\nfork,101,99\n")
+    with pytest.raises(NoHeading, match="line 1: a column of numbers has no name"):
+        judged(tmp_path, "| test | 6.12.1 | |\n|---|---|---|\n| pipe | 5.1 | 5.2 |\n| fork | 101 | 99 |\n")
+
+
+def test_a_mean_of_no_benchmark_has_no_row(tmp_path: Path) -> None:
+    file = tmp_path / "file.csv"
+    file.write_text("test,6.12.1,6.13.0\npipe,5.1,5.2\nfork,101,99\n")
+    report = judge_files([str(file)], JudgeRequest())
+    assert [row.name for row in table_rows(report, "6.13.0")] == ["pipe", "fork"]

@@ -16,6 +16,7 @@ from kdyno.judge.foreign.replicates import MeasuredBenchmark, sum_up_replicates
 from kdyno.judge.stats.compare import FEW
 from kdyno.judge.stats.observations import Observations
 from kdyno.measure.readers import units
+from kdyno.measure.readers.failed_rows import failed_note
 from kdyno.measure.readers.frames import join_tables
 from kdyno.measure.readers.readings import LEFT, Frame, LongTable
 from kdyno.measure.readers.request import JudgeRequest
@@ -54,6 +55,7 @@ def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
             *notes,
             *dict.fromkeys(note for table in tables for note in table.notes),
             *missing_note(sum((Counter(table.missing) for table in tables), Counter())),
+            *_note_failed_rows(tables),
             *_note_unused_columns(unused, own),
             *directions.notes,
         ),
@@ -113,6 +115,14 @@ def _constant(text: str, table: LongTable) -> Any:
 
 def _is_last_variant(roles: Roles) -> bool:
     return "variant" not in roles.named and fold_name(roles.columns.get("variant", "")) in LAST_VARIANTS
+
+
+def _note_failed_rows(tables: Sequence[LongTable]) -> tuple[str, ...]:
+    """Return the note on rows that failed, by variant."""
+    failed = sum((Counter(table.failed) for table in tables), Counter())
+    counts = [f"{count:,} of {variant}" for variant, count in failed.items() if count]
+    columns = list(dict.fromkeys(status.column for table in tables for status in table.roles.statuses))
+    return failed_note(format_list(counts, 8), format_list(columns)) if counts else ()
 
 
 def _note_unused_columns(columns: Iterable[str], own: bool) -> tuple[str, ...]:

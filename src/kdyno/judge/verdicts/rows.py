@@ -91,9 +91,11 @@ def mean_row(report: Report, variant: str) -> VerdictRow | None:
 
 
 def mean_of(report: Report, variant: str) -> GeometricMean | None:
-    """Return the geometric mean of a variant; None for one benchmark, where it adds nothing."""
+    """Return the geometric mean of a variant; None for one benchmark, where it adds nothing, and for none that has a
+    better direction.
+    """
     [mean] = (mean for mean in report.geometric_means if mean.variant == variant)
-    return None if mean.benchmarks == 1 or len(report.benchmarks) == 1 else mean
+    return None if mean.benchmarks < 2 or len(report.benchmarks) == 1 else mean
 
 
 def table_rows(report: Report, variant: str) -> list[VerdictRow]:

@@ -66,6 +66,16 @@ class AllMissing(FileError):
     hint = "name the right column with --value"
 
 
+class AllFailed(FileError):
+    message = "{file}: all measurements failed, by the column {columns}"
+    hint = "measure again; --pool {option} takes all rows as measurements, whatever their status is"
+
+
+class UnknownStatus(FileError):
+    message = "{file}, column {column!r}: {text!r} means neither that a measurement succeeded nor that it failed"
+    hint = "remove the rows that failed, and give --pool {option}, which takes all others as measurements"
+
+
 class NothingButComments(FileError):
     message = "{file}: the first {size:,} bytes are blank lines and comments"
     hint = "put the names of columns at the beginning: variant,value"
@@ -151,6 +161,11 @@ class NoSuchColumn(FileError):
 class NoColumn(FileError):
     message = "{file}: no column looks like the {role}"
     hint = "name it with --{role}; columns: {columns}"
+
+
+class NoHeading(FileError):
+    message = "{file}, line {line}: a column of numbers has no name, so nothing says what was measured in it"
+    hint = "write its name above it, or name the column of the measurements with --value"
 
 
 class SeveralValues(FileError):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from kdyno.measure.readers import units
+from kdyno.measure.readers.status import counts_a_status
 
 Meaning = Literal["mean", "sd", "n", "derived", "extreme", "counter", "measured", ""]
 
@@ -103,7 +104,7 @@ def meaning(heading: str) -> Meaning:
             return kind  # type: ignore[return-value]
     if name in ("σ", "±", "± σ", "+/-"):
         return "sd"
-    if name in ("#", "№") or joined in _COUNTERS or unit_gone in _COUNTERS:
+    if name in ("#", "№") or joined in _COUNTERS or unit_gone in _COUNTERS or counts_a_status(name):
         return "counter"
     if _is_derived(name, words, joined):
         return "derived"

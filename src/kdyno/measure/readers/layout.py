@@ -12,6 +12,7 @@ from kdyno.measure.readers.cells import Cell, cell_of, numerals
 from kdyno.measure.readers.errors import (
     MaybeRows,
     MaybeWide,
+    NoHeading,
     Normalised,
     NotAMeasurement,
     RunsInColumns,
@@ -39,6 +40,7 @@ from kdyno.measure.readers.source import FileSource
 
 _PLAIN_VARIANTS = frozenset(ROLES["variant"].split()) - {"name"}
 _PLAIN_BENCHMARKS = frozenset(ROLES["benchmark"].split()) - {"name", "command", "cmd"}
+_DATES = frozenset((*ROLES["day"].split(), "timestamp", "started"))
 ROUNDED = 1e-3
 """The largest error of a ratio that was made before its numbers were rounded, as a share of it."""
 _BETWEEN = re.compile(r"[/:÷−-]")
@@ -172,6 +174,8 @@ def layout_of(grid: SheetGrid, request: JudgeRequest, file: str) -> Layout | Non
     else:
         is_wide = request.wide
     if is_wide:
+        if not all(map(_has_heading, values)):
+            raise NoHeading(file=file, line=grid.line)
         layout = _wide_layout(table, values, texts, roles, further, ignored)
         _require_no_runs(layout, table, request, file)
         if not request.wide:
@@ -183,15 +187,16 @@ def layout_of(grid: SheetGrid, request: JudgeRequest, file: str) -> Layout | Non
 
 def merge_statistics(grid: SheetGrid) -> tuple[SheetGrid, tuple[str, ...]]:
     """Return the table with the columns `vanilla mean` and `vanilla sd` as one column `vanilla` of cells `12.5 ± 0.3`,
-    and the names of the other statistics of these columns, which are left out.
+    and the names of the other statistics of these columns, such as `vanilla p99`, which are left out.
 
-    A table in which fewer than two columns have both is returned as it is: its statistics are the rows'.
+    A table in which fewer than two columns have a mean and another statistic is returned as it is: its statistics are
+    the rows'.
     """
     split = {name: split_statistic(name) for name in grid.header}
     parts: dict[str, dict[Meaning, str]] = {}
     for name, (stem, kind) in split.items():
         parts.setdefault(stem, {}).setdefault(kind or "mean", name)
-    whole = {stem: kinds for stem, kinds in parts.items() if {"mean", "sd"} <= kinds.keys()}
+    whole = {stem: kinds for stem, kinds in parts.items() if "mean" in kinds and len(kinds) > 1}
     if len(whole) < 2:
         return grid, ()
     used = {name for kinds in whole.values() for kind, name in kinds.items() if kind in ("mean", "sd")}
@@ -201,7 +206,8 @@ def merge_statistics(grid: SheetGrid) -> tuple[SheetGrid, tuple[str, ...]]:
     rows = []
     for row in grid.rows:
         merged = [
-            _joined_cell(row.cells[place[kinds["mean"]]], row.cells[place[kinds["sd"]]]) for kinds in whole.values()
+            _joined_cell(row.cells[place[kinds["mean"]]], row.cells[place[kinds["sd"]]] if "sd" in kinds else "")
+            for kinds in whole.values()
         ]
         rows.append(SheetRow(row.line, (*(row.cells[place[name]] for name in kept), *merged)))
     return SheetGrid((*kept, *whole), tuple(rows), grid.line, grid.decimal), others
@@ -264,17 +270,28 @@ def _decide_columns(
     if "variant" in roles or any(fold_name(name) in _PLAIN_VARIANTS for name in texts):
         return tuple(candidates), False
     has_benchmark = "benchmark" in roles or any(fold_name(name) in _PLAIN_BENCHMARKS for name in texts)
+    names = [name for name in texts if _may_name_benchmarks(name)]
     deviations = any(map(table.has_deviations, others))
     known = has_benchmark or deviations or any(map(looks_like_a_variant, others))
-    if len(others) > 1 and not measured and known and (texts or has_benchmark):
+    if len(others) > 1 and not measured and known and (names or has_benchmark):
         return tuple(others), True
     if len(others) > 1 and not measured:
         raise MaybeWide(file=file, line=line, columns=format_list(others), values=shlex.quote(",".join(others)))
-    if texts and not has_benchmark:
-        raise MaybeRows(file=file, line=line, column=texts[0], option=shlex.quote(texts[0]))
+    if names and not has_benchmark:
+        raise MaybeRows(file=file, line=line, column=names[0], option=shlex.quote(names[0]))
     if len(others) > 1:
         raise MaybeWide(file=file, line=line, columns=format_list(others), values=shlex.quote(",".join(candidates)))
     return tuple(candidates), False
+
+
+def _has_heading(column: str) -> bool:
+    """Return whether a column has a name of its own, and not only the one that a column without a name is given."""
+    return bool(column) and not re.fullmatch(r"column \d+", column)
+
+
+def _may_name_benchmarks(column: str) -> bool:
+    """Return whether the rows of a column may be benchmarks: its name is not that of dates."""
+    return fold_name(column) not in _DATES
 
 
 def _columns(grid: SheetGrid, request: JudgeRequest, file: str) -> _Columns:
@@ -341,7 +358,9 @@ def _wide_layout(
     ignored: tuple[str, ...],
 ) -> Layout:
     """Return the layout of a table with one benchmark a row, one variant a column."""
-    remaining = [name for name in texts if name not in values and name not in roles.values()]
+    remaining = [
+        name for name in texts if name not in values and name not in roles.values() and _may_name_benchmarks(name)
+    ]
     unit = next((name for name in remaining if fold_name(name) in ROLES["unit"].split()), "")
     if unit and "unit" not in roles:
         roles["unit"] = unit
@@ -350,5 +369,5 @@ def _wide_layout(
         likely = [name for name in remaining if fold_name(name) in _PLAIN_BENCHMARKS] or remaining
         roles["benchmark"] = likely[0]
         remaining.remove(likely[0])
-    named = [name for name in remaining if not re.fullmatch(r"column \d+", name) and name]
+    named = [name for name in remaining if _has_heading(name)]
     return Layout(table.decimal, values, True, roles, tuple(further), tuple(named), ignored)

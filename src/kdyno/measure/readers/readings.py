@@ -69,6 +69,8 @@ class LongTable:
     notes: tuple[str, ...] = ()
     missing: Mapping[str, int] = field(default_factory=dict)
     """Variant -> number of cells that say that nothing was measured."""
+    failed: Mapping[str, int] = field(default_factory=dict)
+    """Variant -> number of rows that say that their measurement failed."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from kdyno.measure.readers.headings import NOT_MEASURED, meaning, numbered_runs
 from kdyno.measure.readers.numerals import is_missing
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.sheet import Shape, header_command, is_number
+from kdyno.measure.readers.status import StatusColumn, find_status_columns
 
 _LAST_VARIANTS = "march optimization opt options option cflags flags command cmd"
 
@@ -78,6 +79,8 @@ _PERCENTILES = frozenset(
 """Columns that number or weigh the parts of a distribution: ab -e, spectra of wrk2, histograms."""
 _WEIGHTS = frozenset(("count", "counts", "frequency", "freq", "occurrences"))
 """Columns that do so beside values in ascending order."""
+COMPARED = frozenset((*ROLES["variant"].split(), *ROLES["benchmark"].split()))
+"""Names of columns whose words are names, whatever they are."""
 FEW_LEVELS = 50
 """A column of unknown meaning that has more values than this is not a factor."""
 SHOWN = 20
@@ -98,12 +101,16 @@ class Roles:
     """Roles whose column the user named."""
     runs: bool = False
     """Whether the columns of values are runs of one measurement."""
+    statuses: tuple[StatusColumn, ...] = ()
+    """Columns that say which measurements failed."""
 
     def shown(self) -> dict[str, str]:
         """Return the meaning that was found for each column, for the report."""
         columns = {"value": ", ".join(self.values), **self.columns}
         if self.further:
             columns["benchmark"] = ", ".join((columns["benchmark"], *self.further))
+        if self.statuses:
+            columns["status"] = ", ".join(status.column for status in self.statuses)
         return columns | ({"pooled": ", ".join(self.pooled)} if self.pooled else {})
 
 
@@ -178,6 +185,13 @@ def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
         [*requested, *(("pool", name) for name in pooled), *(("value", name) for name in values)], file
     )
     taken = {*given.values(), *further, *pooled, *values}
+    cells = {
+        column: [row[index] for row in shape.first if index < len(row)]
+        for index, column in enumerate(header)
+        if column not in taken
+    }
+    statuses = find_status_columns({column: names_of[column] for column in cells}, cells, COMPARED)
+    taken.update(status.column for status in statuses)
     remaining = [column for column in header if column not in taken]
     numeric = {column for index, column in enumerate(header) if _is_numeric(shape, index)}
     numbered = () if values else numbered_runs([column for column in remaining if column in numeric])
@@ -210,7 +224,7 @@ def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
         if runs:  # kdyno's own CSV: blocks are numbered within a run
             given["run"] = runs[0]
             remaining.remove(runs[0])
-    return Roles(given, values, tuple(remaining), tuple(further), pooled, frozenset(wanted), bool(numbered))
+    return Roles(given, values, tuple(remaining), tuple(further), pooled, frozenset(wanted), bool(numbered), statuses)
 
 
 def _require_one_meaning(requested: Sequence[tuple[str, str]], file: str) -> None:

@@ -16,6 +16,7 @@ from kdyno.base.errors import UserError
 from kdyno.measure.readers import units
 from kdyno.measure.readers.cells import Cell, cell_of
 from kdyno.measure.readers.errors import AllMissing, Broken, EmptyCell, ManyVariants, MixedUnits, NoRows, TooLarge
+from kdyno.measure.readers.failed_rows import drop_failed
 from kdyno.measure.readers.frames import join_tables
 from kdyno.measure.readers.numerals import MISSING_SPELLINGS, Decimal, is_missing
 from kdyno.measure.readers.readings import LEFT, Frame, LongTable
@@ -46,7 +47,7 @@ def read(source: FileSource, request: JudgeRequest) -> LongTable:
         shape = replace(shape, decimal=Decimal(request.decimal))
     roles = find_roles(shape, request, source.shown)
     looked_at = _looked_at(shape, roles)
-    table, own_units = _frame(source, shape, roles, looked_at)
+    table, own_units, failed = _frame(source, shape, roles, looked_at)
     if not len(table):
         raise NoRows(file=source.shown)
     _require_good(source, shape, roles, table)
@@ -77,7 +78,7 @@ def read(source: FileSource, request: JudgeRequest) -> LongTable:
         if len(whole[role].cat.categories) > most:
             name = roles.columns.get(role, role)
             raise ManyVariants(column=name, count=len(whole[role].cat.categories), role=role)
-    return LongTable(whole, roles, source.name, tuple(filter(None, [shape.decimal.note])), missing)
+    return LongTable(whole, roles, source.name, tuple(filter(None, [shape.decimal.note])), missing, failed)
 
 
 def _looked_at(shape: Shape, roles: Roles) -> tuple[str, ...]:
@@ -97,15 +98,22 @@ def _looked_at(shape: Shape, roles: Roles) -> tuple[str, ...]:
     return tuple(sorted(columns, key=lambda name: fold_name(name) not in FACTORS)[:MOST_LEFT])
 
 
-def _frame(source: FileSource, shape: Shape, roles: Roles, looked_at: Sequence[str]) -> tuple[Frame, Mapping[str, str]]:
-    """Return the columns that have a role, and those `looked_at` that have few values; and the units with the values.
+def _frame(
+    source: FileSource, shape: Shape, roles: Roles, looked_at: Sequence[str]
+) -> tuple[Frame, Mapping[str, str], Counter[str]]:
+    """Return the columns that have a role, and those `looked_at` that have few values; the units with the values; and
+    the number of rows of each variant that failed, which are not among them.
 
     Values that aren't plain numbers, such as `1,079.5` or `5.84 s`, are read as text first, which takes longer.
     """
+    variant = roles.columns.get("variant", "")
     try:
-        return _columns(source, shape, roles, looked_at), {}
+        table = _columns(source, shape, roles, looked_at)
+        table, failed = drop_failed(table, roles.statuses, variant, source.shown, source.name)
+        return table, {}, failed
     except _NotPlain:
         table = _columns(source, shape, roles, looked_at, as_text=True)
+    table, failed = drop_failed(table, roles.statuses, variant, source.shown, source.name)
     own_units: dict[str, str] = {}
     for name in roles.values:
         texts = [str(text) for text in table[name].cat.categories]
@@ -121,7 +129,7 @@ def _frame(source: FileSource, shape: Shape, roles: Roles, looked_at: Sequence[s
         codes = table[name].cat.codes.to_numpy()
         table[name] = np.where(codes < 0, np.nan, numbers[codes])
         own_units[name] = unit
-    return table, own_units
+    return table, own_units, failed
 
 
 class _NotPlain(Exception):
@@ -138,7 +146,8 @@ def _columns(
 ) -> Frame:
     """Read chunk by chunk: plain text takes much memory, and among categories `6.10` would be 6.1. Raise _NotPlain."""
     named = _required_columns(roles)
-    texts = list(dict.fromkeys((*named, *looked_at, *(roles.values if as_text else ()))))
+    statuses = [status.column for status in roles.statuses]
+    texts = list(dict.fromkeys((*named, *looked_at, *statuses, *(roles.values if as_text else ()))))
     kinds: dict[str, Any] = {**dict.fromkeys(roles.values, np.float64), **dict.fromkeys(texts, str)}
     try:
         with warnings.catch_warnings():
@@ -210,6 +219,8 @@ def _locate_fault(source: FileSource, shape: Shape, roles: Roles, why: str) -> U
     place = {name: index for index, name in enumerate(shape.header)}
     for row in rows(source, shape):
         begin, end = end + 1, row.line
+        if any(status.has_failed(row.cells[place[status.column]]) for status in roles.statuses):
+            continue
         for name in roles.values:
             text = row.cells[place[name]]
             cell = cell_of(text, shape.decimal.mark)

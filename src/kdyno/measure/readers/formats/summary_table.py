@@ -11,6 +11,7 @@ from kdyno.base.text import format_list
 from kdyno.measure.readers import claims, units
 from kdyno.measure.readers.cells import Cell, cell_of
 from kdyno.measure.readers.errors import BadValue, MaybeRows, MaybeWide, NoSize, NotAMeasurement, TablesAlike
+from kdyno.measure.readers.failed_rows import drop_failed_rows
 from kdyno.measure.readers.headings import MEANS, SDS, bare, is_statistic
 from kdyno.measure.readers.layout import Layout, layout_of, merge_statistics
 from kdyno.measure.readers.numerals import is_missing, tidy
@@ -45,6 +46,7 @@ def recognises(source: FileSource, request: JudgeRequest) -> bool:
     if any(len(row.cells) != len(grid.header) for row in grid.rows):
         return False
     try:
+        grid, _ = drop_failed_rows(grid, request, source.shown)
         layout = layout_of(merge_statistics(grid)[0], request, source.shown)
     except UserError:
         return False
@@ -63,6 +65,7 @@ def read(source: FileSource, request: JudgeRequest) -> SummaryTables:
         if claims.looks_like(grid.header):
             statistics.append(grid)
             continue
+        grid, failed = drop_failed_rows(grid, request, source.shown)  # noqa: PLW2901
         grid, others = merge_statistics(grid)  # noqa: PLW2901
         try:
             layout = layout_of(grid, request, source.shown)
@@ -71,7 +74,7 @@ def read(source: FileSource, request: JudgeRequest) -> SummaryTables:
             continue
         if layout is not None:
             layout = replace(layout, ignored=(*layout.ignored, *others))
-            table = _Table(grid, layout, request, source)
+            table = _Table(grid, layout, request, source, list(failed))
             table.published.extend(table.column_measurements() if layout.is_wide else table.row_measurements())
             read_tables.append(table)
     if unclear and not read_tables and not statistics:
@@ -120,6 +123,8 @@ class _Table:
     layout: Layout
     request: JudgeRequest
     source: FileSource
+    failed: list[str]
+    """The note on rows that failed, if there are any."""
     published: list[PublishedValue] = field(default_factory=list)
     missing: Counter[str] = field(default_factory=Counter)
     asides: dict[str, None] = field(default_factory=dict)
@@ -140,6 +145,7 @@ class _Table:
         return {role: name for role, name in shown.items() if name}
 
     def notes(self) -> Iterator[str]:
+        yield from self.failed
         if self.layout.ignored:
             yield f"not read, since they are made from other numbers, or count: {format_list(self.layout.ignored, 8)}"
         if self.sums:
