@@ -132,3 +132,23 @@ def test_a_gc_that_failed_has_taken_nothing_that_is_needed_and_ends_the_next_tim
         assert artefacts(state) == needed, fault
         assert not list((state / "removed").iterdir()), fault
         shutil.rmtree(state)
+
+
+def test_an_rm_that_failed_is_done_by_the_next_one_and_takes_a_run_whole_or_not_at_all(lab: Lab, run: Faulty) -> None:
+    assert lab("run", lab.experiment(blocks=2), "-q").status == 0
+    words = ["store", "rm", "latest", "--yes", "-q", "--state"]
+    shutil.copytree(lab.state, lab.directory / "clean")
+    clean = run(*words, str(lab.directory / "clean"))
+    assert clean.status == 0, clean.err
+    for number, fault in enumerate(faults(clean)):
+        state = lab.directory / f"state-{number}"
+        shutil.copytree(lab.state, state)
+        ended = run(*words, str(state), fault=fault)
+        require_said(ended, fault)
+        require_whole_artefacts(state, fault)
+        require_all_artefacts(state, fault)
+        left = len(starts(state))
+        assert left == 0 or (left == 2 and ended.status), (fault, ended)
+        assert not left or run(*words, str(state)).status == 0, fault
+        assert not starts(state), fault
+        shutil.rmtree(state)
