@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -19,6 +20,7 @@ from kdyno.cli.schemas import schema
 from kdyno.store.errors import RunThere
 from kdyno.store.store import Store
 from kdyno.store.whole import WholeRun
+from tests.at_once import at_once
 from tests.cli.conftest import Lab
 from tests.cli.replay import died, slower
 
@@ -365,9 +367,11 @@ def test_gc_leaves_all_alone_while_a_run_is_under_way(done: Lab) -> None:
 
 def test_a_run_that_goes_on_in_another_process_loses_nothing(lab: Lab) -> None:
     others = strays(lab)
+    go_on = lab.directory / "go on"
+    os.mkfifo(go_on)
     slowly = (
-        "import time\nfrom kdyno.boot.fake import FakeMachine\nboot = FakeMachine.boot\n"
-        "def late(machine, order):\n    print('booting', flush=True)\n    time.sleep(5)\n"
+        "from kdyno.boot.fake import FakeMachine\nboot = FakeMachine.boot\n"
+        f"def late(machine, order):\n    print('booting', flush=True)\n    open({str(go_on)!r}).read()\n"
         "    return boot(machine, order)\n"
         "FakeMachine.boot = late\n"
     )
@@ -376,6 +380,8 @@ def test_a_run_that_goes_on_in_another_process_loses_nothing(lab: Lab) -> None:
     assert running.stdout.readline() == "booting\n"
     result = lab("store", "gc", "--yes")
     assert result.status == 3 and "another kdyno is at work" in result.err
+    with at_once(60):
+        go_on.write_text("")
     assert running.wait(60) == 0
     running.stdout.close()
     assert all(path.exists() for path in others if path.parent.name != "boots")

@@ -7,15 +7,17 @@ import math
 import os
 import subprocess
 import threading
-import time
+from itertools import count
 from pathlib import Path
-from threading import Event
+from threading import Event, Semaphore
+from types import SimpleNamespace
 
 import pytest
 
 from kdyno.boot.conditions import UNITS, Sensors, watched
 from kdyno.boot.host import files
 from kdyno.boot.host.counters import Counters, other_load, read_counters, steal_percent
+from tests.at_once import at_once
 from tests.unit.host_specimen import CPU, PID, make_host, process, put
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -28,6 +30,27 @@ def counters(at: float, busy: float, steal: float = 0, own: float = 0) -> Counte
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return make_host(tmp_path)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> float:
+    """Seconds between two looks at the counters, however long a test takes."""
+    times = count(0, 0.6)
+    monkeypatch.setattr("kdyno.boot.host.counters.time", SimpleNamespace(monotonic=lambda: next(times)))
+    return 0.6
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Semaphore:
+    """The looks at sensors, of which each lets one caller go on."""
+    look, done = Sensors.look, Semaphore(0)
+
+    def look_and_tell(sensors: Sensors) -> None:
+        look(sensors)
+        done.release()
+
+    monkeypatch.setattr(Sensors, "look", look_and_tell)
+    return done
 
 
 def own(root: Path) -> float | None:
@@ -94,25 +117,27 @@ def test_a_group_outside_of_what_is_shown_is_left_out(root: Path) -> None:
     assert files.cpu_groups(root, PID) == []
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_bare_host_says_nothing_and_breaks_nothing(tmp_path: Path) -> None:
     read = read_counters(tmp_path, PID)
     assert (read.busy, read.steal, read.own, read.throttled, read.quota_stops, read.swapped) == (None,) * 6
-    with watched(tmp_path, every=0.05) as conditions:
-        time.sleep(0.6)
+    with watched(tmp_path) as conditions:
+        pass
     assert conditions == {}
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"\xff\x00\xfe", b"nan", b"9" * 5000, b"-1", b"cpu  1 2", b"(" * 99, b"1e308"]
 )
+@pytest.mark.usefixtures("clock")
 def test_nonsense_in_every_file_breaks_nothing(root: Path, content: bytes) -> None:
     for path in root.rglob("*"):
         if path.is_file() and path.name not in {"type", "name"}:
             path.write_bytes(content)
     sensors = Sensors.of(root)
     sensors.look()
-    with watched(root, every=0.02) as conditions:
-        time.sleep(0.05)
+    with watched(root) as conditions:
+        pass
     assert all(math.isfinite(value) for value in (*conditions.values(), *sensors.readings().values()))
 
 
@@ -156,20 +181,20 @@ def test_a_dip_between_two_looks_is_seen_in_the_lowest_frequency(root: Path) -> 
 
 
 def test_a_boot_that_is_watched_gets_every_condition_that_the_host_shows(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch, clock: float, looks: Semaphore
 ) -> None:
     monkeypatch.setattr(os, "getpid", lambda: PID)
-    with watched(root, every=0.1) as conditions:
-        time.sleep(0.3)
+    with at_once(60), watched(root, every=0.01) as conditions:
+        looks.acquire()
         put(root, "proc/stat", f"cpu  {1000 + TICKS} 0 500 9000 10 0 0 {20 + TICKS} 0 0\n")
         put(root, "proc/vmstat", "pswpin 10\npswpout 25\n")
         put(root, f"{CPU}/cpu0/thermal_throttle/core_throttle_count", "3\n")
-        time.sleep(0.3)
+        looks.acquire()
     assert set(conditions) == set(UNITS) - {"clock_moved", "core_shared", "disturbed_paths"}, (
         "which machines of kernels that are processes add"
     )
     assert conditions["steal_percent"] == 50
-    assert 1.0 < conditions["other_load"] < 1.7
+    assert conditions["other_load"] == pytest.approx(1 / clock, rel=1e-3)
     assert (conditions["loadavg"], conditions["celsius"], conditions["mhz"]) == (0.52, 61.0, 2403.0)
     assert (conditions["throttled"], conditions["quota_stops"], conditions["swapped_pages"]) == (3, 0, 5)
 
@@ -196,6 +221,7 @@ def test_a_boot_that_breaks_off_leaves_no_thread_behind(root: Path) -> None:
     assert threads() == before
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_host_without_another_thread_to_give_is_watched_without_sensors(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,7 +230,7 @@ def test_a_host_without_another_thread_to_give_is_watched_without_sensors(
 
     monkeypatch.setattr(_thread, "start_new_thread", none_left)
     with watched(root) as conditions:
-        time.sleep(0.55)
+        pass
     assert "steal_percent" in conditions and "mhz" not in conditions
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import os
 import threading
-import time
 import tracemalloc
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,16 +23,19 @@ from kdyno.boot.qemu_config import QemuConfig
 from kdyno.boot.watch import Watch, bound_files
 from kdyno.cli.boot import OUTPUT_MB
 from kdyno.cli.main import make_parser
+from kdyno.measure.guest import follow
 from kdyno.measure.guest.follow import follow_output
 from kdyno.measure.guest.job import Job, Program
 from kdyno.measure.guest.stream_records import LONGEST_LINE
+from tests.at_once import at_once
 from tests.unit.fake_qemu import FakeQemu
 from tests.unit.measure.test_stream import HELLO, line
 
 MB = 1_000_000
 MONITORS = ("-monitor", "-mon", "-qmp", "-qmp-pretty", "-gdb")
 """Options that let somebody steer QEMU."""
-WAITS = "while [ ! -e go ]; do sleep 0.01; done"
+WAITS = "read go < go"
+"""What a program does until somebody writes to the pipe `go`."""
 
 
 @pytest.fixture
@@ -83,21 +86,23 @@ def test_a_guest_that_floods_its_stream_and_ends_at_once_has_failed_for_that(qem
 def test_the_kernel_itself_ends_a_program_that_writes_on_while_nobody_watches(tmp_path: Path) -> None:
     flood = tmp_path / "flood"
     command = ["sh", "-c", f"{WAITS}; exec head -c 300000000 /dev/zero"]
-    with flood.open("wb") as file, spawn(command, stdout=file, cwd=tmp_path) as child:
+    os.mkfifo(tmp_path / "go")
+    with at_once(60), flood.open("wb") as file, spawn(command, stdout=file, cwd=tmp_path) as child:
         bound_files(child.pid, 5 * MB)
-        (tmp_path / "go").touch()
+        (tmp_path / "go").write_text("\n")
         assert child.wait() < 0
     assert flood.stat().st_size == 5 * MB
 
 
 def test_a_limit_on_files_that_is_there_already_is_not_raised(tmp_path: Path) -> None:
     flood = tmp_path / "flood"
-    command = ["sh", "-c", f"ulimit -S -f 1000; touch ready; {WAITS}; exec head -c 9M /dev/zero"]
-    with flood.open("wb") as file, spawn(command, stdout=file, cwd=tmp_path) as child:
-        while not (tmp_path / "ready").exists():
-            time.sleep(0.01)
+    command = ["sh", "-c", f"ulimit -S -f 1000; echo > ready; {WAITS}; exec head -c 9M /dev/zero"]
+    for name in ("ready", "go"):
+        os.mkfifo(tmp_path / name)
+    with at_once(60), flood.open("wb") as file, spawn(command, stdout=file, cwd=tmp_path) as child:
+        (tmp_path / "ready").read_text()
         bound_files(child.pid, 5 * MB)
-        (tmp_path / "go").touch()
+        (tmp_path / "go").write_text("\n")
         child.wait()
     assert flood.stat().st_size <= 1000 * 1024
 
@@ -196,20 +201,30 @@ def test_following_stops_at_a_line_that_is_too_long_for_all_that_comes_later(tmp
     assert heard.getvalue() == b"hi"
 
 
-def test_following_puts_lines_together_that_come_in_pieces(tmp_path: Path) -> None:
-    stream = tmp_path / "stream.jsonl"
-    ended, heard, complained = threading.Event(), io.BytesIO(), io.BytesIO()
-    follower = threading.Thread(target=follow_output, args=(stream, ended, heard, complained))
-    follower.start()
+class Arriving(threading.Event):
+    """An end that comes once all pieces of a file were written; each look at it writes the next one."""
+
+    def __init__(self, stream: Path, pieces: Sequence[bytes]) -> None:
+        super().__init__()
+        self.stream, self.pieces = stream, list(pieces)
+
+    def is_set(self) -> bool:
+        if not self.pieces:
+            return True
+        with self.stream.open("ab") as file:
+            file.write(self.pieces.pop(0))
+        return False
+
+
+def test_following_puts_lines_together_that_come_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "POLL_SECONDS", 0)
+    heard, complained = io.BytesIO(), io.BytesIO()
     records = [
         {"v": 1, "type": "output", "stream": name, "hex": text.encode().hex()}
         for name, text in (("stdout", "one "), ("stderr", "oops"), ("stdout", "two"))
     ]
     whole = line(HELLO) + b"".join(map(line, records))
-    with stream.open("wb", buffering=0) as file:
-        for at in range(0, len(whole), 90):
-            file.write(whole[at : at + 90])
-            time.sleep(0.02)
-    ended.set()
-    follower.join()
+    stream = tmp_path / "stream.jsonl"
+    pieces = [whole[place : place + 7] for place in range(0, len(whole), 7)]
+    follow_output(stream, Arriving(stream, pieces), heard, complained)
     assert (heard.getvalue(), complained.getvalue()) == (b"one two", b"oops")

@@ -42,6 +42,7 @@ from kdyno.boot.platforms import KernelNotStartable
 from kdyno.boot.registry import BadMachine, read_machine
 from kdyno.measure.guest.job import Program
 from kdyno.measure.workload.needs import Needs
+from tests.at_once import at_once
 from tests.unit.boot.fake_box import OWN_WORDS, RELEASE, FakeBox, order
 
 
@@ -224,7 +225,7 @@ def test_a_silent_box_is_reported_long_before_it_is_given_up(
     with pytest.raises(BoxGone):
         machine.boot(order(tmp_path))
     assert said[0].startswith("box has not answered for ")
-    assert re.search(r"waiting up to [12] s more$", said[0])
+    assert re.search(r"waiting up to [0-2] s more$", said[0])
 
 
 @pytest.mark.usefixtures("box")
@@ -232,17 +233,21 @@ def test_a_silence_as_long_as_that_of_the_last_restart_is_not_reported_again(mon
     monkeypatch.setattr(way_back, "SILENT_SECONDS", 0.3)
     machine = MetalMachine(MetalConfig(host="box", limits=BootLimits(boot=20)))
     machine.way_back.talk, said = talk_that_keeps(monkeypatch)
-    look = machine.box.look
+    look, now = machine.box.look, [0.0]
     silent_until = [0.0]
 
     def look_later(seconds: float = 60.0) -> BoxState:
-        if time.monotonic() < silent_until[0]:
+        now[0] += 0.1
+        if now[0] < silent_until[0]:
             raise BoxUnreachable(host="box", why="No route to host")
         return look(seconds)
 
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=lambda _: None)
+    for module in (box_module, way_back):
+        monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(machine.box, "look", look_later)
     for _ in range(2):
-        silent_until[0] = time.monotonic() + 1.0
+        silent_until[0] = now[0] + 1.0
         assert machine.way_back.wait(lambda _: True, 20, lambda: False) is not None
     assert len(said) == 1
 
@@ -275,10 +280,9 @@ def test_an_interrupt_ends_the_wait_for_a_silent_box(
     machine = MetalMachine(MetalConfig(host="box", limits=BootLimits(boot=300)))
     machine.way_back.talk, said = talk_that_keeps(monkeypatch)
     threading.Thread(target=_set_when, args=((box.root / "down").exists, cancelled), daemon=True).start()
-    start = time.monotonic()
-    end = machine.boot(order(tmp_path, cancelled=cancelled))
+    with at_once(120):
+        end = machine.boot(order(tmp_path, cancelled=cancelled))
     assert (end.status, end.reason) == ("lost", "interrupted")
-    assert time.monotonic() - start < 60
     assert (
         said[-1] == "box does not answer: it may still run the kernel of this boot; a restart brings its own one back"
     )
