@@ -1,9 +1,13 @@
-"""Fuzzes one reader for as long as it is told: python -m tests.fuzz.led_by_coverage READER [libFuzzer's options]."""
+"""One reader fuzzed by Atheris, which counts the branches that its inputs reach.
+
+To import this module takes long: all of kdyno is instrumented. So a process that has done so is forked for each reader.
+"""
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import atheris  # type: ignore[import-untyped]
@@ -14,13 +18,11 @@ with atheris.instrument_imports(include=["kdyno"]):
 from tests.fuzz.check import LARGEST, check
 
 
-def main() -> None:
-    target = TARGETS[sys.argv[1]]
+def fuzz(name: str, options: Sequence[str]) -> None:
+    """Fuzz one reader with libFuzzer's options. The process ends with it."""
+    target = TARGETS[name]
     with tempfile.TemporaryDirectory() as directory:
-        options = [sys.argv[0], f"-max_len={LARGEST}", *sys.argv[2:]]
-        atheris.Setup(options, lambda content: check(target, content, Path(directory)))
+        atheris.Setup(
+            [sys.argv[0], f"-max_len={LARGEST}", *options], lambda content: check(target, content, Path(directory))
+        )
         atheris.Fuzz()
-
-
-if __name__ == "__main__":
-    main()
