@@ -627,3 +627,8 @@ def test_a_mean_of_no_benchmark_has_no_row(tmp_path: Path) -> None:
     file.write_text("test,6.12.1,6.13.0\npipe,5.1,5.2\nfork,101,99\n")
     report = judge_files([str(file)], JudgeRequest())
     assert [row.name for row in table_rows(report, "6.13.0")] == ["pipe", "fork"]
+
+
+def test_rows_that_are_numbers_of_threads_are_called_so(tmp_path: Path) -> None:
+    text = "threads,stock,tuned\n1,100,110\n2,190,215\n4,350,420\n"
+    assert judged(tmp_path, text) == ["tuned: threads 1", "tuned: threads 2", "tuned: threads 4"]

@@ -17,7 +17,7 @@ from kdyno.measure.readers.layout import Layout, layout_of, merge_statistics
 from kdyno.measure.readers.numerals import is_missing, tidy
 from kdyno.measure.readers.readings import PublishedValue, SummaryTables
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.roles import find_column, fold_name, with_level
+from kdyno.measure.readers.roles import PLACES, find_column, fold_name, with_level
 from kdyno.measure.readers.sheet import (
     SheetGrid,
     SheetRow,
@@ -25,6 +25,7 @@ from kdyno.measure.readers.sheet import (
     has_pipe_table,
     has_several_tables,
     is_beyond,
+    is_number,
     refusal,
     shape_of,
     whole_number,
@@ -199,7 +200,8 @@ class _Table:
             if row.line in statistics:
                 self.sums.append(own)
                 continue
-            benchmark = self._with_further(own or "value", row)
+            named = f"{key} {own}" if fold_name(key) in PLACES and is_number(own) else own
+            benchmark = self._with_further(named or "value", row)
             for column in layout.values:
                 variant = bare_name(column) if self._has_units_in_headings() else column
                 cell = self._cell(row, column, variant)
