@@ -5,14 +5,16 @@ To import this module takes long: all of kdyno is instrumented. So a process tha
 
 from __future__ import annotations
 
+import io
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import atheris  # type: ignore[import-untyped]
 
-with atheris.instrument_imports(include=["kdyno"]):
+with redirect_stderr(io.StringIO()), atheris.instrument_imports(include=["kdyno"]):  # it lists all modules
     from tests.fuzz.targets import TARGETS
 
 from tests.fuzz.check import LARGEST, check

@@ -26,26 +26,30 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def test_the_smallest_inputs_go_into_the_tree_as_many_as_fit(tool: ModuleType, tmp_path: Path) -> None:
-    chosen = tmp_path / "kept" / "chosen" / "stream"
-    chosen.mkdir(parents=True)
-    for name, size in {"small": 10, "middle": 900, "large": 2090, "largest": 2091}.items():
-        (chosen / name).write_bytes(b"x" * size)
-    place = tmp_path / "tests" / "fuzz" / "corpus" / "stream"
-    place.mkdir(parents=True)
-    (place / "old").touch()
-    assert tool.keep("stream") == "3 inputs of 3,000 bytes"
-    assert {path.name for path in place.iterdir()} == {"small", "middle", "large"}
-
-
-def test_sound_inputs_and_long_ones_are_not_chosen(tool: ModuleType, tmp_path: Path) -> None:
+def test_the_newest_small_inputs_go_into_the_tree_as_many_as_fit(tool: ModuleType, tmp_path: Path) -> None:
     corpus = tmp_path / "kept" / "corpus" / "stream"
     corpus.mkdir(parents=True)
-    for name, size in {"seed-0": 1, "a": tool.LONGEST_KEPT, "b": tool.LONGEST_KEPT + 1}.items():
+    sizes = {
+        "oldest": 901,
+        "old": 100,
+        "large": tool.LONGEST_KEPT + 1,
+        "seed-0": 1,
+        "empty": 0,
+        "new": 1000,
+        "newer": 999,
+    }
+    for age, (name, size) in enumerate({**sizes, "newest": 101}.items()):
         (corpus / name).write_bytes(b"x" * size)
-    *_, chosen, small = map(Path, tool.choose("stream"))
-    assert {path.name for path in small.iterdir()} == {"a"}
-    assert list(chosen.iterdir()) == []
+        os.utime(corpus / name, (age, age))
+    place = tmp_path / "tests" / "fuzz" / "corpus" / "stream"
+    place.mkdir(parents=True)
+    (place / "before").touch()
+    assert tool.keep("stream") == "4 inputs of 2,200 bytes"
+    assert {path.name for path in place.iterdir()} == {"old", "new", "newer", "newest"}
+
+
+def test_a_reader_that_was_never_fuzzed_keeps_nothing(tool: ModuleType) -> None:
+    assert tool.keep("stream") == "0 inputs of 0 bytes"
 
 
 def test_all_readers_get_their_turn_and_what_breaks_one_ends_no_other(
