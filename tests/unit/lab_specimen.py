@@ -7,10 +7,18 @@ from pathlib import Path
 import numpy as np
 
 from kdyno.base import process
-from kdyno.lab.build import NO_IDIOMS, REWRITE_FLAGS, BuiltCandidate, RoutineBuild, code_problems, link_program
+from kdyno.kernel.routines.families import DATA, RoutineSource, routine_families
+from kdyno.lab.build import (
+    NO_IDIOMS,
+    REWRITE_FLAGS,
+    BuiltCandidate,
+    RoutineBuild,
+    code_problems,
+    link_program,
+    write_assembler_headers,
+)
 from kdyno.lab.crc32c_tables import tables_header
 from kdyno.lab.prove import ProofLimits, RoutineProof, proof_limits, prove_candidate
-from kdyno.lab.routines import DATA, RoutineSource, routine_families
 
 KERNEL_FLAGS = ("-O2", "-mno-sse", "-mno-red-zone", "-mcmodel=kernel", "-fno-pie", "-fno-stack-protector", "-w")
 """The flags of a kernel that matter to a routine."""
@@ -22,12 +30,13 @@ def compile_routine(source: Path, candidate: RoutineSource, directory: Path, num
     target, symbol = directory / f"{number}.o", f"lab_candidate_{number}"
     is_assembler = source.suffix == ".S"
     flags = () if is_assembler else (*KERNEL_FLAGS, *REWRITE_FLAGS, NO_IDIOMS, "-I", str(directory))
-    headers = ("-I", str(DATA / "rewrites"))
+    write_assembler_headers(directory / "assembler")
+    headers = ("-I", str(DATA / "rewrites"), "-I", str(directory / "assembler"))
     process.output(["gcc", *flags, *headers, *candidate.words, "-c", source, "-o", target])
     process.output(["objcopy", f"--redefine-sym={candidate.entry}={symbol}", target])
     process.output(["objcopy", f"--keep-global-symbol={symbol}", target])
     problems = code_problems(process.output(["objdump", "-d", "--no-show-raw-insn", target]))
-    return BuiltCandidate(candidate.name, candidate, candidate.words, symbol, target, problems)
+    return BuiltCandidate(candidate.name, candidate, "gcc", candidate.words, symbol, target, problems)
 
 
 def rewrite_build(family: str, directory: Path) -> RoutineBuild:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kdyno.base.terminal import line
+from kdyno.base.errors import UserError
+from kdyno.base.terminal import data, line
 from kdyno.cli.common import add_action, number_from, print_json, state_of, store_of, talk_of, words
+from kdyno.kernel.arch import ARCHES
+
+if TYPE_CHECKING:
+    from kdyno.kernel.routines.families import RoutineFamily
+    from kdyno.lab.verdicts import LabTimes
 
 DIFFERENT = 2
 """The exit code if a candidate is not equal to its definition, or not proven."""
 DEFAULT_SOURCE = "debian:linux-source-6.12"
+
+
+class CandidateOfSeveral(UserError):
+    message = "--candidate is for one family, and there are several: {families}"
+    hint = "name one family"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -19,23 +32,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_sizes(add_action(actions, "sizes", "count the sizes that a kernel calls its routines with under a load"))
     _add_instructions(add_action(actions, "instructions", "time instructions that kernels use on this processor"))
     _add_prove(add_action(actions, "prove", "compare each candidate with its definition, up to stated bounds"))
+    _add_patch(add_action(actions, "patch", "write a patch that puts the fastest candidate of a family into a kernel"))
 
 
 def _add_time(parser: argparse.ArgumentParser) -> None:
     _add_families(parser)
-    parser.add_argument(
-        "--blocks",
-        type=number_from(4, 1000),
-        metavar="N",
-        help="number of blocks, each with another link order: half choose, half judge (default 24)",
-    )
-    parser.add_argument("--seed", type=number_from(0), metavar="N", help="seed of the orders and sizes (default 1)")
-    parser.add_argument(
-        "--sizes",
-        type=Path,
-        metavar="FILE.csv",
-        help="also time sizes as distributed in a file of `lab sizes -o`",
-    )
+    _add_timing(parser)
+    _add_arch(parser)
     parser.add_argument("--heat-map", type=Path, metavar="FILE.svg", help="write the fastest by size and offset")
     parser.add_argument("--json", action="store_true", help="print all times as JSON")
     parser.set_defaults(do=_time)
@@ -81,8 +84,51 @@ def _add_instructions(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(do=_instructions)
 
 
+def _add_patch(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("family", nargs="+", metavar="FAMILY", help="memcpy, strlen ...")
+    _add_source(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="write FAMILY.patch there (default: print)")
+    parser.add_argument("--candidate", metavar="NAME", help="take this candidate of the family, without timing it")
+    parser.add_argument(
+        "--times", type=Path, metavar="FILE.json", help="times of `lab time --json` (default: time now)"
+    )
+    _add_arch(parser)
+    _add_timing(parser)
+    parser.add_argument("--sample", action="store_true", help="prove with smaller bounds: seconds instead of minutes")
+    parser.set_defaults(do=_patch)
+
+
+def _add_timing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--blocks",
+        type=number_from(4, 1000),
+        metavar="N",
+        help="number of blocks, each with another link order: half choose, half judge (default 24)",
+    )
+    parser.add_argument("--seed", type=number_from(0), metavar="N", help="seed of the orders and sizes (default 1)")
+    parser.add_argument(
+        "--sizes",
+        type=Path,
+        metavar="FILE.csv",
+        help="also time sizes as distributed in a file of `lab sizes -o`",
+    )
+
+
+def _add_arch(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--arch",
+        choices=sorted(ARCHES),
+        default="x86_64",
+        help="the kernels whose own choice counts; those for um patch no ALTERNATIVE (default: %(default)s)",
+    )
+
+
 def _add_families(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("family", nargs="*", metavar="FAMILY", help="memcpy, strlen ... (default: all)")
+    _add_source(parser)
+
+
+def _add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", metavar="SPEC", default=DEFAULT_SOURCE, help="kernel source (default: %(default)s)")
 
 
@@ -92,18 +138,14 @@ def act(args: argparse.Namespace) -> int:
 
 def _time(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable, write_whole
+    from kdyno.kernel.routines.families import find_families
     from kdyno.lab.heat_map import heat_map
     from kdyno.lab.lines import time_lines
-    from kdyno.lab.routines import find_families
-    from kdyno.lab.time_lab import time_families
-    from kdyno.lab.timing import read_distributions
 
     families = find_families(args.family)
     if args.heat_map:
         require_writable(args.heat_map)
-    given = {name: value for name in ("blocks", "seed") if (value := getattr(args, name)) is not None}
-    distributions = read_distributions(args.sizes) if args.sizes else {}
-    report = time_families(args.source, families, state_of(args), talk_of(args), distributions=distributions, **given)
+    report = _time_now(args, families)
     if args.heat_map:
         write_whole(args.heat_map, heat_map(report))
     if args.json:
@@ -114,9 +156,54 @@ def _time(args: argparse.Namespace) -> int:
     return 0
 
 
+def _time_now(args: argparse.Namespace, families: Sequence[RoutineFamily]) -> LabTimes:
+    """Time families as the options say."""
+    from kdyno.lab.time_lab import time_families
+    from kdyno.lab.timing import read_distributions
+
+    given = {name: value for name in ("blocks", "seed") if (value := getattr(args, name)) is not None}
+    distributions = read_distributions(args.sizes) if args.sizes else {}
+    return time_families(
+        args.source, families, state_of(args), talk_of(args), distributions=distributions, arch=args.arch, **given
+    )
+
+
+def _patch(args: argparse.Namespace) -> int:
+    from kdyno.base.files import require_writable, write_whole
+    from kdyno.kernel.routines.families import find_families
+    from kdyno.kernel.source import fetch
+    from kdyno.lab.patch import PatchPlace, patch_by_name, patch_by_times, read_times, times_of
+
+    families, talk = find_families(args.family), talk_of(args)
+    if args.candidate and len(families) > 1:
+        raise CandidateOfSeveral(families=", ".join(args.family))
+    paths = {family.name: args.output / f"{family.name}.patch" for family in families} if args.output else {}
+    if args.candidate:
+        families[0].candidate_named(args.candidate)
+    for path in paths.values():
+        require_writable(path)
+    times = read_times(args.times, args.family[0]) if args.times else None
+    place = PatchPlace(fetch(args.source, state_of(args), talk.say), args.arch, state_of(args), talk, args.sample)
+    for family in families:
+        if args.candidate:
+            patch = patch_by_name(family, args.candidate, place)
+        else:
+            report = times or _time_now(args, [family])
+            patch = patch_by_times(family, report, times_of(report, family.name, args.arch, args.times), place)
+        if patch.text and paths:
+            write_whole(paths[family.name], patch.text.encode(errors="surrogateescape"))
+            line(f"{patch.summary}: {paths[family.name]}")
+        elif paths:
+            line(patch.summary)
+        else:
+            talk.say(patch.summary)
+            data(patch.text)
+    return 0
+
+
 def _prove(args: argparse.Namespace) -> int:
+    from kdyno.kernel.routines.families import find_families
     from kdyno.lab.prove import proof_lines, prove_families
-    from kdyno.lab.routines import find_families
 
     families = find_families(args.family)
     report = prove_families(args.source, families, state_of(args), talk_of(args), is_sample=args.sample, seed=args.seed)

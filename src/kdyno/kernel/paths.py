@@ -6,18 +6,14 @@ at hand, since it adds lines to the ends of the kernel's own files.
 
 from __future__ import annotations
 
-import difflib
-import hashlib
 from importlib.resources import files
 from pathlib import Path
 
 from kdyno.base.errors import Unbuildable
-from kdyno.base.files import write_whole
-from kdyno.base.state import State
 from kdyno.kernel.arch import UM, Arch
 from kdyno.kernel.knobs.base import Contribution, KconfigRequest, KnobContext
+from kdyno.kernel.made_patches import changed, keep
 from kdyno.kernel.own_patches import release_of
-from kdyno.kernel.patches import Patch
 from kdyno.kernel.source import KernelSource
 
 SYMBOL = "KDYNO_PATHS"
@@ -69,18 +65,8 @@ def contribution(arch: Arch, context: KnobContext) -> Contribution:
     return Contribution(
         kcflags=arch.kcflags,
         asks=(KconfigRequest(symbol=SYMBOL, value="y", by="the machine `uml`"),),
-        patches=(_patch(context.source, context.state),),
+        patches=(keep("paths", patch_of(context.source), context.state),),
     )
-
-
-def _patch(source: KernelSource, state: State) -> Patch:
-    """Return the patch for this source, which is kept in the state directory."""
-    text = patch_of(source)
-    digest = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
-    path = state.patches / f"paths-{digest[:32]}.patch"
-    if not path.exists():
-        write_whole(path, text.encode(errors="surrogateescape"))
-    return Patch(path=path, digest=digest)
 
 
 def patch_of(source: KernelSource) -> str:
@@ -109,7 +95,7 @@ def _interrupts_as_on_x86(source: KernelSource) -> list[str]:
         before = after = _read(source, name)
         for call, inline in replacements.items():
             after = after.replace(call, inline)
-        parts.append(_changed(name, before, after))
+        parts.append(changed(name, before, after))
     return [*parts, _with_short_unblock(_read(source, SIGNALS))]
 
 
@@ -127,7 +113,7 @@ def _with_short_unblock(before: str) -> str:
     served = f"static __attribute__((__noinline__)) void serve_signals(void)\n{{\n{PENDING}{loop}{serve}{end}\n"
     short = f"{head}{always}\tbarrier();\n\tif (signals_pending)\n\t\tserve_signals();{end}"
     after = above + served + short + below
-    return _changed(SIGNALS, before, after)
+    return changed(SIGNALS, before, after)
 
 
 def _own_files() -> dict[str, str]:
@@ -159,18 +145,7 @@ def _read(source: KernelSource, name: str) -> str:
 def _added(name: str, before: str, line: str) -> str:
     """Return the patch that adds a line at the end of a file."""
     whole = before if before.endswith("\n") else before + "\n"
-    return _diff(name, before.splitlines(keepends=True), [*whole.splitlines(keepends=True), line + "\n"])
-
-
-def _changed(name: str, before: str, after: str) -> str:
-    """Return the patch that makes one text of another, or nothing if they are the same."""
-    return _diff(name, before.splitlines(keepends=True), after.splitlines(keepends=True)) if after != before else ""
-
-
-def _diff(name: str, before: list[str], after: list[str]) -> str:
-    lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
-    marked = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-    return f"diff --git a/{name} b/{name}\n" + "".join(marked)
+    return changed(name, before, f"{whole}{line}\n")
 
 
 def _new(name: str, text: str) -> str:

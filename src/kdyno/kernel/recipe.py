@@ -206,6 +206,10 @@ class RecipeSpec(Frozen):
     """Kconfig symbols without CONFIG_ and the value each must have: true/false, "y"/"m"/"n", a number or a text."""
     fragments: tuple[str, ...] = ()
     """Files of Kconfig fragments, merged in order after `kconfig`."""
+    routines: dict[
+        Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    ] = Field(default_factory=dict)
+    """Library routines (`memset`, `strlen`) and the candidate of `kdyno lab` that each is replaced by."""
     patches: tuple[str, ...] = ()
     """Files of patches (git apply semantics, -p1), applied in order to a private copy of the source; a word without a
     dot and a slash is a patch of kdyno's own."""

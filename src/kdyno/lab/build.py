@@ -19,9 +19,11 @@ from kdyno.base.installed import find_program
 from kdyno.base.packages import install_advice
 from kdyno.base.state import State
 from kdyno.kernel.environment import nothing_but, passed_on
+from kdyno.kernel.image import ArchName
+from kdyno.kernel.routines.families import DATA, RoutineFamily, RoutineSource, flags_that_choose
+from kdyno.kernel.routines.patch import edited_files
 from kdyno.kernel.toolchain import installed
 from kdyno.lab.crc32c_tables import tables_header
-from kdyno.lab.routines import DATA, RoutineFamily, RoutineSource
 from kdyno.understand.validate.library_build import (
     HostOptionSet,
     OptionSet,
@@ -41,6 +43,8 @@ SECTIONS = "-ffunction-sections"
 """Lets the linker drop the other functions of a file, with what they refer to."""
 BASE_SET = "gcc"
 """The option set of the kernel's own choice."""
+FEATURES = ("ERMS", "FSRM", "FSRS", "REP_GOOD")
+"""The features that ALTERNATIVEs of the routines ask for; their flags in /proc/cpuinfo have small letters."""
 MOST_PADDING = 64
 """Up to so many times 16 bytes are before an object of a program: functions are aligned to 16 bytes."""
 VECTOR = re.compile(r"%(?:[xyz]mm\d+|mm\d|st\b|k[1-7]\b)")
@@ -60,6 +64,8 @@ class BuiltCandidate:
     name: str
     """`words`, or with several sets `words, clang`."""
     candidate: RoutineSource
+    options: str
+    """The name of its option set."""
     flags: tuple[str, ...]
     symbol: str
     """The only global symbol of the object."""
@@ -111,17 +117,14 @@ class RoutineBench:
         for name in _names(DATA / "shims" / "library.txt"):
             self.workshop.add_header(name, DATA / "shims" / "library.h")
         self.assembler_headers = scratch / "assembler"
-        for name in _names(DATA / "shims" / "assembler.txt"):
-            path = self.assembler_headers / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f'#include "{DATA / "shims" / "assembler.h"}"\n', encoding="utf-8")
+        write_assembler_headers(self.assembler_headers)
         (scratch / "rewrites").mkdir()
         (scratch / "rewrites" / "crc32c_tables.h").write_text(tables_header(), encoding="ascii")
 
-    def build(self, family: RoutineFamily) -> RoutineBuild:
-        """Compile all candidates of a family. Raises NothingToTime without the kernel's own choice."""
+    def build(self, family: RoutineFamily, arch: ArchName = "x86_64") -> RoutineBuild:
+        """Compile all candidates of a family. Raises NothingToTime without the own choice of a kernel of `arch`."""
         built, notes = list[BuiltCandidate](), list[str]()
-        own_choice = family.kernel_choice(self.cpu_flags)
+        own_choice = family.kernel_choice(flags_that_choose(arch, self.cpu_flags))
         own: str | None = None
         for candidate in family.candidate:
             if lacking := sorted(set(candidate.cpu_flags) - self.cpu_flags):
@@ -142,22 +145,44 @@ class RoutineBench:
             raise NothingToTime(family=family.name, tree=self.tree, why="; ".join((*notes, *self.set_notes)))
         return RoutineBuild(family, tuple(built), own, tuple(notes))
 
+    def build_patched(self, family: RoutineFamily, candidate: RoutineSource, arch: ArchName) -> RoutineBuild:
+        """Compile the kernel's own routine after the edits for a candidate, which its patch makes, too.
+
+        ALTERNATIVEs are the sides that a kernel of `arch` takes on this processor. Raises EditFailed and ToolFailed.
+        """
+        file = candidate.edits_for(arch)[0].file
+        own = next(row for row in family.candidate if row.origin == "kernel" and row.file == file)
+        flags = flags_that_choose(arch, self.cpu_flags)
+        features = tuple(name for name in FEATURES if name.lower() in flags)
+        row = own.model_copy(
+            update={"name": candidate.name, "features": features, "rewrite": None, "contract": candidate.contract}
+        )
+        built = self._candidate(family, row, candidate.name, BASE_SET, 0, self._edited(candidate, arch))
+        return RoutineBuild(family, (built,), built.name, ())
+
     def _candidate(
-        self, family: RoutineFamily, candidate: RoutineSource, name: str, options: str, number: int
+        self,
+        family: RoutineFamily,
+        candidate: RoutineSource,
+        name: str,
+        options: str,
+        number: int,
+        source: Path | None = None,
     ) -> BuiltCandidate:
         compiler = self.compilers[options]
         directory = self.scratch / family.name
         directory.mkdir(exist_ok=True)
         target, symbol = directory / f"{number}.o", f"lab_candidate_{number}"
-        flags = self._compile(candidate, compiler, target)
+        flags = self._compile(candidate, compiler, target, source or self._source(candidate))
         self._run([self.objcopy, f"--redefine-sym={candidate.entry}={symbol}", target])
         self._run([self.objcopy, f"--keep-global-symbol={symbol}", target])
         listing = process.output([self.objdump, "-d", "--no-show-raw-insn", target])
-        return BuiltCandidate(name, candidate, flags, symbol, target, code_problems(listing))
+        return BuiltCandidate(name, candidate, options, flags, symbol, target, code_problems(listing))
 
-    def _compile(self, candidate: RoutineSource, compiler: HostOptionSet, target: Path) -> tuple[str, ...]:
+    def _compile(
+        self, candidate: RoutineSource, compiler: HostOptionSet, target: Path, source: Path
+    ) -> tuple[str, ...]:
         """Compile a candidate, and return the words that distinguish it. Raises ToolFailed."""
-        source = (self.tree if candidate.origin == "kernel" else DATA / "rewrites") / candidate.file
         if source.suffix == ".S":
             features = tuple(f"-DX86_FEATURE_{feature}=1" for feature in candidate.features)
             words = (*features, *candidate.words)
@@ -177,6 +202,22 @@ class RoutineBench:
             source = source if candidate.wrapper is None else DATA / "wrappers" / candidate.wrapper
             self.workshop.compile_source(source, compiler, (SECTIONS, *candidate.words, *wrapped), target, shims)
         return (*compiler.options.words, *candidate.words)
+
+    def _source(self, candidate: RoutineSource) -> Path:
+        """Return the file that a candidate is compiled from: with its rewrite in it, if it has one."""
+        if candidate.origin == "kdyno":
+            return DATA / "rewrites" / candidate.file
+        if candidate.rewrite is None:
+            return self.tree / candidate.file
+        return self._edited(candidate, "x86_64")
+
+    def _edited(self, candidate: RoutineSource, arch: ArchName) -> Path:
+        """Write the kernel's file after the edits for a candidate, and return its path."""
+        [(name, text)] = edited_files(self.tree, candidate.edits_for(arch), candidate).items()
+        path = self.scratch / "edited" / candidate.name / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        return path
 
     def link(self, build: RoutineBuild, number: int, rng: np.random.Generator) -> Path:
         """Link a program of all candidates; see `link_program`."""
@@ -212,6 +253,14 @@ def link_program(
     program = directory / f"program-{number}"
     _run_tool([gcc, *LINK_FLAGS, *objects, table, *words, "-o", program], directory)
     return program
+
+
+def write_assembler_headers(directory: Path) -> None:
+    """Write headers of the kernel's names for assembler files: each is data/lab/shims/assembler.h."""
+    for name in _names(DATA / "shims" / "assembler.txt"):
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'#include "{DATA / "shims" / "assembler.h"}"\n', encoding="utf-8")
 
 
 def _run_tool(command: Sequence[str | Path], scratch: Path) -> None:

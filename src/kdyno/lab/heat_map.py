@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kdyno.base.text import clean
-from kdyno.lab.routines import Mode
+from kdyno.kernel.routines.families import Mode
 from kdyno.lab.verdicts import FixedCell, LabTimes, RoutineTimesReport, Winner
 
 CELL_WIDTH, CELL_HEIGHT, LABEL_WIDTH, HEADING, GAP, EDGE = 37, 20, 64, 24, 14, 12

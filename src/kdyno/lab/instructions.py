@@ -15,7 +15,7 @@ from kdyno.base.cpu import Cpu, read_cpu
 from kdyno.base.frozen import Frozen
 from kdyno.base.talk import Talk
 from kdyno.boot.host.quiet import pin_to_cpu
-from kdyno.lab.routines import DATA
+from kdyno.kernel.routines.families import DATA
 from kdyno.lab.time_lab import cpu_text
 from kdyno.measure.cycles.micro_programs import TimedLoop
 from kdyno.understand.validate.micro import MicroBench

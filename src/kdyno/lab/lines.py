@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdyno.base.text import format_signed, number
-from kdyno.lab.verdicts import LabTimes, RoutineTimesReport, Winner
+from kdyno.lab.verdicts import LabTimes, PatchChoice, RoutineTimesReport, Winner
 
 
 def time_lines(report: LabTimes) -> list[str]:
@@ -29,12 +29,20 @@ def _family_lines(family: RoutineTimesReport) -> Iterator[str]:
             f"  {row.name:<20} {row.mode:<5} {number(winner.own_cycles):>9}  {winner.name:<{width}} "
             f"{number(winner.cycles):>9}  {verdict_text(winner)}"
         )
+    yield f"  over all rows: {_patch_summary(family.patch)}"
     yield f"  at {len(family.fixed)} single sizes and offsets: {_fixed_summary(family)}"
     for candidate in family.candidates:
         yield from (f"  {candidate.name}: {problem}" for problem in candidate.problems)
     yield from (f"  {note}" for note in family.notes)
     if family.note:
         yield f"  note: {family.note}"
+
+
+def _patch_summary(choice: PatchChoice) -> str:
+    """Return the fastest candidate that a patch can put into a kernel, with its verdict."""
+    if choice.winner.is_own:
+        return "no candidate with a patch is faster than the kernel's own"
+    return f"{choice.winner.name} {verdict_text(choice.winner)}"
 
 
 def verdict_text(winner: Winner) -> str:

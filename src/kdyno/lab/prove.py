@@ -21,9 +21,9 @@ from kdyno.base.errors import InfrastructureError
 from kdyno.base.frozen import Frozen
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
+from kdyno.kernel.routines.families import Contract, RoutineFamily
 from kdyno.kernel.source import fetch
 from kdyno.lab.build import BuiltCandidate, RoutineBench, RoutineBuild
-from kdyno.lab.routines import Contract, RoutineFamily
 
 WRONG = 4
 """The harness's status for a routine that is wrong."""

@@ -23,7 +23,7 @@ from kdyno.base.mistakes import first_fault
 from kdyno.base.text import format_list
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import find_image
-from kdyno.lab.routines import RoutineFamily, routine_families
+from kdyno.kernel.routines.families import RoutineFamily, routine_families
 from kdyno.measure.guest.pmu import PmuConfig, find_plugin
 from kdyno.measure.workload.named import training_load
 from kdyno.measure.workload.needs import Load

@@ -8,9 +8,10 @@ from kdyno.base.cpu import Cpu, read_cpu
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.host.quiet import pin_to_cpu
+from kdyno.kernel.image import ArchName
+from kdyno.kernel.routines.families import RoutineFamily
 from kdyno.kernel.source import fetch
 from kdyno.lab.build import RoutineBench
-from kdyno.lab.routines import RoutineFamily
 from kdyno.lab.timing import time_routines
 from kdyno.lab.verdicts import LabTimes, judge_times
 
@@ -27,6 +28,7 @@ def time_families(
     blocks: int = BLOCKS,
     seed: int = 1,
     distributions: Mapping[str, Sequence[tuple[int, float]]] | None = None,
+    arch: ArchName = "x86_64",
 ) -> LabTimes:
     """Build, time and judge; `distributions` are sizes with their numbers of calls by family, or for all of them by "".
 
@@ -39,15 +41,19 @@ def time_families(
     with state.scratch("lab") as scratch, pin_to_cpu():
         bench = RoutineBench(source.tree, cpu.flags, scratch, state)
         for family in families:
+            if arch not in family.arches:
+                talk.say(f"{family.name}: left out: a kernel for {arch} has no such routine")
+                continue
             with talk.working(f"building {family.name}"):
-                build = bench.build(family)
+                build = bench.build(family, arch)
             with talk.working(f"timing {family.name}") as advance:
                 sizes = by_family.get(family.name, by_family.get("", ()))
                 times = time_routines(bench, build, blocks, seed, advance, distribution=sizes)
-            reports.append(judge_times(times))
+            reports.append(judge_times(times, arch))
     return LabTimes(
         cpu=cpu_text(cpu),
         source=f"{source.identity.origin} ({source.identity.version})",
+        arch=arch,
         blocks=blocks,
         families=tuple(reports),
     )

@@ -17,8 +17,8 @@ from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import read_whole
 from kdyno.base.measurement import INT64_MAX
 from kdyno.base.talk import Advance
+from kdyno.kernel.routines.families import MOST_SIZE, Mode, Offsets, RoutineFamily, SizeClass
 from kdyno.lab.build import RoutineBench, RoutineBuild
-from kdyno.lab.routines import MOST_SIZE, Mode, Offsets, RoutineFamily, SizeClass
 
 LINE = 64
 LINES_OF_PAGE = 4096 // LINE

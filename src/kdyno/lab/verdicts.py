@@ -15,7 +15,9 @@ from kdyno.base.measurement import Correction
 from kdyno.judge.stats.compare import Comparison, judge
 from kdyno.judge.stats.observations import Observations, ReplicateSample
 from kdyno.judge.stats.verdict import Verdict
-from kdyno.lab.routines import Contract, Mode, Offsets
+from kdyno.kernel.image import ArchName
+from kdyno.kernel.routines.families import Contract, Mode, Offsets
+from kdyno.lab.build import BASE_SET, RoutineBuild
 from kdyno.lab.timing import LOAD, CallCell, RoutineTimes, class_name
 
 MARGIN = 0.02
@@ -67,6 +69,26 @@ class FixedCell(Frozen):
     winner: Winner
 
 
+class ComparedRow(Frozen):
+    """A candidate against the kernel's own choice, with calls of mixed sizes."""
+
+    name: str
+    """The class of sizes, or `load`."""
+    mode: Mode
+    winner: Winner
+
+
+class PatchChoice(Frozen):
+    """The fastest candidate, over all mixed sizes, that a patch can put into a kernel."""
+
+    winner: Winner
+    """By the geometric mean over the rows: one weight for each."""
+    rows: tuple[ComparedRow, ...]
+    """The same candidate in each row: of the load if there is one, else of all classes. Empty if it is the kernel's own
+    choice.
+    """
+
+
 class TimedCandidate(Frozen):
     """A candidate as it was built."""
 
@@ -91,6 +113,7 @@ class RoutineTimesReport(Frozen):
     candidates: tuple[TimedCandidate, ...]
     mixed: tuple[MixedSizes, ...]
     fixed: tuple[FixedCell, ...]
+    patch: PatchChoice
     notes: tuple[str, ...]
 
 
@@ -99,20 +122,24 @@ class LabTimes(Frozen):
 
     cpu: str
     source: str
+    arch: ArchName
+    """The architecture whose kernels' own choice the candidates are compared with."""
     blocks: int
     families: tuple[RoutineTimesReport, ...]
 
 
-def judge_times(times: RoutineTimes) -> RoutineTimesReport:
+def judge_times(times: RoutineTimes, arch: ArchName = "x86_64") -> RoutineTimesReport:
     """Return the report on the times of a family."""
     build, cells = times.build, times.cells
     names = [candidate.name for candidate in build.built]
+    own = names.index(build.own)
     groups = _mixed_groups(cells)
     mixed_cycles = np.stack([_mean(times.cycles[:, places], axis=1) for places in groups.values()], axis=1)
-    mixed = _winners(mixed_cycles, names, build.own, list(map(" ".join, groups)), "holm")
+    mixed = _winners(mixed_cycles, names, own, list(map(" ".join, groups)), "holm")
     fixed_cells = [place for place, cell in enumerate(cells) if cell.fixed]
-    fixed = _winners(times.cycles[:, fixed_cells], names, build.own, [cells[place].name for place in fixed_cells], "bh")
+    fixed = _winners(times.cycles[:, fixed_cells], names, own, [cells[place].name for place in fixed_cells], "bh")
     means = _mean(mixed_cycles, axis=0)
+    rows = [(name, cells[places[0]].mode) for (name, _), places in groups.items()]
     return RoutineTimesReport(
         family=build.family.name,
         about=build.family.about,
@@ -145,7 +172,36 @@ def judge_times(times: RoutineTimes) -> RoutineTimesReport:
             for place, winner in zip(fixed_cells, fixed, strict=True)
             if (fixed_calls := cells[place].fixed)
         ),
+        patch=_patch_choice(build, mixed_cycles, rows, arch),
         notes=build.notes,
+    )
+
+
+def _patch_choice(
+    build: RoutineBuild, cycles: NDArray[np.float64], rows: Sequence[tuple[str, Mode]], arch: ArchName
+) -> PatchChoice:
+    """Return what a patch should put in, from cycles of shape (blocks, rows, candidates)."""
+    of_load = [place for place, (name, _) in enumerate(rows) if name == LOAD]
+    places = of_load or list(range(len(rows)))
+    choices = [
+        place
+        for place, built in enumerate(build.built)
+        if built.name == build.own or (built.options == BASE_SET and built.candidate.edits_for(arch))
+    ]
+    names = [build.built[place].name for place in choices]
+    own = names.index(build.own)
+    weighed = cycles[:, places][:, :, choices]
+    [winner] = _winners(_mean(weighed, axis=1)[:, np.newaxis], names, own, ["all"], "holm")
+    if winner.is_own:
+        return PatchChoice(winner=winner, rows=())
+    chosen = np.full(len(places), names.index(winner.name))
+    compared = _judge_choices(weighed, chosen, names, own, [" ".join(rows[place]) for place in places], "holm")
+    return PatchChoice(
+        winner=winner,
+        rows=tuple(
+            ComparedRow(name=rows[place][0], mode=rows[place][1], winner=row)
+            for place, row in zip(places, compared, strict=True)
+        ),
     )
 
 
@@ -164,11 +220,25 @@ def _mean(cycles: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
 
 
 def _winners(
-    cycles: NDArray[np.float64], names: Sequence[str], own: str, benchmarks: Sequence[str], correction: Correction
+    cycles: NDArray[np.float64], names: Sequence[str], own: int, benchmarks: Sequence[str], correction: Correction
 ) -> list[Winner]:
-    """Return the winner of each benchmark, from cycles of shape (blocks, benchmarks, candidates)."""
-    own_place = names.index(own)
+    """Return the winner of each benchmark, from cycles of shape (blocks, benchmarks, candidates).
+
+    It is chosen on the even blocks and judged on the odd ones; `own` is the place of the kernel's own choice.
+    """
     chosen = _mean(cycles[::2], axis=0).argmin(axis=1)
+    return _judge_choices(cycles, chosen, names, own, benchmarks, correction)
+
+
+def _judge_choices(
+    cycles: NDArray[np.float64],
+    chosen: NDArray[np.int64],
+    names: Sequence[str],
+    own: int,
+    benchmarks: Sequence[str],
+    correction: Correction,
+) -> list[Winner]:
+    """Return each benchmark's chosen candidate against the kernel's own choice, by the odd blocks."""
     judged_cycles = cycles[1::2]
     observations = [
         Observations(
@@ -176,10 +246,10 @@ def _winners(
             unit="cycles",
             direction="lower",
             description=benchmarks[place],
-            groups={OWN: _sample(judged_cycles[:, place, own_place]), CHOSEN: _sample(judged_cycles[:, place, choice])},
+            groups={OWN: _sample(judged_cycles[:, place, own]), CHOSEN: _sample(judged_cycles[:, place, choice])},
         )
         for place, choice in enumerate(chosen)
-        if choice != own_place
+        if choice != own
     ]
     comparisons: dict[str, Comparison] = {}
     if observations:
@@ -187,7 +257,7 @@ def _winners(
         comparisons = {comparison.benchmark: comparison for comparison in judgement.comparisons}
     means = _mean(cycles, axis=0)
     return [
-        _winner(names[choice], comparisons.get(benchmarks[place]), means[place, own_place], means[place, choice])
+        _winner(names[choice], comparisons.get(benchmarks[place]), means[place, own], means[place, choice])
         for place, choice in enumerate(chosen)
     ]
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from kdyno.kernel.routines.families import DATA, UnknownRoutine, find_families, routine_families
 from kdyno.lab.build import routine_sets
 from kdyno.lab.crc32c_tables import LONG_PART, SHORT_PART, move_over_zeros, tables_header
-from kdyno.lab.routines import DATA, UnknownRoutine, find_families, routine_families
 
 FAMILIES = routine_families()
 

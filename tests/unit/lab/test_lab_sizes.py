@@ -15,7 +15,7 @@ import pytest
 from kdyno.base import process
 from kdyno.base.installed import ProgramMissing
 from kdyno.cli.schemas import schema
-from kdyno.lab.routines import routine_families
+from kdyno.kernel.routines.families import routine_families
 from kdyno.lab.size_lines import quantile, size_classes, size_lines, size_plot
 from kdyno.lab.sizes import (
     CallSizes,

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from kdyno.base import process
 from kdyno.cli.schemas import schema
+from kdyno.kernel.routines.families import RoutineFamily, routine_families
 from kdyno.lab.build import RoutineBuild, link_program
 from kdyno.lab.heat_map import heat_map
 from kdyno.lab.lines import time_lines, verdict_text
-from kdyno.lab.routines import RoutineFamily, routine_families
 from kdyno.lab.timing import (
     CallCell,
     RoutineTimes,
@@ -48,7 +48,9 @@ def times_of(build: RoutineBuild, factors: NDArray[np.float64], blocks: int = 16
 
 
 def report_of(times: RoutineTimes) -> LabTimes:
-    return LabTimes(cpu="a CPU", source="Linux 6.12", blocks=len(times.cycles), families=(judge_times(times),))
+    return LabTimes(
+        cpu="a CPU", source="Linux 6.12", arch="x86_64", blocks=len(times.cycles), families=(judge_times(times),)
+    )
 
 
 @pytest.fixture(name="build", scope="module")

@@ -24,6 +24,7 @@ from kdyno.kernel.knobs import (
     page_size,
     patches,
     profile,
+    routines,
     sysctl,
     toolchain,
 )
@@ -62,6 +63,7 @@ KNOBS: tuple[Knob, ...] = (
     cflags.KNOB,
     kconfig.KNOB,
     kconfig.FRAGMENTS,
+    routines.KNOB,
     patches.KNOB,
     page_size.KNOB,
     sysctl.KNOB,

@@ -25,17 +25,17 @@ static inline u32 moved(const u32 (*table)[256], u32 sum)
 	return table[0][sum & 0xff] ^ table[1][sum >> 8 & 0xff] ^ table[2][sum >> 16 & 0xff] ^ table[3][sum >> 24];
 }
 
-#define THREE_PARTS(bytes, table)                                                                             \
-	while (size >= 3 * (bytes)) {                                                                         \
-		u64 first = sum, second = 0, third = 0;                                                       \
-		for (const u8 *end = at + (bytes); at != end; at += 8) {                                      \
-			first = add_word(first, LOAD(u64, at));                                               \
-			second = add_word(second, LOAD(u64, at + (bytes)));                                   \
-			third = add_word(third, LOAD(u64, at + 2 * (bytes)));                                 \
-		}                                                                                             \
-		sum = moved(table, moved(table, (u32)first) ^ (u32)second) ^ (u32)third;                      \
-		at += 2 * (bytes);                                                                            \
-		size -= 3 * (bytes);                                                                          \
+#define THREE_PARTS(bytes, table)                                                                     \
+	while (size >= 3 * (bytes)) {                                                                 \
+		u64 first = sum, second = 0, third = 0;                                               \
+		for (const u8 *end = at + (bytes); at != end; at += 8) {                              \
+			first = add_word(first, *(const u64 *)at);                                    \
+			second = add_word(second, *(const u64 *)(at + (bytes)));                      \
+			third = add_word(third, *(const u64 *)(at + 2 * (bytes)));                    \
+		}                                                                                     \
+		sum = moved(table, moved(table, (u32)first) ^ (u32)second) ^ (u32)third;              \
+		at += 2 * (bytes);                                                                    \
+		size -= 3 * (bytes);                                                                  \
 	}
 
 u32 crc32c(u32 sum, const void *from, size_t size)
@@ -46,7 +46,7 @@ u32 crc32c(u32 sum, const void *from, size_t size)
 	THREE_PARTS(LONG_PART, long_part)
 	THREE_PARTS(SHORT_PART, short_part)
 	for (words = sum; size >= 8; at += 8, size -= 8)
-		words = add_word(words, LOAD(u64, at));
+		words = add_word(words, *(const u64 *)at);
 	sum = (u32)words;
 	for (; size; size--)
 		sum = add_byte(sum, *at++);

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* find_next_bit that looks at four words at once where there are so many. */
+/* _find_next_bit looks at four words at once where there are so many. */
 #include "rewrite.h"
 
-#define BITS 64
-
-u64 find_next_bit(const u64 *from, u64 bits, u64 start)
+unsigned long _find_next_bit(const unsigned long *addr, unsigned long nbits, unsigned long start)
 {
-	u64 word, index = start / BITS, words = (bits + BITS - 1) / BITS;
+	unsigned long word, bit, index = start / BITS_PER_LONG, words = (nbits + BITS_PER_LONG - 1) / BITS_PER_LONG;
 
-	if (unlikely(start >= bits))
-		return bits;
-	word = from[index] >> start % BITS;
+	if (unlikely(start >= nbits))
+		return nbits;
+	word = addr[index] >> start % BITS_PER_LONG;
 	if (word) {
-		u64 bit = start + (u64)__builtin_ctzl(word);
-		return bit < bits ? bit : bits;
+		bit = start + (unsigned long)__builtin_ctzl(word);
+		return bit < nbits ? bit : nbits;
 	}
 	index++;
-	while (words - index >= 4 && !(from[index] | from[index + 1] | from[index + 2] | from[index + 3]))
+	while (words - index >= 4 && !(addr[index] | addr[index + 1] | addr[index + 2] | addr[index + 3]))
 		index += 4;
 	for (; index < words; index++)
-		if (from[index]) {
-			u64 bit = index * BITS + (u64)__builtin_ctzl(from[index]);
-			return bit < bits ? bit : bits;
+		if (addr[index]) {
+			bit = index * BITS_PER_LONG + (unsigned long)__builtin_ctzl(addr[index]);
+			return bit < nbits ? bit : nbits;
 		}
-	return bits;
+	return nbits;
 }

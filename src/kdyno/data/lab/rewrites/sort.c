@@ -7,14 +7,11 @@
 
 #define FEW 24
 
-typedef int compare_function(const void *, const void *);
-typedef void swap_function(void *, void *, int);
-
 struct array {
 	u8 *first;
 	size_t width;
-	compare_function *compare;
-	swap_function *swap;
+	cmp_func_t compare;
+	swap_func_t swap;
 	/* True if elements can be swapped as aligned words of 8 or 4 bytes. */
 	int has_words, has_halves;
 };
@@ -72,7 +69,7 @@ static void sift(const struct array *array, size_t place, size_t count)
 	}
 }
 
-void sort(void *base, size_t count, size_t width, compare_function *compare, swap_function *swap)
+void sort(void *base, size_t count, size_t width, cmp_func_t compare, swap_func_t swap)
 {
 	struct array array = {base, width, compare, swap, 0, 0};
 

@@ -5,22 +5,22 @@
  */
 #include "rewrite.h"
 
-#define ONES 0x0101010101010101UL
-#define HIGHS 0x8080808080808080UL
+#define STRLEN_ONES 0x0101010101010101UL
+#define STRLEN_HIGHS 0x8080808080808080UL
 
 /* A word whose lowest set bit is in the first byte that is zero; zero if there is none. */
-static inline u64 zero_bytes(u64 word)
+static inline unsigned long strlen_zeros(unsigned long word)
 {
-	return (word - ONES) & ~word & HIGHS;
+	return (word - STRLEN_ONES) & ~word & STRLEN_HIGHS;
 }
 
-size_t strlen(const char *text)
+size_t strlen(const char *s)
 {
-	u64 offset = (u64)text & 7, before = ~(~0UL << offset * 8);
-	const u64 *at = (const u64 *)((u64)text - offset);
-	u64 zeros = zero_bytes(*(const volatile u64 *)at | before);
+	unsigned long offset = (unsigned long)s & 7, before = ~(~0UL << offset * 8);
+	const unsigned long *at = (const unsigned long *)((unsigned long)s - offset);
+	unsigned long zeros = strlen_zeros(*(const volatile unsigned long *)at | before);
 
 	while (!zeros)
-		zeros = zero_bytes(*(const volatile u64 *)++at);
-	return (u64)at + ((u64)__builtin_ctzl(zeros) >> 3) - (u64)text;
+		zeros = strlen_zeros(*(const volatile unsigned long *)++at);
+	return (unsigned long)at + ((unsigned long)__builtin_ctzl(zeros) >> 3) - (unsigned long)s;
 }

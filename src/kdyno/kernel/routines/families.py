@@ -1,8 +1,9 @@
-"""The families of routines and their candidates, as data/lab/families has them."""
+"""The families of library routines and their candidates, as data/lab/families has them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +14,8 @@ from pydantic import Field
 from kdyno.base import toml
 from kdyno.base.errors import UserError
 from kdyno.base.frozen import Frozen
+from kdyno.base.text import clean
+from kdyno.kernel.image import ArchName
 
 Mode = Literal["warm", "cold", "used"]
 """warm: the memory is in the caches. cold: it was flushed from them before the call. used: it is warm, and each line
@@ -29,7 +32,12 @@ MOST_SIZE = 1 << 20
 
 class UnknownRoutine(UserError):
     message = "{name!r} is not a family of routines"
-    hint = "choose from {known}"
+    hint = "{nearest}choose from {known}"
+
+
+class UnknownCandidate(UserError):
+    message = "{family} has no candidate {name!r}"
+    hint = "{nearest}choose from {known}"
 
 
 class Contract(Frozen):
@@ -49,6 +57,22 @@ class Contract(Frozen):
     """The vector registers that it uses: those belong to user space."""
 
 
+class SourceEdit(Frozen):
+    """A change of one function of a kernel source, by which a kernel takes a candidate."""
+
+    file: str
+    """The file in the source."""
+    function: str
+    """The function of the file that changes."""
+    way: Literal["text", "rewrite", "remove"]
+    """text: `old` becomes `new`; rewrite: the candidate's function takes its place; remove: nothing does."""
+    old: str = ""
+    """Text that is in the function once."""
+    new: str = ""
+    arches: tuple[ArchName, ...] = ("x86_64", "um")
+    """The architectures that need it: a kernel for `um` never patches its ALTERNATIVEs."""
+
+
 class RoutineSource(Frozen):
     """One source of a routine, with what it is compiled by."""
 
@@ -58,6 +82,8 @@ class RoutineSource(Frozen):
     file: str
     entry: str
     """The symbol of the routine."""
+    rewrite: str | None = None
+    """A file of data/lab/rewrites whose function takes the place of the one in `file`, as `edit` has it."""
     wrapper: str | None = None
     """A file of data/lab/wrappers that includes `file`, for a function that is static there."""
     words: tuple[str, ...] = ()
@@ -71,6 +97,12 @@ class RoutineSource(Frozen):
     chosen_if: tuple[str, ...] | None = None
     """The flags of /proc/cpuinfo with which a kernel takes it; None: a kernel never does."""
     contract: Contract
+    edit: tuple[SourceEdit, ...] = ()
+    """The changes of a source by which a kernel takes it; none: kdyno has no patch for it."""
+
+    def edits_for(self, arch: ArchName) -> tuple[SourceEdit, ...]:
+        """Return the changes for an architecture."""
+        return tuple(edit for edit in self.edit if arch in edit.arches)
 
 
 class ProofBounds(Frozen):
@@ -117,6 +149,8 @@ class RoutineFamily(Frozen):
     """Sizes that are judged together, mixed."""
     note: str = ""
     """What its figures don't include."""
+    arches: tuple[ArchName, ...] = ("x86_64", "um")
+    """The architectures whose kernels have this routine."""
     calls: CallSymbols | None = None
     """None: its calls can't be told from its accesses to memory."""
     proof: ProofBounds
@@ -136,6 +170,19 @@ class RoutineFamily(Frozen):
         ]
         return usable[-1]
 
+    def candidate_named(self, name: str) -> RoutineSource:
+        """Return a candidate. Raises UnknownCandidate."""
+        by_name = {candidate.name: candidate for candidate in self.candidate}
+        if name not in by_name:
+            known = ", ".join(by_name)
+            raise UnknownCandidate(family=self.name, name=clean(name), nearest=_nearest(name, by_name), known=known)
+        return by_name[name]
+
+
+def flags_that_choose(arch: ArchName, cpu_flags: frozenset[str]) -> frozenset[str]:
+    """Return the flags of the processor that a kernel of an architecture chooses its routines by: `um` has none."""
+    return cpu_flags if arch == "x86_64" else frozenset()
+
 
 @cache
 def routine_families() -> dict[str, RoutineFamily]:
@@ -150,5 +197,10 @@ def find_families(names: Sequence[str]) -> list[RoutineFamily]:
     known = routine_families()
     for name in names:
         if name not in known:
-            raise UnknownRoutine(name=name, known=", ".join(known))
+            raise UnknownRoutine(name=clean(name), nearest=_nearest(name, known), known=", ".join(known))
     return [known[name] for name in names] if names else list(known.values())
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]}? " if near else ""

@@ -1,0 +1,214 @@
+"""`kdyno lab patch`: for each family the patch that puts its fastest candidate into a kernel, if it has one.
+
+The patch says what it changes, how that was measured and what was proven of the code that a compiler makes of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from pydantic import ValidationError
+
+from kdyno.base.cpu import read_cpu
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.files import read_whole
+from kdyno.base.mistakes import first_fault
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.base.text import number
+from kdyno.kernel.image import ArchName
+from kdyno.kernel.routines.families import RoutineFamily, RoutineSource, SourceEdit
+from kdyno.kernel.routines.patch import require_patch, routines_patch
+from kdyno.kernel.source import KernelSource
+from kdyno.lab.build import BASE_SET, RoutineBench
+from kdyno.lab.code import read_function
+from kdyno.lab.lines import verdict_text
+from kdyno.lab.prove import MACHINE_CODE, RoutineProof, proof_limits, prove_candidate
+from kdyno.lab.time_lab import cpu_text
+from kdyno.lab.verdicts import LabTimes, RoutineTimesReport
+
+MOST_TIMES_BYTES = 256 << 20
+WIDTH = 75
+"""Columns of a heading."""
+SEED = 1
+"""The seed of the content that a proof runs on."""
+
+
+class TimesUnreadable(UserError):
+    message = "{path} does not hold times of `kdyno lab time --json`: {why}"
+    hint = "write them by `kdyno lab time {family} --json > {path}`"
+
+
+class FamilyNotTimed(UserError):
+    message = "{path} has no times of {family} for {arch}"
+    hint = "write them by `kdyno lab time {family} --arch {arch} --json`"
+
+
+class NotProven(InfrastructureError):
+    message = "{name} of {family} is {outcome}: {statement}"
+    hint = "no patch was written: choose another candidate by --candidate"
+
+
+@dataclass(frozen=True)
+class PatchPlace:
+    """Where patches are made, and how far they are proven."""
+
+    source: KernelSource
+    arch: ArchName
+    state: State
+    talk: Talk
+    is_sample: bool
+    """Whether the proofs have the small bounds of a sample."""
+
+
+@dataclass(frozen=True)
+class RoutinePatch:
+    """What `kdyno lab patch` gives for a family."""
+
+    family: str
+    summary: str
+    """One line: the candidate and its verdict, or why there is no patch."""
+    text: str
+    """The patch, with a heading on its origin; empty if the kernel's own choice is the best."""
+
+
+def read_times(path: Path, family: str) -> LabTimes:
+    """Return the report of `kdyno lab time --json` in a file. Raises TimesUnreadable."""
+    try:
+        return LabTimes.model_validate_json(read_whole(path, MOST_TIMES_BYTES))
+    except OSError as error:
+        raise TimesUnreadable(path=path, why=error.strerror, family=family) from error
+    except ValidationError as error:
+        raise TimesUnreadable(path=path, why=first_fault(error), family=family) from None
+
+
+def times_of(times: LabTimes, family: str, arch: ArchName, path: Path) -> RoutineTimesReport:
+    """Return the times of one family. Raises FamilyNotTimed."""
+    row = next((row for row in times.families if row.family == family and times.arch == arch), None)
+    if row is None:
+        raise FamilyNotTimed(path=path, family=family, arch=arch)
+    return row
+
+
+def patch_by_times(family: RoutineFamily, times: LabTimes, row: RoutineTimesReport, place: PatchPlace) -> RoutinePatch:
+    """Return the patch for the candidate that is the fastest over all rows, if it is faster than the kernel's own.
+
+    Raises the errors of `routines_patch` and RoutineBench, NotProven and ProverFailed.
+    """
+    winner = row.patch.winner
+    if not winner.is_faster:
+        effect = "" if winner.is_own else f": {winner.name} {verdict_text(winner)}"
+        return RoutinePatch(
+            family.name, f"{family.name}: no patch: {row.own}, which a kernel takes, is the best here{effect}", ""
+        )
+    candidate = family.candidate_named(winner.name.partition(",")[0])
+    heading = list(_measured(times, row))
+    text = _with_heading(family, candidate, heading, place)
+    return RoutinePatch(family.name, f"{family.name}: {candidate.name} {verdict_text(winner)}", text)
+
+
+def patch_by_name(family: RoutineFamily, name: str, place: PatchPlace) -> RoutinePatch:
+    """Return the patch for a candidate that the user chose. Raises what `patch_by_times` does, and UnknownCandidate."""
+    candidate = family.candidate_named(name)
+    heading = ["Chosen by name: it was not compared with the kernel's own here."]
+    text = _with_heading(family, candidate, heading, place)
+    return RoutinePatch(family.name, f"{family.name}: {candidate.name}, chosen by name", text)
+
+
+def _with_heading(family: RoutineFamily, candidate: RoutineSource, measured: list[str], place: PatchPlace) -> str:
+    source, arch = place.source, place.arch
+    edits = require_patch(family, candidate, arch)
+    diff = routines_patch({family.name: candidate.name}, source, arch)
+    proven = _prove_patched(family, candidate, place)
+    origin = f"{source.identity.origin} ({source.identity.version})"
+    paragraphs = [
+        f"{family.name}: {candidate.name}",
+        f"Made by `kdyno lab patch` for {origin}, kernels for {arch}.",
+        "What changes:",
+        *map(_change, edits),
+        *measured,
+        f"Proven of the code that {proven.compiler} makes of the patched {edits[0].file}, {_sides(arch)}, on "
+        f"{proven.cpu}: {proven.proof.outcome}: {proven.proof.statement}; {MACHINE_CODE}.",
+        f"Code of {edits[0].function}, with plain returns: {len(proven.code):,} bytes, SHA-256 "
+        f"{hashlib.sha256(proven.code).hexdigest()}",
+    ]
+    return f"{heading_text(paragraphs)}---\n{diff}"
+
+
+def heading_text(paragraphs: Sequence[str]) -> str:
+    """Return paragraphs in lines as `git log` has them, with blank lines between; those with `- ` are lists. Pure."""
+    lines = list[str]()
+    for place, paragraph in enumerate(paragraphs):
+        is_item = paragraph.startswith("- ")
+        if place and not (is_item and paragraphs[place - 1].startswith("- ")):
+            lines.append("")
+        lines += textwrap.wrap(
+            paragraph, WIDTH, subsequent_indent="  " if is_item else "", break_long_words=False, break_on_hyphens=False
+        )
+    return "".join(f"{text}\n" for text in lines)
+
+
+def _change(edit: SourceEdit) -> str:
+    match edit.way:
+        case "rewrite":
+            return f"- {edit.file}: {edit.function} is another function"
+        case "remove":
+            return f"- {edit.file}: {edit.function}, which nothing calls any more, is removed"
+        case "text" if edit.new:
+            return (
+                f"- {edit.file}: {edit.function} has the condition {edit.new} in place of {edit.old}: no other code "
+                "than the kernel has"
+            )
+    return f"- {edit.file}: {edit.function} doesn't jump to another function: a kernel for um patches no ALTERNATIVE"
+
+
+def _sides(arch: ArchName) -> str:
+    return "with the sides of ALTERNATIVEs that " + (
+        "a kernel takes on this processor" if arch == "x86_64" else "are compiled in: a kernel for um patches none"
+    )
+
+
+def _measured(times: LabTimes, row: RoutineTimesReport) -> Iterator[str]:
+    """Yield the verdict and its rows, and which of them are slower."""
+    winner = row.patch.winner
+    yield (
+        f"Cycles against {row.own}, which a kernel takes on {times.cpu}: {verdict_text(winner)}, geometric mean of "
+        f"{len(row.patch.rows)} rows, lane wall, {times.blocks} blocks."
+    )
+    yield from (
+        f"- {compared.name} {row.size}, {compared.mode}: {number(compared.winner.own_cycles)} cycles, "
+        f"{verdict_text(compared.winner)}"
+        for compared in row.patch.rows
+    )
+    slower = [f"{compared.name} {compared.mode}" for compared in row.patch.rows if compared.winner.verdict == "slower"]
+    yield f"Slower in: {', '.join(slower) or 'none of them'}."
+
+
+@dataclass(frozen=True)
+class _PatchedProof:
+    """The proof of a patched file, with the compiler, the processor and the code of the function."""
+
+    proof: RoutineProof
+    compiler: str
+    cpu: str
+    code: bytes
+
+
+def _prove_patched(family: RoutineFamily, candidate: RoutineSource, place: PatchPlace) -> _PatchedProof:
+    """Compile and prove the patched file. Raises NotProven."""
+    with place.state.scratch("lab") as scratch, place.talk.working(f"proving {family.name}"):
+        cpu = read_cpu()
+        bench = RoutineBench(place.source.tree, cpu.flags, scratch, place.state)
+        build = bench.build_patched(family, candidate, place.arch)
+        program = bench.link(build, 0, np.random.default_rng(SEED))
+        proof = prove_candidate(program, build, 0, proof_limits(family, is_sample=place.is_sample), SEED)
+        if proof.outcome != "equal":
+            raise NotProven(name=candidate.name, family=family.name, outcome=proof.outcome, statement=proof.statement)
+        [built] = build.built
+        code = read_function(built.object, built.symbol).content
+        return _PatchedProof(proof, bench.compilers[BASE_SET].options.name, cpu_text(cpu), code)
