@@ -46,6 +46,7 @@ def _add_time(parser: argparse.ArgumentParser) -> None:
 
 def _add_prove(parser: argparse.ArgumentParser) -> None:
     _add_families(parser)
+    parser.add_argument("--image", metavar="IMAGE", help="the routines of a built kernel, by the bytes in its vmlinux")
     parser.add_argument("--sample", action="store_true", help="smaller bounds: seconds instead of minutes")
     parser.add_argument("--seed", type=number_from(0), metavar="N", default=1, help="seed of the content (default 1)")
     parser.add_argument("--json", action="store_true", help="print all statements as JSON")
@@ -203,10 +204,11 @@ def _patch(args: argparse.Namespace) -> int:
 
 def _prove(args: argparse.Namespace) -> int:
     from kdyno.kernel.routines.families import find_families
-    from kdyno.lab.prove import proof_lines, prove_families
+    from kdyno.lab.prove import proof_lines, prove_families, prove_image
 
     families = find_families(args.family)
-    report = prove_families(args.source, families, state_of(args), talk_of(args), is_sample=args.sample, seed=args.seed)
+    prove, subject = (prove_image, args.image) if args.image else (prove_families, args.source)
+    report = prove(subject, families, state_of(args), talk_of(args), is_sample=args.sample, seed=args.seed)
     if args.json:
         print_json(report.model_dump(mode="json"))
     else:

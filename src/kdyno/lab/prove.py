@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -21,9 +21,12 @@ from kdyno.base.errors import InfrastructureError
 from kdyno.base.frozen import Frozen
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
-from kdyno.kernel.routines.families import Contract, RoutineFamily
+from kdyno.kernel.image import ArchName
+from kdyno.kernel.images import find_image
+from kdyno.kernel.routines.families import Contract, RoutineFamily, RoutineSource, flags_that_choose
 from kdyno.kernel.source import fetch
-from kdyno.lab.build import BuiltCandidate, RoutineBench, RoutineBuild
+from kdyno.lab.build import BuiltCandidate, RoutineBench, RoutineBuild, code_problems, link_program
+from kdyno.lab.image_code import CodeUnfit, ImageFunctions, routine_source
 
 WRONG = 4
 """The harness's status for a routine that is wrong."""
@@ -42,6 +45,10 @@ NOT_SHOWN = (
     "not shown: other sizes than these, content that is none of random, all zeros, all ones or bytes of both, reads "
     "that stay in the page, exception tables, objtool's rules, and the copy of the code in a running kernel"
 )
+AS_IN_FILE: Mapping[ArchName, str] = {
+    "um": "which runs as it is in its file",
+    "x86_64": "as it is in its file: the kernel patches ALTERNATIVEs when it starts, and returns are plain ones here",
+}
 Outcome = Literal["equal", "wrong", "not proven"]
 
 
@@ -84,7 +91,10 @@ class LabProofs(Frozen):
 
     @property
     def are_all_equal(self) -> bool:
-        return all(proof.outcome == "equal" for family in self.families for proof in family.proofs)
+        """Return whether there is a proof of each family, and all candidates are equal to their definitions."""
+        return all(family.proofs for family in self.families) and all(
+            proof.outcome == "equal" for family in self.families for proof in family.proofs
+        )
 
 
 @dataclass(frozen=True)
@@ -123,6 +133,57 @@ def prove_families(
         not_shown=NOT_SHOWN,
         families=tuple(rows),
     )
+
+
+def prove_image(
+    named: str, families: Sequence[RoutineFamily], state: State, talk: Talk, *, is_sample: bool, seed: int = 1
+) -> LabProofs:
+    """Prove the routines of a built image, by their bytes in its vmlinux.
+
+    Raises NoSuchImage, the errors of `load_image`, ProgramMissing and ProverFailed.
+    """
+    cpu = read_cpu()
+    image = find_image(named, state)
+    arch = image.record.arch
+    rows = []
+    with state.scratch("lab") as scratch:
+        functions = ImageFunctions(image.vmlinux)
+        for family in families:
+            if arch not in family.arches:
+                continue
+            name = image.record.recipe.routines.get(family.name)
+            own = family.kernel_choice(flags_that_choose(arch, cpu.flags))
+            source = family.candidate_named(name) if name else own
+            source = source.model_copy(update={"file": f"{own.entry} of vmlinux", "words": ()})
+            (scratch / family.name).mkdir()
+            try:
+                built = image_candidate(functions, own.entry, source, scratch / family.name)
+            except CodeUnfit as error:
+                rows.append(
+                    FamilyProofs(family=family.name, about=family.about, proofs=(), notes=(f"not proven: {error}",))
+                )
+                continue
+            with talk.working(f"proving {family.name}"):
+                build = RoutineBuild(family, (built,), built.name, ())
+                program = link_program(scratch / family.name, family, build.built, 0, np.random.default_rng(seed))
+                proof = prove_candidate(program, build, 0, proof_limits(family, is_sample=is_sample), seed)
+            rows.append(FamilyProofs(family=family.name, about=family.about, proofs=(proof,), notes=()))
+    return LabProofs(
+        source=f"image {image.record.key[:12]} (Linux {image.record.release}, ARCH={arch}), {AS_IN_FILE[arch]}",
+        cpu=cpu.name,
+        checked=CHECKED,
+        not_shown=NOT_SHOWN,
+        families=tuple(rows),
+    )
+
+
+def image_candidate(functions: ImageFunctions, entry: str, source: RoutineSource, directory: Path) -> BuiltCandidate:
+    """Return a routine of an image as an object in a directory. Raises CodeUnfit."""
+    assembler, target, symbol = directory / "image.s", directory / "image.o", "lab_candidate_0"
+    assembler.write_text(routine_source(functions, entry, symbol), encoding="ascii")
+    process.output(["as", assembler, "-o", target])
+    problems = code_problems(process.output(["objdump", "-d", "--no-show-raw-insn", target]))
+    return BuiltCandidate(source.name, source, "image", (), symbol, target, problems)
 
 
 def prove_candidate(program: Path, build: RoutineBuild, place: int, limits: ProofLimits, seed: int) -> RoutineProof:

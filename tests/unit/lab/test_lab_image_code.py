@@ -1,0 +1,93 @@
+"""Routines of a built kernel: their bytes are taken out of its vmlinux, with what they call, and proven."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kdyno.base import process
+from kdyno.kernel.routines.families import routine_families
+from kdyno.lab.build import RoutineBuild, link_program
+from kdyno.lab.code import read_function
+from kdyno.lab.image_code import CodeUnfit, ImageFunctions, routine_source
+from kdyno.lab.prove import RoutineProof, image_candidate, proof_limits, prove_candidate
+
+FUNCTION = """\
+.globl {name}
+.type {name}, @function
+.p2align 4
+{name}:
+{body}
+.size {name}, . - {name}
+"""
+FILL = "\tmovq %rdx, %rcx\n\tmovl %esi, %eax\n\trep stosb"
+THUNK = FUNCTION.format(name="__x86_return_thunk", body="\tret\n\tint3")
+TRACER = FUNCTION.format(name="__fentry__", body="\tud2")
+MEMSET = "\tendbr64\n\tcall __fentry__\n\tpushq %rdi\n\tcall fill\n\tpopq %rax\n\tjmp __x86_return_thunk"
+
+
+def link(tmp_path: Path, *functions: str) -> ImageFunctions:
+    """The functions of a program that is linked where kernels are."""
+    source, target, vmlinux = tmp_path / "kernel.s", tmp_path / "kernel.o", tmp_path / "vmlinux"
+    source.write_text(".text\n" + ".skip 512\n".join(functions), encoding="ascii")
+    process.output(["as", source, "-o", target])
+    process.output(["ld", "-Ttext=0xffffffff81000000", "-e", "0", target, "-o", vmlinux])
+    return ImageFunctions(vmlinux)
+
+
+def kernel(tmp_path: Path, fill: str = FILL) -> ImageFunctions:
+    """A kernel whose memset is traced, calls another function, and returns by a thunk."""
+    filler = FUNCTION.format(name="fill", body=f"{fill}\n\tjmp __x86_return_thunk")
+    return link(tmp_path, TRACER, THUNK, filler, FUNCTION.format(name="__memset", body=MEMSET))
+
+
+def prove(functions: ImageFunctions, tmp_path: Path) -> RoutineProof:
+    family = routine_families()["memset"]
+    built = image_candidate(functions, "__memset", family.candidate_named("orig"), tmp_path)
+    build = RoutineBuild(family, (built,), built.name, ())
+    program = link_program(tmp_path, family, build.built, 0, np.random.default_rng(1))
+    return prove_candidate(program, build, 0, proof_limits(family, is_sample=True), 1)
+
+
+def test_a_routine_of_a_kernel_is_proven_with_the_function_that_it_calls(tmp_path: Path) -> None:
+    proof = prove(kernel(tmp_path), tmp_path)
+    assert proof.outcome == "equal", proof.statement
+
+
+def test_a_wrong_routine_of_a_kernel_is_found(tmp_path: Path) -> None:
+    wrong = "\tmovq %rdx, %rcx\n\tmovl %esi, %eax\n\tcmpq $9, %rcx\n\tjne 1f\n\tdecq %rcx\n1:\trep stosb"
+    proof = prove(kernel(tmp_path, wrong), tmp_path)
+    assert proof.outcome == "wrong" and "size 9," in proof.statement
+
+
+def test_all_bytes_but_calls_and_returns_are_those_of_the_kernel(tmp_path: Path) -> None:
+    functions = kernel(tmp_path)
+    source, target = tmp_path / "copy.s", tmp_path / "copy.o"
+    source.write_text(routine_source(functions, "__memset", "copy"), encoding="ascii")
+    process.output(["as", source, "-o", target])
+    listing = process.output(["objdump", "-d", "--no-show-raw-insn", target])
+    for text in ("endbr64", "nopl", "push   %rdi", "pop    %rax", "ret", "rep stos"):
+        assert text in listing
+    assert "ud2" not in listing, "the tracer is not called"
+    assert read_function(functions.vmlinux, "fill").content[:3] == b"\x48\x89\xd1"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("\tmovq 0x1234(%rip), %rax\n\tret", r"__memset refers to data: mov .*\(%rip\),%rax"),
+        ("\tjmp *0x60001000(,%rax,8)", "__memset refers to data: jmp"),
+        ("\tjmp __x86_return_thunk + 1", "where no function begins"),
+    ],
+)
+def test_a_routine_that_can_not_stand_alone_is_refused(body: str, reason: str, tmp_path: Path) -> None:
+    functions = link(tmp_path, THUNK, FUNCTION.format(name="__memset", body=body))
+    with pytest.raises(CodeUnfit, match=reason):
+        routine_source(functions, "__memset", "copy")
+
+
+def test_a_kernel_without_the_routine_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CodeUnfit, match="the image has 0 functions strlen"):
+        routine_source(link(tmp_path, THUNK), "strlen", "copy")
