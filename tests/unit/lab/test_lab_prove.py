@@ -96,6 +96,26 @@ PLANTED = {
         "  return start; }",
         "the result is",
     ),
+    "a move that overwrites what it has to read": (
+        "memmove",
+        COPY.format(body=BYTES.format(count="size")),
+        "memory that is written differs",
+    ),
+    "bytes compared as signed ones": (
+        "memcmp",
+        "int planted(const signed char *one, const signed char *other, unsigned long size) {\n"
+        "  for (; size; size--, one++, other++) if (*one != *other) return *one - *other;\n  return 0; }",
+        "the result is",
+    ),
+    "words compared in the order of the processor": (
+        "memcmp",
+        "int planted(const unsigned char *one, const unsigned char *other, unsigned long size) {\n"
+        "  for (; size >= 8; size -= 8, one += 8, other += 8)\n"
+        "    if (*(unsigned long *)one != *(unsigned long *)other)\n"
+        "      return *(unsigned long *)one < *(unsigned long *)other ? -1 : 1;\n"
+        "  for (; size; size--, one++, other++) if (*one != *other) return *one - *other;\n  return 0; }",
+        "the result is",
+    ),
     "an array that is not in order": ("sort", "void planted(void) { }", "memory that is written differs"),
     "a call that changes its input": (
         "strlen",

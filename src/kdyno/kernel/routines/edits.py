@@ -70,8 +70,8 @@ def _rewritten(
 ) -> list[str]:
     """Return the lines of the file with the candidate's function in the place of the kernel's.
 
-    What the candidate's file has before its function comes before the function's own comment. An assembler function
-    keeps its first and last line, which name, align and type it.
+    What the candidate's file has before its function comes before the function's own comment. The kernel's first lines
+    stay, which name, align and type it, and the last one of assembler.
     """
     is_assembler = edit.file.endswith(ASSEMBLER)
     own = _resolve_conditions(rewrite.splitlines(keepends=True), words)
@@ -80,9 +80,16 @@ def _rewritten(
     function = list(own[own_first:own_end])
     if is_assembler:
         function = [lines[first], *function[1:-1], lines[end - 1]]
+    else:
+        function = [*lines[first : _opening(lines, first)], *function[_opening(function, 0) :]]
     above = _comment_above(lines, first)
     gap = ["\n"] if helpers else []
     return [*lines[:above], *helpers, *gap, *lines[above:first], *function, *lines[end:]]
+
+
+def _opening(lines: Sequence[str], first: int) -> int:
+    """Return the place of the brace that opens a function."""
+    return next(place for place in range(first, len(lines)) if lines[place].rstrip() == "{")
 
 
 def _resolve_conditions(lines: Sequence[str], words: Sequence[str]) -> list[str]:

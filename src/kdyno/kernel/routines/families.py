@@ -43,7 +43,7 @@ class UnknownCandidate(UserError):
 class Contract(Frozen):
     """What a routine promises beyond its result, and what it asks for."""
 
-    overlap: Literal["undefined", "does not apply"]
+    overlap: Literal["undefined", "does not apply", "as if the memory was read before it is written"]
     """The result where the read and the written memory overlap."""
     reads_beyond: Literal["nothing", "within the page", "recovered word"]
     """The memory outside of its arguments that a routine reads: none; bytes in the page of its arguments; or the rest

@@ -20,6 +20,8 @@
 #define RET ret
 #define ENDBR
 #define ANNOTATE_NOENDBR
+#define __stringify_expanded(...) #__VA_ARGS__
+#define __stringify(...) __stringify_expanded(__VA_ARGS__)
 #define _ASM_EXTABLE(from, to)
 #define _ASM_EXTABLE_UA(from, to)
 
