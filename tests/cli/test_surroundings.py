@@ -155,6 +155,7 @@ def test_a_state_directory_with_a_space_is_refused_before_a_source_is_copied(lab
         (MemoryError(), "out of memory"),
         (RecursionError(), "nested too deep"),
         (RuntimeError("can't start new thread"), "no more threads"),
+        (RuntimeError("can't allocate read lock"), "out of memory"),
         (SystemError("error return without exception set"), "out of memory"),
         (SystemError("<function f at 0x7f> returned NULL without setting an exception"), "out of memory"),
     ],

@@ -59,8 +59,12 @@ class NestedTooDeep(InfrastructureError):
     hint = "check the input files; -v prints where it happened"
 
 
-SHORTAGES = {"can't start new thread": OutOfThreads, "can't allocate lock": OutOfMemory}
-"""Python's errors that have no class of their own, by their texts."""
+SHORTAGES = {
+    "can't start new thread": OutOfThreads,
+    "can't allocate lock": OutOfMemory,
+    "can't allocate read lock": OutOfMemory,
+}
+"""Python's errors that have no class of their own, by their texts: of threads, locks, and files (bufferedio.c)."""
 LOST_ERROR = ("error return without exception set", "returned NULL without setting an exception")
 """Texts of the SystemError that Python raises if it has no memory for the error that it is about to raise."""
 
