@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from threading import Event
 from typing import Annotated, Any, ClassVar, Protocol, Self
@@ -201,6 +202,10 @@ class BootEnd:
     """The conditions of the host during the boot; see conditions.py. Empty if they don't matter."""
     advice: str = ""
     """A hint, if the machine has one."""
+    started: datetime | None = None
+    """When it was started, if another host did that."""
+    host: str = ""
+    """The host of a fleet that carried it out; empty: this one."""
     disturbance: str = ""
     """What other work on the host did to many samples: a run carries out such a boot again. Empty if it did little."""
 

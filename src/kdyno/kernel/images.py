@@ -12,7 +12,7 @@ import re
 import shutil
 import stat
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import get_args
@@ -200,6 +200,20 @@ def store_files(record: ImageRecord, files: Mapping[ImageFile, bytes], state: St
             (partial / name).write_bytes(content)
         record = _recorded(record, partial)
     return Image(directory=directory(record.key, state), record=record)
+
+
+def receive_image(record: ImageRecord, fetch: Callable[[str, Path], None], state: State) -> Image:
+    """Store an image that another host built: `fetch` writes the file of a digest to a path.
+
+    Raises ImageCorrupt unless each file is the one on its record.
+    """
+    with state.lock(f"image-{record.key[:24]}"):
+        if not is_built(record.key, state):
+            with _new_directory(record.key, state) as partial:
+                for name, digest in record.files.items():
+                    fetch(digest, partial / name)
+                (partial / RECORD).write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        return load_image(record.key, state)
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from threading import Event
 from kdyno.base.stop_signals import stops_set
 from kdyno.base.threads import ThreadCall, ThreadCalls
 from kdyno.boot.base import BootEnd
+from kdyno.runs.carrier import BootCarrier, BootToCarry
 from kdyno.runs.experiment.plan import PlannedBoot
 from kdyno.runs.images import Images
 from kdyno.runs.one_boot import BootRequest, attach_samples, boot_record
@@ -76,13 +78,14 @@ class Boots:
             stops_set(self.cancelled),
             self.session.talk.working("booting") as advance,
             self.session.state.scratch(self.plan.id) as place,
+            self._carrying(waiting) as carrier,
             ThreadCalls() as calls,
         ):
             total = len(self.plan.boots_of(progress.cells))
             done = total - len(waiting)
             advance(done, total, "")
             try:
-                for boot, end in self._run_boots(calls, waiting, blocks, place):
+                for boot, end in self._run_boots(carrier, calls, waiting, blocks, place):
                     done += 1
                     advance(done, total, f"{boot.variant}, block {boot.block}: {end.status}")
                     self.session.talk.on_boot_ended()
@@ -93,9 +96,9 @@ class Boots:
         return self.outcome
 
     def _run_boots(
-        self, calls: ThreadCalls, waiting: deque[PlannedBoot], blocks: int, place: Path
+        self, carrier: BootCarrier, calls: ThreadCalls, waiting: deque[PlannedBoot], blocks: int, place: Path
     ) -> Iterator[tuple[PlannedBoot, BootEnd]]:
-        """Yield boots when they have ended and are on record. `parallel` run at a time, with files in `place`.
+        """Yield boots when they have ended and are on record. Some run at a time, with files in `place`.
 
         A lost boot is started again, and a disturbed one, whose last attempt counts in any case.
         """
@@ -103,12 +106,14 @@ class Boots:
         reruns = self.session.store.count_reruns(self.plan.keys[boot.cell] for boot in waiting)
         running: dict[ThreadCall[BootEnd], _Running] = {}
         while True:
-            while waiting and len(running) < self.prepared.about.parallel:
+            while waiting and len(running) < carrier.in_flight:
                 boot = waiting.popleft()
                 if boot.variant not in self.outcome.given_up:
                     scratch = Path(mkdtemp(dir=place))
-                    order = self._request(boot).order(scratch, self.cancelled)
-                    call = calls.start(self.prepared.machine.boot, order)
+                    key = self.plan.keys[boot.cell]
+                    call = calls.start(
+                        carrier.boot, key, BootToCarry(boot, self._request(boot)), scratch, self.cancelled
+                    )
                     running[call] = _Running(boot, datetime.now(UTC), scratch)
             if not running:
                 return
@@ -122,7 +127,7 @@ class Boots:
                 is_rerun = end.status == "ok" and bool(end.disturbance) and reruns[key] < RERUNS
                 if is_rerun:
                     end = replace(end, status="lost", reason=end.disturbance)
-                record = boot_record(key, boot.seed, under_way.started, end, self.artefacts)
+                record = boot_record(key, boot.seed, end.started or under_way.started, end, self.artefacts)
                 self.session.store.add_boot(record, end.report.benchmarks)
                 shutil.rmtree(under_way.scratch)
                 if is_rerun:
@@ -135,6 +140,11 @@ class Boots:
                     waiting.appendleft(boot)
                     continue
                 yield boot, end
+
+    def _carrying(self, waiting: Iterable[PlannedBoot]) -> AbstractContextManager[BootCarrier]:
+        """Begin to carry these boots out, on this host or elsewhere."""
+        boots = {self.plan.keys[boot.cell]: BootToCarry(boot, self._request(boot)) for boot in waiting}
+        return self.session.carrier.carrying_boots(self.plan.id, self.prepared, boots, self.session)
 
     def _request(self, boot: PlannedBoot) -> BootRequest:
         return BootRequest(

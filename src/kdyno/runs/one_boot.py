@@ -89,6 +89,7 @@ def boot_record(key: str, seed: int, started: datetime, end: BootEnd, artefacts:
             conditions=end.conditions,
             kernel=end.report.hello.kernel if end.report.hello else None,
             command=end.command,
+            host=end.host,
             console=artefacts.put(end.console) if end.console.exists() else None,
             stream=artefacts.put(end.stream) if end.stream.exists() else None,
             pmu=artefacts.put(end.pmu) if end.pmu else None,

@@ -110,7 +110,14 @@ class Prepared:
             self.machine.require_cpu(first.needs, f"variant {variant}")
 
 
-def prepare(experiment: Experiment, state: State, talk: Talk, *, may_be_unreachable: bool = False) -> Prepared:
+def prepare(
+    experiment: Experiment,
+    state: State,
+    talk: Talk,
+    *,
+    may_be_unreachable: bool = False,
+    open_machine: Callable[[MachineSettings], MachineBackend] = open_machine,
+) -> Prepared:
     """Check everything that needs no build and no boot. Raises KdynoError.
 
     A machine that may be unreachable, and is, is described without its facts: such a run can only be forecast.

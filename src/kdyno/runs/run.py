@@ -55,7 +55,7 @@ def _run_all(experiment: Experiment, session: Session, *, again: bool) -> Done:
 
 
 def _run(experiment: Experiment, session: Session, *, again: bool) -> Done:
-    prepared = prepare(experiment, session.state, session.talk)
+    prepared = prepare(experiment, session.state, session.talk, open_machine=session.carrier.open_machine)
     plan = _choose(prepared, session.store, again=again)
     waiting = f"run {plan.id} is being carried out by another kdyno: waiting for it"
     with session.state.lock(f"run-{plan.id}", on_wait=lambda: session.talk.say(waiting)):
@@ -69,6 +69,7 @@ def _run(experiment: Experiment, session: Session, *, again: bool) -> Done:
             session.talk.say(line)
         with session.talk.watching(ahead_of(ahead, experiment.name)):
             make_inputs(prepared.trainings, session)
+            session.carrier.provide_images(prepared, session)
             images = build_images(prepared.plans, session.state, session.talk)
             require_cpus(prepared.settings, images)
             session.store.begin(_record(plan, prepared, images), plan.cells)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
+from kdyno.runs.carrier import Carrier, ThisHost
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
 
@@ -17,6 +18,8 @@ class Session:
     state: State
     store: Store
     talk: Talk
+    carrier: Carrier = field(default_factory=ThisHost)
+    """What carries runs out."""
 
     @property
     def artefacts(self) -> Artefacts:

@@ -182,6 +182,16 @@ def count_reruns(connection: Connection, store: StoreUrl, keys: Iterable[str]) -
     return reruns
 
 
+def count_attempts(connection: Connection, keys: Iterable[str]) -> Counter[str]:
+    """Return how many boots with these keys are on record, lost ones too."""
+    key = schema.boot.c.key
+    attempts: Counter[str] = Counter()
+    for some in exchange.batches(set(keys)):
+        rows = connection.execute(select(key, func.count()).where(key.in_(some)).group_by(key))
+        attempts.update({row[0]: row[1] for row in rows})
+    return attempts
+
+
 def last_starts(connection: Connection, store: StoreUrl) -> dict[str, datetime]:
     """Return the keys of all boots, and when each of them was started for the last time."""
     boot = schema.boot.c

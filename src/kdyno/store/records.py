@@ -49,6 +49,8 @@ class Boot(Frozen):
     """The output of `uname -r` in the guest."""
     command: tuple[str, ...] = ()
     """The command that started it."""
+    host: str = ""
+    """The host of a fleet that carried it out; empty: that of the run."""
     console: Sha256 | None = None
     """SHA-256 of the console artefact."""
     stream: Sha256 | None = None

@@ -37,7 +37,7 @@ from sqlalchemy.types import TypeEngine
 
 from kdyno.store.plain_json import require_plain
 
-VERSION = 7
+VERSION = 8
 """Raised by every change to a table; stores of another version are refused with a message."""
 
 
@@ -159,6 +159,7 @@ boot = Table(
     Column("conditions", Json, nullable=False),
     Column("kernel", Text),
     Column("command", Json, nullable=False),
+    Column("host", Text, nullable=False),
     Column("console", Text),
     Column("stream", Text),
     Column("pmu", Text),

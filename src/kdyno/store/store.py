@@ -218,6 +218,11 @@ class Store:
         with self._reading() as connection:
             return reading.count_reruns(connection, self._url, keys)
 
+    def count_attempts(self, keys: Iterable[str]) -> Counter[str]:
+        """Return how many boots with these keys are on record, lost ones too."""
+        with self._reading() as connection:
+            return reading.count_attempts(connection, keys)
+
     def keys(self) -> dict[str, datetime]:
         """Return the keys of all boots, and when each of them was started for the last time."""
         with self._reading() as connection:

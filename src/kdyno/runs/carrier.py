@@ -1,0 +1,90 @@
+"""What carries builds and boots of a run out: this host, or a fleet of hosts (kdyno.fleet)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Protocol
+
+from kdyno.boot.base import BootEnd, MachineBackend, MachineSettings
+from kdyno.boot.registry import open_machine
+from kdyno.runs.experiment.plan import PlannedBoot
+from kdyno.runs.one_boot import BootRequest
+
+if TYPE_CHECKING:
+    from kdyno.runs.prepare import Prepared
+    from kdyno.runs.session import Session
+
+
+@dataclass(frozen=True)
+class BootToCarry:
+    """A boot of a run, and its request."""
+
+    planned: PlannedBoot
+    request: BootRequest
+
+
+class BootCarrier(Protocol):
+    """What carries the boots of a run out."""
+
+    @property
+    def in_flight(self) -> int:
+        """Return the number of boots that are asked for at a time."""
+        ...
+
+    def boot(self, key: str, boot: BootToCarry, directory: Path, cancelled: Event) -> BootEnd:
+        """Carry a boot out, with its files in an empty directory. Many threads call this at a time."""
+        ...
+
+
+class Carrier(Protocol):
+    """What carries a run out."""
+
+    def open_machine(self, settings: MachineSettings) -> MachineBackend:
+        """Return the machine of these settings. Raises KdynoError if they contradict each other."""
+        ...
+
+    def provide_images(self, prepared: Prepared, session: Session) -> None:
+        """Bring images into the state directory that were built elsewhere. Those that are not there are built here."""
+        ...
+
+    def carrying_boots(
+        self, run: str, prepared: Prepared, boots: Mapping[str, BootToCarry], session: Session
+    ) -> AbstractContextManager[BootCarrier]:
+        """Begin to carry boots of a run out, by their keys."""
+        ...
+
+
+class ThisHost:
+    """This host carries everything out."""
+
+    def open_machine(self, settings: MachineSettings) -> MachineBackend:
+        return open_machine(settings)
+
+    def provide_images(self, prepared: Prepared, session: Session) -> None:
+        """Nothing was built elsewhere."""
+
+    @contextmanager
+    def carrying_boots(
+        self,
+        run: str,  # noqa: ARG002
+        prepared: Prepared,
+        boots: Mapping[str, BootToCarry],  # noqa: ARG002
+        session: Session,  # noqa: ARG002
+    ) -> Iterator[BootCarrier]:
+        yield _BootsHere(prepared.machine, prepared.about.parallel)
+
+
+class _BootsHere:
+    def __init__(self, machine: MachineBackend, in_flight: int) -> None:
+        self._machine, self._in_flight = machine, in_flight
+
+    @property
+    def in_flight(self) -> int:
+        return self._in_flight
+
+    def boot(self, key: str, boot: BootToCarry, directory: Path, cancelled: Event) -> BootEnd:  # noqa: ARG002
+        return self._machine.boot(boot.request.order(directory, cancelled))
