@@ -1,5 +1,6 @@
 # make setup  what the demo needs, kdyno itself included; builds no kernel
 # make demo   the main job on a real kernel: build two, boot them in blocks, judge, write demo-report.html
+# make demo-fleet   the same on a fleet of this machine: PostgreSQL, a scheduler, three workers; then without, and compared
 # make test   all tests but the long ones: make test-quick, then make test-e2e; both say which were the slowest
 # make test-quick  those that build and boot no real kernel, two files at a time
 # make test-e2e    those with real kernels, whose builds take all CPUs
@@ -27,14 +28,17 @@ COMPILE := pip compile --quiet --universal --python-version 3.11 --no-emit-packa
     --custom-compile-command "make lock" $(U)
 PYTHON_TOOLS := $(sort $(shell grep -lE '^\#!.*python' tools/*) $(wildcard tools/*.py))
 
-.PHONY: setup demo test test-quick test-e2e test-long check fuzz sanitize lock audit bench docs setup-demo \
-    setup-test setup-check setup-bench setup-docs
+.PHONY: setup demo demo-fleet test test-quick test-e2e test-long check fuzz sanitize lock audit bench docs setup-demo \
+    setup-demo-fleet setup-test setup-check setup-bench setup-docs
 
 setup: setup-demo
 
 demo: setup-demo
 	kdyno doctor
 	kdyno run experiments/quickstart.toml --html demo-report.html
+
+demo-fleet: setup-demo-fleet
+	python tools/demo-fleet
 
 test: test-quick
 	$(MAKE) --no-print-directory test-e2e
@@ -81,6 +85,6 @@ bench: setup-bench
 	python tools/bench
 	python tools/bench-delegate
 
-setup-demo setup-test setup-check setup-bench setup-docs:
+setup-demo setup-demo-fleet setup-test setup-check setup-bench setup-docs:
 	@mkdir -p "$(HOME)"
 	@tools/setup $(@:setup-%=%)

@@ -78,6 +78,7 @@ NOT_CARRIED_OUT = {
     ("doctor",): "its output and its exit code depend on the host",
     ("explain",): "it needs exact counts, which recorded boots lack",
     ("fit-config",): "it boots kernels",
+    ("fleet",): "it needs a PostgreSQL server; tests/cli/test_fleet.py has it",
     ("init",): "it refuses to write over the file of the one before; tests/cli/test_command.py has it",
     ("kernel", "lint", "/bin/true", "--source"): "it needs a kernel source tree",
     ("lab",): "it compiles routines of a kernel source tree, and times them on this host",
@@ -94,6 +95,7 @@ NOT_CARRIED_OUT = {
     ("tune",): "it builds kernels",
     ("validate",): "it builds or runs kernels, and times them on this host",
     ("verify",): "it needs a package of a judged kernel",
+    ("worker",): "it needs a fleet; tests/cli/test_fleet.py has it",
     ("workload", "try"): "it starts a server or a program of this host",
 }
 """Why what begins so is only parsed. The longest beginning of a command counts, here and in CARRIED_OUT."""

@@ -130,12 +130,12 @@ def test_a_room_imports_what_the_architecture_says_and_nothing_else() -> None:
     assert [stray for room, may in table.items() for stray in room_strays(room, may)] == []
 
 
-def test_the_top_of_the_package_has_at_most_16_entries_and_76_arrows() -> None:
+def test_the_top_of_the_package_has_at_most_17_entries_and_83_arrows() -> None:
     """What one has to know before anything else. An arrow is an entry that imports another."""
     modules = {name_of(file): {top_entry(module) for module in imports(file)} for file in FILES}
     arrows = {(top_entry(name), other) for name, others in modules.items() for other in others - {top_entry(name)}}
-    assert len({top_entry(name) for name in modules}) <= 16
-    assert len(arrows) <= 76
+    assert len({top_entry(name) for name in modules}) <= 17
+    assert len(arrows) <= 83
 
 
 def top_entry(module: str) -> str:

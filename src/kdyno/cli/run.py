@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from kdyno.base.errors import KdynoError
 from kdyno.base.terminal import reader_may_leave
 from kdyno.cli import exit_codes
 from kdyno.cli.common import state_of, store_of, talk_of
+from kdyno.fleet.extra import require_extra
+from kdyno.runs.carrier import Carrier, ThisHost
 from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
@@ -50,6 +53,12 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="at the end, run this program, without a shell, with a summary as JSON on its standard input",
     )
     parser.add_argument(
+        "--fleet",
+        type=Path,
+        metavar="DIR",
+        help="boot on the workers of a fleet; DIR is the directory that `kdyno fleet init` made, or a copy of it",
+    )
+    parser.add_argument(
         exit_codes.OPTION,
         nargs="*",
         metavar="BENCHMARK",
@@ -77,8 +86,8 @@ def carry_out(experiment: Experiment, args: argparse.Namespace) -> int:
     if benchmarks:
         require_known(benchmarks, experiment.workload.benchmark_names())
     talk = talk_of(args)
-    with store_of(args) as store:
-        session = Session(state_of(args), store, talk)
+    with store_of(args) as store, _carrier(args.fleet, talk) as carrier:
+        session = Session(state_of(args), store, talk, carrier)
         done = run_and_judge(experiment, session, again=args.again, analysed=bool(args.json or args.html))
         report, outcomes, problem = done.report, [done.outcome], None
         if experiment.confirm and not done.outcome.lost:
@@ -108,6 +117,20 @@ def carry_out(experiment: Experiment, args: argparse.Namespace) -> int:
     if problem:
         raise problem
     return status
+
+
+@contextmanager
+def _carrier(fleet: Path | None, talk: Talk) -> Iterator[Carrier]:
+    """Yield what carries the run out: this host, or a fleet. Without a fleet nothing of Dask is loaded."""
+    if fleet is None:
+        yield ThisHost()
+        return
+    require_extra()
+    from kdyno.fleet.carrier import FleetCarrier
+    from kdyno.fleet.fleet_file import read_fleet
+
+    with FleetCarrier(read_fleet(fleet), talk) as carrier:
+        yield carrier
 
 
 def _notify(command: list[str], report: RunReport, status: int, outcomes: Sequence[Outcome], talk: Talk) -> None:

@@ -47,6 +47,10 @@ GROUPS = {
         "card": "show where a kernel is from, and what was measured of it",
         "verify": "build packages again, and compare them byte by byte",
     },
+    "Many machines: builds and boots of a run on other hosts": {
+        "fleet": "make a fleet, run its scheduler, and show its workers",
+        "worker": "carry out boots for a fleet on this host",
+    },
     "Maintain: this machine, its store and its files": {
         "doctor": "check tools, disk, memory and KVM, and print how to fix each problem",
         "store": "maintain runs and files: remove what isn't needed, export and import runs",

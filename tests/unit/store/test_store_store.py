@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import tempfile
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +9,7 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
+from postgres_server import postgres_server, server_programs
 from sqlalchemy import create_engine, event, text
 
 from kdyno.base.measurement import Sample
@@ -28,35 +24,11 @@ BENCHMARKS = specimen.benchmarks()
 
 @pytest.fixture(scope="module")
 def postgresql() -> Iterator[str]:
-    """The URL of a server of its own, on a socket in a directory of its own; it is stopped at the end."""
-    initdbs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    if not initdbs:
+    """The URL of a server of its own; it is stopped at the end."""
+    if server_programs() is None:
         pytest.skip("no PostgreSQL is installed (/usr/lib/postgresql/*/bin/initdb)")
-    binaries = initdbs[-1].parent
-    home = Path(tempfile.mkdtemp(prefix="kdyno-pg-", dir="/tmp"))
-    as_postgres: list[str] = []
-    if os.geteuid() == 0:  # the server refuses to run as root
-        as_postgres = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-        shutil.chown(home, "postgres", "postgres")
-    data = home / "data"
-    options = ["-U", "kdyno", "-A", "trust", "-E", "UTF8", "--no-sync"]
-    initdb = [*as_postgres, str(binaries / "initdb"), "-D", str(data), *options]
-    subprocess.run(initdb, check=True, cwd=home, stdout=subprocess.DEVNULL)
-    options = ["-D", str(data), "-k", str(home), "-c", "listen_addresses=", "-c", "fsync=off"]
-    serve = [*as_postgres, str(binaries / "postgres"), *options]
-    server = subprocess.Popen(serve, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        ready = [str(binaries / "pg_isready"), "-q", "-h", str(home), "-U", "kdyno", "-d", "postgres"]
-        deadline = time.monotonic() + 60
-        while subprocess.run(ready, check=False).returncode != 0:
-            assert server.poll() is None, "the PostgreSQL server ended at once"
-            assert time.monotonic() < deadline, "the PostgreSQL server didn't start within a minute"
-            time.sleep(0.1)
-        yield f"postgresql://kdyno@/postgres?host={home}"
-    finally:
-        server.terminate()
-        server.wait(timeout=60)
-        shutil.rmtree(home)
+    with postgres_server() as server:
+        yield server.url
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -1,0 +1,131 @@
+"""`kdyno fleet`"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kdyno.base import terminal
+from kdyno.cli.common import add_action, number_from, talk_of
+from kdyno.fleet.extra import require_extra
+
+PORT = 8786
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
+    init = add_action(verbs, "init", "make the directory of a fleet: its certificates, its settings, its queue")
+    _add_directory(init)
+    init.add_argument(
+        "--database",
+        required=True,
+        metavar="URL",
+        help="the PostgreSQL database of the queue: postgresql://USER@HOST/NAME, or @FILE with such a URL",
+    )
+    init.add_argument(
+        "--blobs", required=True, metavar="URL", help="where files are exchanged: a directory, or s3://BUCKET/PREFIX"
+    )
+    init.add_argument(
+        "--scheduler",
+        default=f"127.0.0.1:{PORT}",
+        metavar="HOST:PORT",
+        help=f"where clients and workers reach the scheduler (default: 127.0.0.1:{PORT})",
+    )
+    init.add_argument(
+        "--lease",
+        type=number_from(1, 3600),
+        default=30,
+        metavar="SECONDS",
+        help="after so long a silence a worker loses its tasks (default: 30)",
+    )
+    migrate = add_action(verbs, "migrate", "bring the queue's tables to the version of this kdyno")
+    _add_directory(migrate)
+    scheduler = add_action(verbs, "scheduler", "run the scheduler, until a signal")
+    _add_directory(scheduler)
+    scheduler.add_argument(
+        "--listen", metavar="HOST:PORT", help="the address to listen on (default: the port of the fleet, on loopback)"
+    )
+    scheduler.add_argument(
+        "--dashboard", metavar="HOST:PORT", help="also serve Dask's dashboard there, without TLS (default: none)"
+    )
+    workers = add_action(verbs, "workers", "list the workers, and what they offer")
+    _add_directory(workers)
+    release = add_action(verbs, "release", "lift the quarantine of an image whose boots ended workers")
+    _add_directory(release)
+    release.add_argument("subject", metavar="IMAGE", help="what is quarantined, as `kdyno fleet workers` prints it")
+
+
+def act(args: argparse.Namespace) -> int:
+    require_extra()
+    actions = {"init": _init, "migrate": _migrate, "scheduler": _scheduler, "workers": _workers, "release": _release}
+    actions[args.action](args)
+    return 0
+
+
+def _add_directory(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", type=Path, metavar="DIR", help="the directory of the fleet")
+
+
+def _init(args: argparse.Namespace) -> None:
+    from kdyno.fleet.init import init_fleet
+
+    fleet = init_fleet(
+        args.directory,
+        database=args.database,
+        blobs=args.blobs,
+        scheduler=f"tls://{args.scheduler}",
+        lease_seconds=args.lease,
+    )
+    terminal.data(f"{args.directory}: fleet {fleet.file.id}\n")
+    talk = talk_of(args)
+    talk.say(f"next: kdyno fleet scheduler {args.directory}; kdyno worker {args.directory}")
+    talk.say("keep ca.key; copy fleet.toml, ca.pem, worker.pem and worker.key to each host with a worker")
+
+
+def _migrate(args: argparse.Namespace) -> None:
+    from kdyno.fleet.fleet_file import read_fleet
+
+    fleet = read_fleet(args.directory)
+    with fleet.queue() as queue:
+        queue.migrate(fleet.file.id)
+
+
+def _scheduler(args: argparse.Namespace) -> None:
+    from kdyno.fleet.fleet_file import read_fleet
+    from kdyno.fleet.serve import serve_scheduler
+
+    fleet = read_fleet(args.directory)
+    listen = args.listen or f"127.0.0.1:{fleet.file.scheduler.rpartition(':')[2]}"
+    serve_scheduler(fleet, talk_of(args), listen=listen, dashboard=args.dashboard)
+
+
+def _workers(args: argparse.Namespace) -> None:
+    from kdyno.fleet.fleet_file import read_fleet
+
+    fleet = read_fleet(args.directory)
+    with fleet.queue() as queue:
+        queue.require_current(fleet.file.id)
+        for worker in queue.workers():
+            offer = worker.offer
+            slots = ", ".join(f"{count} {kind}" for kind, count in offer.slots.items() if count)
+            has = "KVM" if offer.kvm else "no KVM"
+            terminal.data(
+                f"{worker.name} on {worker.host}: {slots}; {offer.cpu or 'CPU unknown'}"
+                f"{f' ({offer.family})' if offer.family else ''}, {has}, {offer.memory_mb:,} MB of memory, "
+                f"{offer.disk_mb:,} MB of disk; kdyno {worker.package}\n"
+            )
+        for subject, reason in queue.quarantined().items():
+            terminal.data(f"{subject} is {reason}\n")
+
+
+def _release(args: argparse.Namespace) -> None:
+    from kdyno.fleet.errors import NotQuarantined
+    from kdyno.fleet.fleet_file import read_fleet
+
+    fleet = read_fleet(args.directory)
+    with fleet.queue() as queue:
+        queue.require_current(fleet.file.id)
+        named = [subject for subject in queue.quarantined() if subject.startswith(args.subject)]
+        if len(named) != 1:
+            raise NotQuarantined(subject=args.subject)
+        queue.release(named[0])

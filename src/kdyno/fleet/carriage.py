@@ -1,0 +1,122 @@
+"""The client's side of Dask: it brings tickets and questions to workers. What is lost on the way is sent again."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import ssl
+from collections.abc import Sequence
+from contextlib import suppress
+
+from distributed import Client, Future
+
+from kdyno.fleet.deliver import ask, deliver, identify
+from kdyno.fleet.errors import OtherKdyno, SchedulerUnreachable
+from kdyno.fleet.fleet_file import Fleet
+from kdyno.fleet.messages import MachineAnswer, MachineQuestion, Ticket
+from kdyno.fleet.package_digest import this_kdyno
+from kdyno.fleet.queue.model import Kind
+from kdyno.fleet.serve import configure_dask
+
+CONNECT_SECONDS = 10
+ANSWER_SECONDS = 600
+"""The seconds for an answer: a worker may have to make a root file system first."""
+LOST = (OSError, TimeoutError, asyncio.TimeoutError, RuntimeError, ValueError, ssl.SSLError)
+"""What Dask raises without a scheduler."""
+
+
+class Carriage:
+    """A connection to the scheduler of a fleet. Not safe for threads."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._client: Client | None = None
+        self._tickets: dict[Kind, list[Future]] = {}
+        self._numbers = itertools.count()
+
+    def connect(self) -> None:
+        """Connect, unless that is done. Raises SchedulerUnreachable and OtherKdyno."""
+        if self._client is not None and self._client.status == "running":
+            return
+        self.close()
+        configure_dask(self._fleet.file.lease_seconds)
+        address = self._fleet.file.scheduler
+        try:
+            client = Client(
+                address, security=self._fleet.security("client"), timeout=CONNECT_SECONDS, set_as_default=False
+            )
+        except LOST as error:
+            cause = error.__cause__ or error
+            raise SchedulerUnreachable(address=address, why=str(cause) or type(cause).__name__) from error
+        try:
+            theirs = client.run_on_scheduler(identify)
+        except (*LOST, ImportError, AttributeError) as error:
+            client.close()
+            raise OtherKdyno(what="scheduler", theirs=str(error), ours=this_kdyno()) from error
+        if theirs != this_kdyno():
+            client.close()
+            raise OtherKdyno(what="scheduler", theirs=theirs, ours=this_kdyno())
+        self._client = client
+
+    def close(self) -> None:
+        """Disconnect; tickets that nobody has taken are void."""
+        client, self._client, self._tickets = self._client, None, {}
+        if client is not None:
+            with suppress(*LOST):
+                client.close(timeout=2)
+
+    def workers(self) -> list[str]:
+        """Return the names of the connected workers. Raises SchedulerUnreachable."""
+        try:
+            known = self._connected().scheduler_info(n_workers=-1)["workers"]
+        except LOST as error:
+            raise self._lost(error) from error
+        return sorted(str(worker["name"]) for worker in known.values())
+
+    def ask(self, question: MachineQuestion, names: Sequence[str]) -> dict[str, MachineAnswer]:
+        """Ask workers, by their names; who doesn't answer is left out. Raises SchedulerUnreachable."""
+        client, text = self._connected(), question.model_dump_json()
+        futures = {
+            name: client.submit(ask, text, key=self._key("ask", name), workers=[name], pure=False) for name in names
+        }
+        answers = {}
+        for name, future in futures.items():
+            try:
+                answers[name] = MachineAnswer.model_validate_json(future.result(timeout=ANSWER_SECONDS))
+            except LOST as error:
+                answers[name] = MachineAnswer(refusal=f"it doesn't answer: {error}")
+        return answers
+
+    def outstanding(self, kind: Kind) -> int:
+        """Return the number of tickets that were neither used nor lost."""
+        tickets = self._tickets[kind] = [ticket for ticket in self._tickets.get(kind, ()) if not ticket.done()]
+        return len(tickets)
+
+    def send(self, run: str, kind: Kind, preferred: Sequence[str], names: Sequence[str]) -> None:
+        """Send a ticket for each of these keys to some of the workers. Raises SchedulerUnreachable."""
+        client = self._connected()
+        try:
+            for key in preferred:
+                ticket = Ticket(package=this_kdyno(), run=run, kind=kind, preferred=key)
+                future = client.submit(
+                    deliver,
+                    ticket.model_dump_json(),
+                    key=self._key(kind, key),
+                    workers=list(names),
+                    resources={kind: 1},
+                    pure=False,
+                )
+                self._tickets.setdefault(kind, []).append(future)
+        except LOST as error:
+            raise self._lost(error) from error
+
+    def _key(self, kind: str, name: str) -> str:
+        return f"{kind}-{name[:16]}-{next(self._numbers)}-{id(self):x}"
+
+    def _connected(self) -> Client:
+        if self._client is None or self._client.status != "running":
+            raise SchedulerUnreachable(address=self._fleet.file.scheduler, why="the connection was lost")
+        return self._client
+
+    def _lost(self, error: BaseException) -> SchedulerUnreachable:
+        return SchedulerUnreachable(address=self._fleet.file.scheduler, why=str(error) or type(error).__name__)
