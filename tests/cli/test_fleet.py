@@ -45,6 +45,11 @@ def boot(machine, order):
     return end
 FakeMachine.boot = boot
 """
+WRONG_CLOCK = """
+import time
+real = time.time
+time.time = lambda: real() + 3600
+"""
 NAMES = ("one", "two", "three")
 
 
@@ -63,7 +68,8 @@ def fleet(processes: LocalFleet) -> LocalFleet:
         processes.start_scheduler()
     for name in NAMES:
         if name not in processes.workers or processes.workers[name].poll() is not None:
-            processes.start_worker(name, "--boots", "1", "--wall", script=HELD)
+            clock = WRONG_CLOCK if name == "three" else ""  # in all tests: leases are those of the database's clock
+            processes.start_worker(name, "--boots", "1", "--wall", script=clock + HELD)
     processes.wait_for_workers()
     return processes
 
@@ -186,7 +192,7 @@ def test_the_commit_of_a_worker_that_was_stopped_is_refused(lab: Lab, fleet: Loc
     done(client)
     fleet.kill("two", signal.SIGCONT)
     refused = "another worker has taken this over; its result counts"
-    wait_until(lambda: refused in fleet.log("two") or "cancelled" in fleet.log("two"), "the zombie is refused")
+    wait_until(lambda: refused in fleet.log("two"), "the zombie is refused")
     require_whole(lab, experiment)
 
 

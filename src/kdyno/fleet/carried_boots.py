@@ -242,8 +242,11 @@ class CarriedBoots:
             missing = len(claimable) + leased - carriage.outstanding(self._crew.kind)
             if missing > 0 and claimable:
                 carriage.connect()
-                names = [worker.name for worker in self._crew.workers]
-                carriage.send(self._run, self._crew.kind, claimable[:missing], names)
+                for task in claimable[:missing]:
+                    # To those who may claim it: Dask would send each to the same worker, which finds nothing.
+                    names = [worker.name for worker in self._crew.workers if task.is_for(worker)]
+                    if names:
+                        carriage.send(self._run, self._crew.kind, [task.key], names)
 
     def _require_somebody(self) -> None:
         """Fail a boot that all workers refused. Raises NobodyLeft if none of them is alive."""

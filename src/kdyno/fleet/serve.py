@@ -28,6 +28,7 @@ from kdyno.fleet.wall_slot import hold_wall_slot
 from kdyno.fleet.worker import Attendant
 
 RETRY_SECONDS = 1.0
+ANY_LOOPBACK_PORT = "127.0.0.1:0"
 SPARE_THREADS = 2
 """Threads beside the slots, for questions."""
 GRACE_SECONDS = 10.0
@@ -61,7 +62,8 @@ def serve_scheduler(fleet: Fleet, talk: Talk, *, listen: str, dashboard: str | N
     configure_dask(fleet.file.lease_seconds)
 
     async def serve(stop: asyncio.Event) -> None:
-        options: dict[str, Any] = {"dashboard": False} if dashboard is None else {"dashboard_address": dashboard}
+        # Dask serves its own state by HTTP in any case: on loopback, unless it is asked for.
+        options = {"dashboard": dashboard is not None, "dashboard_address": dashboard or ANY_LOOPBACK_PORT}
         try:
             scheduler = Scheduler(host=f"tls://{listen}", security=fleet.security("scheduler"), **options)
             await scheduler
@@ -108,6 +110,7 @@ class _Connection:
             "security": fleet.security("worker"),
             "host": listen or None,
             "dashboard": False,
+            "dashboard_address": ANY_LOOPBACK_PORT,
             "memory_limit": 0,
             "local_directory": str(state.file("fleet")),
             "death_timeout": 10,

@@ -95,9 +95,11 @@ class Attendant:
             return self._refuse(claim, f"its specification can't be read: {first_fault(error)}")
         except KdynoError as error:  # this host's disk, or the blob store: another host may be better off
             return self._refuse(claim, str(error))
-        if cancelled.is_set():
+        if self._stopping.is_set():
             self._give_back(claim)
-            return "cancelled"
+            return "stopped"
+        if cancelled.is_set():
+            return self._say_taken_over(claim)
         return self._commit(claim, result.model_dump(mode="json"))
 
     def _commit(self, claim: TaskClaim, result: dict[str, object]) -> str:
@@ -106,12 +108,16 @@ class Attendant:
             try:
                 if self._queue.commit(self.worker, claim, result):
                     return "done"
-                self._talk.say(f"{claim.task.key[:12]}: another worker has taken this over; its result counts")
-                return "refused: the lease is another worker's"
+                return self._say_taken_over(claim)
             except QueueFailed as error:
                 if self._stopping.is_set() or time.monotonic() > deadline:
                     return str(error)
             time.sleep(PAUSE_SECONDS)
+
+    def _say_taken_over(self, claim: TaskClaim) -> str:
+        reason = "another worker has taken this over; its result counts"
+        self._talk.say(f"{claim.task.key[:12]}: {reason}")
+        return reason
 
     def _refuse(self, claim: TaskClaim, reason: str) -> str:
         self._talk.say(f"{claim.task.key[:12]}: refused: {reason}")

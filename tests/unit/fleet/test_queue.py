@@ -63,6 +63,10 @@ def claim(queue: Queue, by: Worker, kind: Kind = "boot-model", preferred: str = 
     return claimed
 
 
+def waiting(queue: Queue, kind: Kind = "boot-model") -> list[str]:
+    return [task.key for task in queue.standing("run", kind)[0]]
+
+
 def execute(server: PostgresServer, statement: str, **values: Any) -> None:
     engine = create_engine(server.url.replace("postgresql:", "postgresql+psycopg:"))
     with engine.begin() as connection:
@@ -133,7 +137,7 @@ def test_a_server_that_does_not_answer_is_named_without_a_password() -> None:
 def test_a_task_is_recorded_once(queue: Queue) -> None:
     assert queue.put(boots(3)) == 3
     assert queue.put(boots(4)) == 1
-    assert queue.standing("run", "boot-model") == (["k0", "k1", "k2", "k3"], 0)
+    assert waiting(queue) == ["k0", "k1", "k2", "k3"]
 
 
 def test_a_task_is_claimed_once_and_ends_once(queue: Queue) -> None:
@@ -287,7 +291,7 @@ def test_a_worker_that_leaves_gives_its_tasks_back(queue: Queue) -> None:
     assert [one.name for one in queue.workers()] == ["one"]
     queue.leave(ONE)
     assert queue.workers() == []
-    assert queue.standing("run", "boot-model") == (["k0", "k1"], 0)
+    assert waiting(queue) == ["k0", "k1"]
 
 
 def test_a_refused_task_is_for_others(queue: Queue) -> None:
@@ -295,6 +299,8 @@ def test_a_refused_task_is_for_others(queue: Queue) -> None:
     queue.refuse(ONE, claim(queue, ONE), "QEMU 9 instead of 7")
     assert queue.claim(ONE, "run", "boot-model") is None
     assert queue.refusals("run") == {("k0", 0): {"one": "QEMU 9 instead of 7"}}
+    [task] = queue.standing("run", "boot-model")[0]
+    assert (task.is_for(ONE), task.is_for(TWO)) == (False, True)
     assert queue.commit(TWO, claim(queue, TWO), {})
 
 
@@ -336,6 +342,15 @@ def test_a_host_has_one_wall_slot(queue: Queue) -> None:
     assert queue.claim(ONE, "run", "boot-wall") is None
     assert queue.claim(worker("other", host="one"), "run", "boot-wall") is None
     assert claim(queue, TWO, "boot-wall").task.block == "b1"
+
+
+def test_what_is_left_of_a_block_waits_for_its_host(queue: Queue) -> None:
+    registered(queue, ONE, TWO)
+    queue.put(boots(3, "boot-wall", per_block=2))
+    queue.commit(ONE, claim(queue, ONE, "boot-wall"), {})
+    begun, other = queue.standing("run", "boot-wall")[0]
+    assert (begun.key, begun.is_for(ONE), begun.is_for(TWO)) == ("k1", True, False)
+    assert (other.key, other.is_for(ONE), other.is_for(TWO)) == ("k2", True, True)
 
 
 def test_a_block_is_returned_when_all_of_it_has_ended(queue: Queue) -> None:

@@ -78,6 +78,21 @@ class TaskClaim:
 
 
 @dataclass(frozen=True)
+class WaitingTask:
+    """A task that a worker could claim now."""
+
+    key: str
+    host: str | None
+    """The host that has begun its block; None: any may claim it."""
+    refused_by: frozenset[str]
+    """The names of the workers that refused it."""
+
+    def is_for(self, worker: Worker) -> bool:
+        """Return whether this worker may claim it."""
+        return self.host in (None, worker.host) and worker.name not in self.refused_by
+
+
+@dataclass(frozen=True)
 class EndedTask:
     """A task that has ended."""
 

@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from kdyno.fleet.errors import NotPostgresql, QueueFailed
 from kdyno.fleet.queue import schema, statements
 from kdyno.fleet.queue.migrate import migrate, require_current
-from kdyno.fleet.queue.model import EndedTask, Kind, Offer, Task, TaskClaim, TaskName, Worker
+from kdyno.fleet.queue.model import EndedTask, Kind, Offer, Task, TaskClaim, TaskName, WaitingTask, Worker
 from kdyno.store.url import StoreUrl, hide_secrets, parse
 
 LEASE_SECONDS = 30.0
@@ -124,12 +124,12 @@ class Queue:
             for row in rows
         ]
 
-    def standing(self, run: str, kind: Kind) -> tuple[list[str], int]:
-        """Return the keys of the tasks that a worker could claim now, in order, and the number of valid leases."""
+    def standing(self, run: str, kind: Kind) -> tuple[list[WaitingTask], int]:
+        """Return the tasks that a worker could claim now, in order, and the number of valid leases."""
         values = {"run": run, "kind": kind, "lease": self.lease_seconds}
         with self._transaction() as connection:
             rows = connection.execute(statements.STANDING, values).all()
-        claimable = [key for key, is_claimable in rows if is_claimable]
+        claimable = [WaitingTask(row.key, row.host, frozenset(row.refusals)) for row in rows if row.is_claimable]
         return claimable, len(rows) - len(claimable)
 
     def refusals(self, run: str) -> dict[TaskName, dict[str, str]]:

@@ -128,7 +128,8 @@ WHERE {NAMED} AND t.state IN ('done', 'quarantined') AND (t.block IS NULL OR NOT
 """)
 RELEASE = text("UPDATE kdyno_fleet_block SET released = true WHERE id = ANY(:blocks) AND NOT released")
 STANDING = text(f"""
-SELECT t.key, {CLAIMABLE_STATE} FROM kdyno_fleet_task t
+SELECT t.key, {CLAIMABLE_STATE} AS is_claimable, b.host, t.refusals
+FROM kdyno_fleet_task t LEFT JOIN kdyno_fleet_block b ON b.id = t.block
 WHERE t.run = :run AND t.kind = :kind AND t.state IN ('open', 'leased') ORDER BY t.position
 """)
 REFUSALS = text("""
