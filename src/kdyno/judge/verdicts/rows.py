@@ -91,11 +91,13 @@ def mean_row(report: Report, variant: str) -> VerdictRow | None:
 
 
 def mean_of(report: Report, variant: str) -> GeometricMean | None:
-    """Return the geometric mean of a variant; None for one benchmark, where it adds nothing, and for none that has a
-    better direction.
+    """Return the geometric mean of a variant; None for one benchmark, where it adds nothing, and for several of which
+    none has a better direction.
     """
     [mean] = (mean for mean in report.geometric_means if mean.variant == variant)
-    return None if mean.benchmarks < 2 or len(report.benchmarks) == 1 else mean
+    adds_nothing = mean.benchmarks == 1 or len(report.benchmarks) == 1
+    has_no_direction = mean.benchmarks == 0 and len(report.benchmarks) > 0
+    return None if adds_nothing or has_no_direction else mean
 
 
 def table_rows(report: Report, variant: str) -> list[VerdictRow]:
