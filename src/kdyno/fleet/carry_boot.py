@@ -33,7 +33,7 @@ class Machines:
         self._opened: dict[str, tuple[MachineBackend, Description]] = {}
         self._lock = Lock()
 
-    def open(self, settings: MachineSettings, needs: Needs) -> tuple[MachineBackend, Description]:
+    def find(self, settings: MachineSettings, needs: Needs) -> tuple[MachineBackend, Description]:
         """Return the machine, equipped, and its description. Raises CannotCarryOut."""
         name = f"{settings.model_dump_json()} {needs.model_dump_json()}"
         with self._lock:
@@ -49,7 +49,7 @@ class Machines:
     def answer(self, question: MachineQuestion) -> MachineAnswer:
         """Return the description of a machine on this host, or why it has none."""
         try:
-            machine, about = self.open(question.machine, question.needs)
+            machine, about = self.find(question.machine, question.needs)
         except CannotCarryOut as refusal:
             return MachineAnswer(refusal=str(refusal))
         cpu, lacks = None, ""
@@ -66,7 +66,7 @@ def carry_boot(spec: BootSpec, machines: Machines, state: State, blobs: Blobs, c
 
     Raises CannotCarryOut, ImageCorrupt, and what the blob store raises.
     """
-    machine, about = machines.open(spec.machine, spec.needs)
+    machine, about = machines.find(spec.machine, spec.needs)
     if digest(about.facts) != spec.facts:
         raise CannotCarryOut("its machine describes itself differently from the one that the run was planned for")
     image = _image(spec.image, state, blobs) if spec.image else None

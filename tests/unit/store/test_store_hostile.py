@@ -129,6 +129,7 @@ WRONG: list[tuple[str, str, list[object], str]] = [
     ("kdyno_boot", "stream", ["../../etc/passwd"], "stream"),
     ("kdyno_boot", "pmu", ["../../etc/passwd"], "pmu"),
     ("kdyno_boot", "counters", ["../../etc/passwd"], "counters"),
+    ("kdyno_boot", "host", [b"\xff"], "host"),
     ("kdyno_benchmark", "direction", ["up", 5], "direction"),
     ("kdyno_benchmark", "unit", [b"\xff"], "unit"),
     ("kdyno_sample", "iteration", ["x", 0.5], "iteration"),
