@@ -98,6 +98,7 @@ def test_a_kernel_with_other_routines_passes_the_suites_of_kunit_for_them(kdyno:
     text = f"""
 [variants.routines.kconfig]
 KUNIT = true
+RUNTIME_TESTING_MENU = true
 STRING_KUNIT_TEST = true
 STRING_HELPERS_KUNIT_TEST = true
 MEMCPY_KUNIT_TEST = true
