@@ -17,7 +17,8 @@ from postgres_server import PostgresServer, postgres_server
 from kdyno.fleet.fleet_file import Fleet, read_fleet
 from kdyno.fleet.init import init_fleet
 
-SECONDS_TO_START = 60
+SECONDS_TO_START = 300
+"""A limit for what hangs; a busy host takes a minute."""
 
 
 def free_port() -> int:

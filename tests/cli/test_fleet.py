@@ -20,7 +20,7 @@ from kdyno.store.store import Store
 from tests.cli.conftest import Lab
 from tests.cli.replay import BLOCKS, Change, slower
 
-LEASE = 2.0
+LEASE = 4.0
 ALL = sorted((variant, block) for variant in ("baseline", "slow") for block in BLOCKS)
 HELD = """
 import os, signal, time
@@ -180,6 +180,7 @@ def test_a_worker_that_is_killed_loses_nothing(lab: Lab, fleet: LocalFleet, expe
     require_whole(lab, experiment)
 
 
+@pytest.mark.long
 def test_the_commit_of_a_worker_that_was_stopped_is_refused(lab: Lab, fleet: LocalFleet, experiment: str) -> None:
     held = hold(lab, "commits")
     client = start(lab, fleet, experiment)
@@ -196,6 +197,7 @@ def test_the_commit_of_a_worker_that_was_stopped_is_refused(lab: Lab, fleet: Loc
     require_whole(lab, experiment)
 
 
+@pytest.mark.long
 def test_a_run_outlives_the_scheduler(lab: Lab, fleet: LocalFleet, experiment: str) -> None:
     held = hold(lab, "boots")
     client = start(lab, fleet, experiment)
@@ -210,6 +212,7 @@ def test_a_run_outlives_the_scheduler(lab: Lab, fleet: LocalFleet, experiment: s
     require_whole(lab, experiment)
 
 
+@pytest.mark.long
 def test_a_run_outlives_a_restart_of_the_database(lab: Lab, fleet: LocalFleet, experiment: str) -> None:
     held = hold(lab, "boots")
     client = start(lab, fleet, experiment)
@@ -234,6 +237,7 @@ def test_a_client_that_is_killed_goes_on_where_it_was(lab: Lab, fleet: LocalFlee
     require_whole(lab, experiment)
 
 
+@pytest.mark.long
 def test_a_recipe_that_ends_workers_on_two_hosts_is_quarantined(lab: Lab, fleet: LocalFleet) -> None:
     lab.recording.add("killer")
     experiment = lab.experiment("killer")

@@ -127,10 +127,11 @@ def _carrier(fleet: Path | None, talk: Talk) -> Iterator[Carrier]:
         return
     require_extra()
     from kdyno.fleet.carrier import FleetCarrier
+    from kdyno.fleet.connection import FleetConnection
     from kdyno.fleet.fleet_file import read_fleet
 
-    with FleetCarrier(read_fleet(fleet), talk) as carrier:
-        yield carrier
+    with FleetConnection(read_fleet(fleet)) as connection:
+        yield FleetCarrier(connection, talk)
 
 
 def _notify(command: list[str], report: RunReport, status: int, outcomes: Sequence[Outcome], talk: Talk) -> None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from pathlib import Path
 from threading import Condition, Event, Lock, Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from kdyno.base.errors import KdynoError
 from kdyno.base.frozen import digest
 from kdyno.boot.base import BootEnd
+from kdyno.fleet.connection import FleetConnection
 from kdyno.fleet.errors import NobodyLeft, NobodyOffers, QueueFailed, SchedulerUnreachable
 from kdyno.fleet.machine import FleetMachine
 from kdyno.fleet.messages import BootResult, BootSpec
@@ -27,13 +27,8 @@ from kdyno.measure.guest.agent import expected_records
 from kdyno.measure.guest.counters import COUNTERS
 from kdyno.measure.guest.pmu import RECORD
 from kdyno.measure.guest.stream import AgentReport, read_stream
-from kdyno.runs.carrier import BootToCarry
+from kdyno.runs.carrier import BootsToCarry, BootToCarry
 from kdyno.runs.one_boot import BootRequest
-from kdyno.runs.prepare import Prepared
-from kdyno.runs.session import Session
-
-if TYPE_CHECKING:
-    from kdyno.fleet.carrier import FleetCarrier
 
 LOOK_SECONDS = 0.5
 """The time between looks at the queue, if nobody says that something has ended."""
@@ -45,23 +40,15 @@ MOST_IN_FLIGHT = 400
 class CarriedBoots:
     """Boots that a fleet carries out; see kdyno.runs.carrier.BootCarrier."""
 
-    def __init__(
-        self,
-        carrier: FleetCarrier,
-        run: str,
-        prepared: Prepared,
-        machine: FleetMachine,
-        boots: Mapping[str, BootToCarry],
-        session: Session,
-    ) -> None:
-        self._carrier, self._run, self._prepared, self._session = carrier, run, prepared, session
+    def __init__(self, connection: FleetConnection, boots: BootsToCarry, machine: FleetMachine) -> None:
+        self._connection, self._to_carry = connection, boots
         self._crew, self._needs = machine.crew, machine.needs
-        self._facts = digest(prepared.about.facts)
-        self._attempts: Counter[str] = session.store.count_attempts(boots)
+        self._facts = digest(boots.about.facts)
+        self._attempts: Counter[str] = boots.store.count_attempts(boots.boots)
         self._first = dict(self._attempts)
         self._of_block: dict[int, dict[str, BootToCarry]] = defaultdict(dict)
         if self._crew.kind == "boot-wall":
-            for key, boot in boots.items():
+            for key, boot in boots.boots.items():
                 self._of_block[boot.planned.block][key] = boot
         self._image_records: dict[str, str] = {}
         self._ended: dict[TaskName, EndedTask | KdynoError] = {}
@@ -76,7 +63,7 @@ class CarriedBoots:
         """Return the number of boots that keep the workers busy: in the wall lane whole blocks."""
         boots = 2 * self._crew.slots + 2
         if self._crew.kind == "boot-wall":
-            variants = len(self._prepared.experiment.variants)
+            variants = self._to_carry.variants
             boots = max(1, min(2 * self._crew.slots, MOST_IN_FLIGHT // variants)) * variants
         return min(boots, MOST_IN_FLIGHT)
 
@@ -90,11 +77,11 @@ class CarriedBoots:
         self._stopping.set()
         self._thread.join()
         try:
-            self._carrier.queue.withdraw(self._run)
+            self._connection.queue.withdraw(self._to_carry.run)
             if error is None:
-                self._carrier.queue.forget(self._run)
+                self._connection.queue.forget(self._to_carry.run)
         except QueueFailed as failed:
-            self._session.talk.say(f"note: {failed}; the run's tasks stay in the queue")
+            self._to_carry.talk.say(f"note: {failed}; the run's tasks stay in the queue")
 
     def boot(self, key: str, boot: BootToCarry, directory: Path, cancelled: Event) -> BootEnd:
         """Put a boot into the queue, unless it is there; wait for its end, and fetch its files."""
@@ -133,7 +120,7 @@ class CarriedBoots:
     def _put(self, tasks: list[Task]) -> None:
         while True:
             try:
-                self._carrier.queue.put(tasks)
+                self._connection.queue.put(tasks)
                 return
             except QueueFailed as error:
                 self._say_trouble(error)
@@ -143,7 +130,7 @@ class CarriedBoots:
     def _task(self, key: str, attempt: int, boot: BootToCarry) -> Task:
         planned, request = boot.planned, boot.request
         spec = BootSpec(
-            machine=self._prepared.settings,
+            machine=self._to_carry.settings,
             needs=self._needs,
             facts=self._facts,
             image=self._uploaded(request.image) if request.image else None,
@@ -158,10 +145,10 @@ class CarriedBoots:
         return Task(
             key=key,
             attempt=attempt,
-            run=self._run,
+            run=self._to_carry.run,
             kind=self._crew.kind,
-            subject=request.image.record.key if request.image else f"{self._run}/{planned.variant}",
-            block=f"{self._run}/{planned.block}" if is_wall else None,
+            subject=request.image.record.key if request.image else f"{self._to_carry.run}/{planned.variant}",
+            block=f"{self._to_carry.run}/{planned.block}" if is_wall else None,
             position=planned.position,
             spec=spec.model_dump(mode="json"),
         )
@@ -172,9 +159,9 @@ class CarriedBoots:
         with self._uploading:
             if key not in self._image_records:
                 for name, sha256 in image.record.files.items():
-                    if not self._carrier.blobs.has(sha256):
-                        self._carrier.blobs.put(image.directory / name)
-                self._image_records[key] = self._carrier.blobs.put(image.directory / IMAGE_RECORD)
+                    if not self._connection.blobs.has(sha256):
+                        self._connection.blobs.put(image.directory / name)
+                self._image_records[key] = self._connection.blobs.put(image.directory / IMAGE_RECORD)
             return self._image_records[key]
 
     def _end(self, ended: EndedTask, request: BootRequest, directory: Path) -> BootEnd:
@@ -202,13 +189,13 @@ class CarriedBoots:
 
     def _fetched(self, sha256: str | None, path: Path) -> Path:
         if sha256:
-            self._carrier.blobs.get(sha256, path)
+            self._connection.blobs.get(sha256, path)
         return path
 
     # The thread that looks after the queue.
 
     def _attend(self) -> None:
-        with self._carrier.queue.listening() as wait:
+        with self._connection.queue.listening() as wait:
             while not self._stopping.is_set():
                 try:
                     self._collect()
@@ -227,18 +214,18 @@ class CarriedBoots:
             names = list(self._waiting)
         if not names:
             return
-        ended = self._carrier.queue.ended(names)
+        ended = self._connection.queue.ended(names)
         if ended:
             with self._news:
                 self._ended |= {(one.key, one.attempt): one for one in ended}
                 self._news.notify_all()
 
     def _send_tickets(self) -> None:
-        claimable, leased = self._carrier.queue.standing(self._run, self._crew.kind)
+        claimable, leased = self._connection.queue.standing(self._to_carry.run, self._crew.kind)
         if claimable:
             self._require_somebody()
-        with self._carrier.lock:
-            carriage = self._carrier.carriage
+        with self._connection.lock:
+            carriage = self._connection.carriage
             missing = len(claimable) + leased - carriage.outstanding(self._crew.kind)
             if missing > 0 and claimable:
                 carriage.connect()
@@ -246,14 +233,14 @@ class CarriedBoots:
                     # To those who may claim it: Dask would send each to the same worker, which finds nothing.
                     names = [worker.name for worker in self._crew.workers if task.is_for(worker)]
                     if names:
-                        carriage.send(self._run, self._crew.kind, [task.key], names)
+                        carriage.send(self._to_carry.run, self._crew.kind, [task.key], names)
 
     def _require_somebody(self) -> None:
         """Fail a boot that all workers refused. Raises NobodyLeft if none of them is alive."""
         names = {worker.name for worker in self._crew.workers}
-        if names.isdisjoint(worker.name for worker in self._carrier.queue.workers()):
+        if names.isdisjoint(worker.name for worker in self._connection.queue.workers()):
             raise NobodyLeft(names=", ".join(sorted(names)))
-        for name, reasons in self._carrier.queue.refusals(self._run).items():
+        for name, reasons in self._connection.queue.refusals(self._to_carry.run).items():
             if names <= set(reasons):
                 told = "; ".join(f"{worker}: {reason}" for worker, reason in sorted(reasons.items()))
                 with self._news:
@@ -268,7 +255,7 @@ class CarriedBoots:
     def _say_trouble(self, error: KdynoError) -> None:
         if self._trouble != type(error).__name__:
             self._trouble = type(error).__name__
-            self._session.talk.warn(f"{error}: waiting for it")
+            self._to_carry.talk.warn(f"{error}: waiting for it")
 
 
 def _lost(reason: str, directory: Path) -> BootEnd:

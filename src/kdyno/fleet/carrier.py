@@ -2,72 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from threading import Lock
-from types import TracebackType
-from typing import Self
 
 from kdyno.base.talk import Talk
 from kdyno.boot.base import MachineBackend, MachineSettings
-from kdyno.fleet.carriage import Carriage
 from kdyno.fleet.carried_boots import CarriedBoots
+from kdyno.fleet.connection import FleetConnection
 from kdyno.fleet.errors import NobodyOffers, OtherKdyno
-from kdyno.fleet.fleet_file import Fleet
 from kdyno.fleet.machine import FleetMachine
 from kdyno.fleet.messages import MachineAnswer, MachineQuestion
 from kdyno.fleet.package_digest import this_kdyno
 from kdyno.fleet.queue.model import Worker
-from kdyno.runs.carrier import BootCarrier, BootToCarry
-from kdyno.runs.prepare import Prepared
-from kdyno.runs.session import Session
+from kdyno.runs.carrier import BootCarrier, BootsToCarry
 
 
 class FleetCarrier:
-    """A fleet that carries runs out. As a context manager, it disconnects at the end.
+    """A fleet that carries boots of runs out. Raises SchedulerUnreachable, OtherKdyno and NobodyOffers."""
 
-    Raises SchedulerUnreachable, OtherKdyno, NobodyOffers, and what opening the queue raises.
-    """
-
-    def __init__(self, fleet: Fleet, talk: Talk) -> None:
-        self._fleet, self._talk = fleet, talk
-        self.queue, self.blobs = fleet.queue(), fleet.blobs()
-        self.carriage = Carriage(fleet)
-        self.lock = Lock()
-        """Held while `carriage` is in use."""
-
-    def __enter__(self) -> Self:
-        try:
-            self.queue.require_current(self._fleet.file.id)
-            self.carriage.connect()
-        except BaseException:
-            self._close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._close()
-
-    def _close(self) -> None:
-        self.carriage.close()
-        self.queue.close()
+    def __init__(self, connection: FleetConnection, talk: Talk) -> None:
+        self._connection, self._talk = connection, talk
 
     def open_machine(self, settings: MachineSettings) -> MachineBackend:
         """Return the machine of the workers that are connected now."""
         return FleetMachine(settings, self.workers(), self.ask)
 
-    def provide_images(self, prepared: Prepared, session: Session) -> None:
-        """Nothing is built elsewhere."""
-
     def workers(self) -> list[Worker]:
         """Return the connected workers that have this kdyno. Raises NobodyOffers and OtherKdyno."""
-        with self.lock:
-            connected = set(self.carriage.workers())
-        workers = [worker for worker in self.queue.workers() if worker.name in connected]
+        with self._connection.lock:
+            connected = set(self._connection.carriage.workers())
+        workers = [worker for worker in self._connection.queue.workers() if worker.name in connected]
         if not workers:
-            raise NobodyOffers(missing=f"no worker is connected to {self._fleet.file.scheduler}")
+            raise NobodyOffers(missing=f"no worker is connected to {self._connection.fleet.file.scheduler}")
         fitting = [worker for worker in workers if worker.package == this_kdyno()]
         others = [worker for worker in workers if worker.package != this_kdyno()]
         if not fitting:
@@ -78,15 +44,12 @@ class FleetCarrier:
 
     def ask(self, question: MachineQuestion, names: Sequence[str]) -> dict[str, MachineAnswer]:
         """Ask workers by name. Raises SchedulerUnreachable."""
-        with self.lock:
-            return self.carriage.ask(question, names)
+        with self._connection.lock:
+            return self._connection.carriage.ask(question, names)
 
     @contextmanager
-    def carrying_boots(
-        self, run: str, prepared: Prepared, boots: Mapping[str, BootToCarry], session: Session
-    ) -> Iterator[BootCarrier]:
+    def carrying_boots(self, boots: BootsToCarry) -> Iterator[BootCarrier]:
         """Carry boots of a run out, and forget them when all are on record."""
-        assert isinstance(prepared.machine, FleetMachine)
-        carried = CarriedBoots(self, run, prepared, prepared.machine, boots, session)
-        with carried:
+        assert isinstance(boots.machine, FleetMachine)
+        with CarriedBoots(self._connection, boots, boots.machine) as carried:
             yield carried

@@ -14,7 +14,7 @@ from pathlib import Path
 from kdyno.base import elf_listing, process
 
 SYMBOL = re.compile(r"([0-9a-f]{1,16}) ([0-9a-f]{1,16}) [tTwW] (\S+)")
-INSTRUCTION = re.compile(r"\s*([0-9a-f]{1,16}):\t((?:[0-9a-f]{2} )+) *(?:\t(.*))?")
+INSTRUCTION = re.compile(r"([0-9a-f]{1,16}):\t((?:[0-9a-f]{2} ){1,16}) *(?:\t(.*))?")
 BRANCH = re.compile(r"(?:call|jmp|j[a-z]{1,3})q? +(?:0x)?([0-9a-f]{1,16}) <")
 DATA = re.compile(r"\(%rip\)|(?:^|[ ,*])0x[0-9a-f]{6,16}\(")
 """An operand in memory at an address of its own, which a copy can't have."""
@@ -120,8 +120,8 @@ def _instructions(vmlinux: Path, function: ImageFunction) -> Iterator[tuple[byte
     """Yield the bytes, the text and the target of each instruction; None if it names no address."""
     span = (f"--start-address={function.address:#x}", f"--stop-address={function.address + function.size:#x}")
     listing = process.output(["objdump", "-d", "-w", *span, vmlinux])
-    for row in map(INSTRUCTION.fullmatch, listing.splitlines()):
-        if row:
+    for line in listing.splitlines():
+        if row := INSTRUCTION.fullmatch(line.strip()):
             text = row[3] or ""
             branch = BRANCH.match(text)
             yield bytes.fromhex(row[2].replace(" ", "")), text, int(branch[1], 16) if branch else None

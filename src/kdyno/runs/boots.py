@@ -15,7 +15,7 @@ from threading import Event
 from kdyno.base.stop_signals import stops_set
 from kdyno.base.threads import ThreadCall, ThreadCalls
 from kdyno.boot.base import BootEnd
-from kdyno.runs.carrier import BootCarrier, BootToCarry
+from kdyno.runs.carrier import BootCarrier, BootsToCarry, BootToCarry
 from kdyno.runs.experiment.plan import PlannedBoot
 from kdyno.runs.images import Images
 from kdyno.runs.one_boot import BootRequest, attach_samples, boot_record
@@ -143,8 +143,18 @@ class Boots:
 
     def _carrying(self, waiting: Iterable[PlannedBoot]) -> AbstractContextManager[BootCarrier]:
         """Begin to carry these boots out, on this host or elsewhere."""
-        boots = {self.plan.keys[boot.cell]: BootToCarry(boot, self._request(boot)) for boot in waiting}
-        return self.session.carrier.carrying_boots(self.plan.id, self.prepared, boots, self.session)
+        prepared, session = self.prepared, self.session
+        boots = BootsToCarry(
+            run=self.plan.id,
+            boots={self.plan.keys[boot.cell]: BootToCarry(boot, self._request(boot)) for boot in waiting},
+            variants=len(prepared.experiment.variants),
+            machine=prepared.machine,
+            settings=prepared.settings,
+            about=prepared.about,
+            store=session.store,
+            talk=session.talk,
+        )
+        return session.carrier.carrying_boots(boots)
 
     def _request(self, boot: PlannedBoot) -> BootRequest:
         return BootRequest(

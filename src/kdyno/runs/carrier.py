@@ -1,4 +1,4 @@
-"""What carries builds and boots of a run out: this host, or a fleet of hosts (kdyno.fleet)."""
+"""What carries the boots of a run out: this host, or a fleet of hosts (kdyno.fleet)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from kdyno.boot.base import BootEnd, MachineBackend, MachineSettings
+from kdyno.base.talk import Talk
+from kdyno.boot.base import BootEnd, Description, MachineBackend, MachineSettings
 from kdyno.boot.registry import open_machine
 from kdyno.runs.experiment.plan import PlannedBoot
 from kdyno.runs.one_boot import BootRequest
-
-if TYPE_CHECKING:
-    from kdyno.runs.prepare import Prepared
-    from kdyno.runs.session import Session
+from kdyno.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -25,6 +23,20 @@ class BootToCarry:
 
     planned: PlannedBoot
     request: BootRequest
+
+
+@dataclass(frozen=True)
+class BootsToCarry:
+    """The boots of a run that are left, by their keys, and where they are carried out."""
+
+    run: str
+    boots: Mapping[str, BootToCarry]
+    variants: int
+    machine: MachineBackend
+    settings: MachineSettings
+    about: Description
+    store: Store
+    talk: Talk
 
 
 class BootCarrier(Protocol):
@@ -47,14 +59,8 @@ class Carrier(Protocol):
         """Return the machine of these settings. Raises KdynoError if they contradict each other."""
         ...
 
-    def provide_images(self, prepared: Prepared, session: Session) -> None:
-        """Bring images into the state directory that were built elsewhere. Those that are not there are built here."""
-        ...
-
-    def carrying_boots(
-        self, run: str, prepared: Prepared, boots: Mapping[str, BootToCarry], session: Session
-    ) -> AbstractContextManager[BootCarrier]:
-        """Begin to carry boots of a run out, by their keys."""
+    def carrying_boots(self, boots: BootsToCarry) -> AbstractContextManager[BootCarrier]:
+        """Begin to carry boots of a run out."""
         ...
 
 
@@ -64,18 +70,9 @@ class ThisHost:
     def open_machine(self, settings: MachineSettings) -> MachineBackend:
         return open_machine(settings)
 
-    def provide_images(self, prepared: Prepared, session: Session) -> None:
-        """Nothing was built elsewhere."""
-
     @contextmanager
-    def carrying_boots(
-        self,
-        run: str,  # noqa: ARG002
-        prepared: Prepared,
-        boots: Mapping[str, BootToCarry],  # noqa: ARG002
-        session: Session,  # noqa: ARG002
-    ) -> Iterator[BootCarrier]:
-        yield _BootsHere(prepared.machine, prepared.about.parallel)
+    def carrying_boots(self, boots: BootsToCarry) -> Iterator[BootCarrier]:
+        yield _BootsHere(boots.machine, boots.about.parallel)
 
 
 class _BootsHere:

@@ -69,7 +69,6 @@ def _run(experiment: Experiment, session: Session, *, again: bool) -> Done:
             session.talk.say(line)
         with session.talk.watching(ahead_of(ahead, experiment.name)):
             make_inputs(prepared.trainings, session)
-            session.carrier.provide_images(prepared, session)
             images = build_images(prepared.plans, session.state, session.talk)
             require_cpus(prepared.settings, images)
             session.store.begin(_record(plan, prepared, images), plan.cells)

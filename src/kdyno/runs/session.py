@@ -19,7 +19,7 @@ class Session:
     store: Store
     talk: Talk
     carrier: Carrier = field(default_factory=ThisHost)
-    """What carries runs out."""
+    """What carries boots of runs out."""
 
     @property
     def artefacts(self) -> Artefacts:
