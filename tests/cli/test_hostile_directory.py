@@ -51,6 +51,8 @@ COMMANDS: dict[str, str] = {
     "fit-config": "fit-config {toy} --source git:{tree} --config make:tinyconfig",
     "delegation": "delegation show vmlinux",
     "lab": "lab time --source {tree} memcpy --blocks 4 -q",
+    "fleet": "fleet init made --database postgresql://nobody@127.0.0.1:1/none --blobs blobs",
+    "worker": "worker made --name one",
     "march": "march",
     "ship": "ship latest other --deb",
     "card": "card vmlinux",
