@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
-from urllib.parse import parse_qsl
 
 from kdyno.base import process
 from kdyno.base.errors import UserError
@@ -18,18 +17,21 @@ from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen
 from kdyno.kernel.knobs.base import KconfigRequest
 from kdyno.kernel.knobs.kconfig import MOST_BYTES, SET, refuse_commands
+from kdyno.kernel.knobs.origin import options_of
 
 INTERACTIVE = ("config", "menuconfig", "nconfig", "xconfig", "gconfig", "oldconfig", "helpnewconfig", "listnewconfig")
 LOCAL = ("localmodconfig", "localyesconfig")
 GZIP = 16 + zlib.MAX_WBITS
+RUNNING = "running"
+"""The configuration of this host's kernel."""
 RUNNING_CONFIGS = ("/boot/config-{release}", "/lib/modules/{release}/config", "/proc/config.gz")
 
 
 class UnknownBase(UserError):
     message = "`{spec}` names no base configuration"
     hint = (
-        "name a base: `dyno` (`paths` for ARCH=um), file:/path/to/.config, make:tinyconfig, make:defconfig or "
-        "make:localmodconfig?lsmod=FILE"
+        "name a base: `dyno` (`paths` for ARCH=um), file:/path/to/.config, `running`, make:tinyconfig, make:defconfig "
+        "or make:localmodconfig?lsmod=FILE&config=FILE"
     )
 
 
@@ -71,6 +73,8 @@ def resolve_base(spec: str) -> Base:
 
 def _read_base(spec: str) -> Base:
     scheme, colon, rest = spec.partition(":")
+    if spec == RUNNING:
+        return Base(spec=spec, kind="config", text=_running_config(spec))
     if not colon:
         bundled = files("kdyno").joinpath("data", "kconfig", f"{spec}.config")
         if not re.fullmatch(r"[\w.-]+", spec) or not bundled.is_file():
@@ -84,8 +88,8 @@ def _read_base(spec: str) -> Base:
 
 
 def _make_base(spec: str, rest: str) -> Base:
-    target, _, query = rest.partition("?")
-    options = dict(parse_qsl(query))
+    target = rest.partition("?")[0]
+    options = options_of(spec)
     if target in INTERACTIVE:
         raise BaseIsInteractive(target=target)
     allowed = {"lsmod", "config"} if target in LOCAL else set()

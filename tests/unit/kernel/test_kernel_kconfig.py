@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from kdyno.kernel.kconfig_check import explain, is_met, read_config
 from kdyno.kernel.kconfig_expr import parse, tokens
 from kdyno.kernel.kconfig_tree import KconfigTree, read_tree, statements
 from kdyno.kernel.knobs import KconfigRequest
+from kdyno.kernel.knobs.origin import located_config
 from tests.unit.kernel_toy import FAKELINUX
 
 NR_CPUS = (FAKELINUX / "Kconfig").read_text(encoding="utf-8").splitlines().index("config NR_CPUS") + 1
@@ -193,6 +195,26 @@ def test_a_local_base_holds_what_it_was_made_from(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("CONFIG_EXT4=y\n")
     base = resolve_base(f"make:localmodconfig?lsmod={tmp_path}/lsmod&config={tmp_path}/config")
     assert (base.target, base.lsmod, base.text) == ("localmodconfig", "ext4 1 0\n", "CONFIG_EXT4=y\n")
+
+
+def test_running_is_the_configuration_of_this_hosts_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kconfig, "RUNNING_CONFIGS", (f"{tmp_path}/{{release}}",))
+    with pytest.raises(kconfig.BaseMissing, match="doesn't tell its kernel's configuration"):
+        resolve_base("running")
+    (tmp_path / os.uname().release).write_text("CONFIG_A=y\n")
+    base = resolve_base("running")
+    assert (base.kind, base.text) == ("config", "CONFIG_A=y\n")
+
+
+def test_all_files_of_a_base_are_found_from_the_experiments_directory(tmp_path: Path) -> None:
+    located = located_config("make:localmodconfig?lsmod=the+modules&config=sub/100%.config", tmp_path)
+    assert located == f"make:localmodconfig?lsmod={tmp_path}/the+modules&config={tmp_path}/sub/100%.config"
+    (tmp_path / "the+modules").write_text("ext4 1 0\n")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/100%.config").write_text("CONFIG_EXT4=y\n")
+    assert resolve_base(located).text == "CONFIG_EXT4=y\n"
+    for unchanged in ("dyno", "make:defconfig", "make:localmodconfig", "running", None):
+        assert located_config(unchanged, tmp_path) == unchanged
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,15 @@ def located_config(spec: str | None, base: Path) -> str | None:
         return None
     if spec.startswith("file:"):
         return f"file:{absolute(spec.removeprefix('file:'), base)}"
-    target, marker, lsmod = spec.partition("?lsmod=")
-    return f"{target}{marker}{absolute(lsmod, base)}" if marker else spec
+    target, marker, _ = spec.partition("?")
+    files = (f"{option}={absolute(path, base)}" for option, path in options_of(spec).items())
+    return f"{target}{marker}{'&'.join(files)}"
+
+
+def options_of(spec: str) -> dict[str, str]:
+    """Return the options of a base configuration, which name files: make:TARGET?OPTION=PATH&OPTION=PATH."""
+    options = (word.partition("=") for word in spec.partition("?")[2].split("&") if word)
+    return {option: path for option, _, path in options}
 
 
 SOURCE = Knob("source", contribute, in_matrix=True, located=source.located)

@@ -86,8 +86,8 @@ class _Common(Frozen):
     """`debian:linux-source-6.12`, a directory, a tarball, or `git:DIR#REV`; a variant may name another. Left out only
     where the machine starts no kernels."""
     config: str = "dyno"
-    """Base configuration: `dyno`, `file:PATH`, `make:TARGET`, `make:localmodconfig?lsmod=PATH`; a variant may name
-    another."""
+    """Base configuration: `dyno`, `file:PATH`, `running`, `make:TARGET`, `make:localmodconfig?lsmod=PATH&config=PATH`;
+    a variant may name another."""
     baseline: Name
     """The variant that the others are compared with."""
     workload: WorkloadConfig = default_workload()
