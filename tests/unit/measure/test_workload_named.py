@@ -103,8 +103,13 @@ def test_an_experiment_is_fitted_to_alone() -> None:
 
 
 def test_a_workload_that_nothing_counts_trains_nothing() -> None:
-    with pytest.raises(NoTrainingLoad, match="trained on sysbench"):
+    with pytest.raises(NoTrainingLoad, match="trained on sysbench") as refused:
         training_load(("sysbench",))
+    trainable = refused.value.advice.rpartition("one of ")[2].split(", ")
+    assert {"web", "redis"} <= set(trainable)
+    assert "sysbench" not in trainable
+    for name in trainable:
+        assert training_load((name,)).names
 
 
 @pytest.mark.parametrize(("line", "why"), [("x = 99999999999999999999", "64 bits"), (r'x = "\u0000"', "NUL character")])

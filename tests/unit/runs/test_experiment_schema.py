@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from pydantic import ValidationError
 
 from kdyno.cli.schemas import schema
+from kdyno.measure.workload.named import training_load
 from kdyno.runs.experiment.models import ExperimentFile
 
 ROOT = Path(__file__).parents[3]
@@ -59,12 +60,26 @@ def test_the_schema_accepts_every_experiment_of_the_repository(path: Path) -> No
     assert complaints(table) == []
 
 
-def test_the_schema_accepts_every_experiment_of_the_documents() -> None:
+def experiments_in_documents() -> dict[str, dict[str, Any]]:
+    """Return the experiments by the places where the documents show them."""
     documents = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
     shown = {place: whole(table) for document in documents for place, table in blocks(document)}
-    experiments = {place: table for place, table in shown.items() if table is not None}
+    return {place: table for place, table in shown.items() if table is not None}
+
+
+def test_the_schema_accepts_every_experiment_of_the_documents() -> None:
+    experiments = experiments_in_documents()
     assert len(experiments) >= EXPERIMENTS_IN_DOCS
     assert {place: found for place, table in experiments.items() if (found := complaints(table))} == {}
+
+
+def test_every_load_that_the_documents_train_on_is_counted() -> None:
+    for place, experiment in experiments_in_documents().items():
+        for name, variant in experiment["variants"].items():
+            train = variant.get("profile", {}).get("train", ())
+            loads = (train,) if isinstance(train, str) else tuple(train)
+            if not any(load.startswith("./") for load in loads):  # a file of the reader's
+                assert not loads or training_load(loads).names, f"{place}: {name}"
 
 
 @pytest.mark.parametrize(

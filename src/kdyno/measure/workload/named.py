@@ -59,7 +59,7 @@ class NotAnAssignment(UserError):
 
 class NoTrainingLoad(UserError):
     message = "nothing can be trained on {named}: its workload (`{type}`) has nothing that the emulated PMU counts"
-    hint = "name a workload that has tests, or programs with an [operation]; or name tests"
+    hint = "train on tests, on a workload of yours with an [operation], or on one of {trainable}"
 
 
 class PathsBesideOthers(UserError):
@@ -156,7 +156,8 @@ def _counted(name: str) -> Load:
         return Load(tests=(name,))
     load = workload.load()
     if not load.names:
-        raise NoTrainingLoad(named=name, type=workload.type)
+        trainable = [own for own in own_names() if ProgramsWorkload(use=(own,)).located(Path()).load().names]
+        raise NoTrainingLoad(named=name, type=workload.type, trainable=", ".join(trainable))
     return load
 
 
