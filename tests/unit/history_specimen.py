@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -87,9 +87,18 @@ def add_run(store: Store, run: RunRecord, kernel: int, names: list[str], cost: C
         store.add_boot(boot, benchmarks)
 
 
-def fill(path: Path, kernels: int, names: list[str], cost: Cost, lane: LaneName = "model") -> Store:
+def fill(
+    path: Path,
+    kernels: int,
+    names: list[str],
+    cost: Cost,
+    lane: LaneName = "model",
+    kernels_left_out: Container[int] = (),
+) -> Store:
     """A store with a run of each kernel; the newest is recorded first."""
     store = Store(f"sqlite:///{path}")
     for kernel in reversed(range(kernels)):
+        if kernel in kernels_left_out:
+            continue
         add_run(store, run_of_kernel(kernel, lane), kernel, names, cost)
     return store

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import getpass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from kdyno.base.terminal import line
 from kdyno.base.text import format_count, format_list, format_signed
 from kdyno.cli.common import number_from, print_json, store_of, talk_of
+from kdyno.store.triage import TriageState
 
 if TYPE_CHECKING:
-    from kdyno.judge.history.model import HistoryChange, HistoryReport
+    from kdyno.judge.history.model import History, HistoryChange, HistoryReport
 
 SHOWN = 20
 NAMED = 3
@@ -28,14 +30,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="changes that the table has (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print all changes as JSON")
+    parser.add_argument("--open", action="store_true", help="print only the changes that are open: not triaged yet")
+    triage = parser.add_argument_group("say what becomes of a change")
+    triage.add_argument(
+        "--triage",
+        nargs=2,
+        metavar=("ID", "STATE"),
+        help=f"record the state of the change with this id, or its beginning: {', '.join(get_args(TriageState))}",
+    )
+    triage.add_argument("--owner", default="", metavar="NAME", help="who takes care of it")
+    triage.add_argument("--note", default="", metavar="TEXT", help="a text for the others")
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.judge.history.changes import history
-
-    with store_of(args, "read") as store:
-        rows = store.series()
-    done = history(rows)
+    if args.triage:
+        return _triage(args)
+    done = _read(args)
     if args.html:
         from kdyno.report.history_html import write_pages
 
@@ -44,11 +54,32 @@ def act(args: argparse.Namespace) -> int:
     if args.json:
         print_json(done.report.model_dump(mode="json"))
     elif not args.html:
-        _print(done.report, args.newest)
+        _print(done.report, args.newest, only_open=args.open)
     return 0
 
 
-def _print(report: HistoryReport, newest: int) -> None:
+def _read(args: argparse.Namespace) -> History:
+    from kdyno.judge.history.changes import history
+    from kdyno.judge.history.triage import with_triage
+
+    with store_of(args, "read") as store:
+        rows, entries = store.series(), store.triage()
+    return with_triage(history(rows), entries)
+
+
+def _triage(args: argparse.Namespace) -> int:
+    from kdyno.judge.history.triage import change_named, triage_of
+
+    name, state = args.triage
+    change = change_named(_read(args), name)
+    entry = triage_of(change, state, owner=args.owner, note=args.note, author=getpass.getuser())
+    with store_of(args, "change") as store:
+        store.add_triage(entry)
+    talk_of(args).say(f"{change.id} {change.before.name} -> {change.after.name}: {entry.state}")
+    return 0
+
+
+def _print(report: HistoryReport, newest: int, *, only_open: bool) -> None:
     kernels = sum(axis.kernels for axis in report.axes)
     axes = "axis" if len(report.axes) == 1 else "axes"
     line(
@@ -57,13 +88,14 @@ def _print(report: HistoryReport, newest: int) -> None:
     )
     if report.without_source:
         line(f"{format_count(report.without_source, 'run')} without a kernel of a known source")
-    for change in report.changes[:newest]:
+    changes = [change for change in report.changes if change.is_open or not only_open]
+    for change in changes[:newest]:
         line()
         for text in _lines(change):
             line(text)
-    if len(report.changes) > newest:
+    if len(changes) > newest:
         line()
-        line(f"{len(report.changes) - newest:,} older: --newest {len(report.changes)}, or --html DIR")
+        line(f"{len(changes) - newest:,} older: --newest {len(changes)}, or --html DIR")
 
 
 def _lines(change: HistoryChange) -> list[str]:
@@ -71,8 +103,18 @@ def _lines(change: HistoryChange) -> list[str]:
     more = len(change.benchmarks) - len(named)
     return [
         f"{change.before.name} -> {change.after.name}: {change.worse} worse, {change.better} better; {change.title}",
+        f"  change {change.id}: {_triage_text(change)}",
         f"  {format_list(named, NAMED)}{f' and {more} more' if more else ''}",
         *(f"  also differs: {text}" for text in change.also_differs),
         *([f"  bisect:  {change.bisect}"] if change.bisect else []),
         f"  explain: {change.explain}",
     ]
+
+
+def _triage_text(change: HistoryChange) -> str:
+    entry = change.triage
+    if entry is None:
+        return "open"
+    owner = f", {entry.owner}" if entry.owner else ""
+    note = f": {entry.note}" if entry.note else ""
+    return f"{entry.state}{owner} ({entry.author}, {entry.written:%Y-%m-%d}){note}"

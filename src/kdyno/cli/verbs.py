@@ -19,6 +19,7 @@ GROUPS = {
         "confirm": "measure a variant of a run again, with new boots and link orders: was its gain luck?",
         "compare": "compare the variants of a run, or one run with another",
         "history": "show at which kernels benchmarks changed, over all runs of the store; pages with their curves",
+        "serve": "serve the history and the reports of runs as pages, and let people triage changes",
         "judge": "judge measurements of other tools: CSV, summaries, hyperfine, pyperf, lmbench, stress-ng, perf stat",
         "scaling": "fit Amdahl's law and the USL to throughput by the number of processes",
         "workload": "list, show and try workloads",

@@ -1,20 +1,20 @@
-"""The history of a store as static pages: an index for each axis, and a page with a curve for each benchmark on it.
+"""The history of a store as pages: an index for each axis, and a page with a curve for each benchmark on it. They are
+static files, or a server's (served/), which have forms, too.
 
-A page loads nothing but other pages of the directory when a link is followed. Every text from a store is escaped, and
+A page loads nothing but other pages beside it when a link is followed. Every text from a store is escaped, and
 the policy of a page names its scripts and its style by their hashes.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from jinja2 import Environment
 from markupsafe import Markup
@@ -32,16 +32,21 @@ from kdyno.judge.history.model import (
     HistoryBenchmark,
     HistoryChange,
     HistoryLine,
+    TriageEntry,
 )
+from kdyno.judge.history.points import PointRatio, names_of, point_ratios
 from kdyno.report import page
 from kdyno.report.figures.style import VARIANT_COLOURS
 from kdyno.report.packing import pack, read_template, source_hash, unpacking_script
+from kdyno.store.triage import TriageState
 
 INDEX = "index.html"
 MOST_CHANGES = 40
 """Changes that a page has; the newest ones."""
 MOST_ROWS = 25
 """Benchmarks that a change lists; the largest effects."""
+KERNELS_OFFERED = 200
+"""Kernels whose names a form of a server completes; the newest ones."""
 SPARK_POINTS = 40
 SPARK_WIDTH, SPARK_HEIGHT = 120, 22
 
@@ -52,19 +57,30 @@ class NotADirectory(UserError):
 
 
 @dataclass(frozen=True)
+class Viewer:
+    """Somebody who asks a server for a page."""
+
+    author: str | None
+    """The name by which entries are signed; None for one who may only read."""
+
+
+@dataclass(frozen=True)
 class PageFrame:
     """The style and the scripts of a page, and the policy that allows them alone."""
 
     style: Markup
     scripts: tuple[Markup, ...]
+    is_served: bool
+    """A page of a server may have forms, which go to that server alone."""
 
     @property
     def policy(self) -> Markup:
         scripts = " ".join(map(source_hash, self.scripts)) or "'none'"
+        forms = "'self'" if self.is_served else "'none'"
         # uPlot sets styles by code, which no policy stops; no page has a style attribute.
         return Markup(
             f"default-src 'none'; script-src {scripts}; style-src {source_hash(self.style)}; img-src data:; "
-            "base-uri 'none'; form-action 'none'"
+            f"base-uri 'none'; form-action {forms}"
         )
 
 
@@ -83,7 +99,8 @@ class ShownRow:
 class ShownChange:
     """A change as its panel shows it."""
 
-    anchor: str
+    id: str
+    triage: TriageEntry | None
     before: str
     after: str
     worse: int
@@ -114,6 +131,23 @@ class BenchmarkRow:
 
 
 @dataclass(frozen=True)
+class PointRow:
+    """A benchmark at two kernels."""
+
+    benchmark: str
+    page: str
+    recipe: str
+    before: str
+    after: str
+    step: float
+    """The relative difference, for sorting."""
+    change: str
+    interval: str
+    mark: str
+    """The class of a difference beyond the margin."""
+
+
+@dataclass(frozen=True)
 class AxisLink:
     page: str
     id: str
@@ -132,60 +166,110 @@ def write_pages(history: History, directory: Path) -> int:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise NotADirectory(path=directory, why=error.strerror) from error
-    number_of_pages = 0
-    for name, text in render_pages(history):
-        write_whole(directory / name, text)
-        number_of_pages += 1
-    return number_of_pages
+    pages = HistoryPages(history)
+    for name in pages.names:
+        write_whole(directory / name, pages.render(name))
+    return len(pages.names)
 
 
-def render_pages(history: History) -> Any:
-    """Yield the name and the text of each page; that of the newest axis is the index, and comes last."""
-    environment = _environment()
-    links = [_link(summary, place) for place, summary in enumerate(history.report.axes)]
-    changes_by_axis: dict[str, list[HistoryChange]] = defaultdict(list)
-    for change in history.report.changes:
-        changes_by_axis[change.axis].append(change)
-    common = {"report": history.report, "version": __version__}
-    index = environment.get_template("history_index.html.j2")
-    for link, axis in reversed(list(zip(links, history.axes, strict=True))):
-        changes = changes_by_axis[axis.id]
-        pages = {benchmark.name: f"{axis.id}-{place}.html" for place, benchmark in enumerate(axis.benchmarks)}
-        by_benchmark: dict[str, list[HistoryChange]] = defaultdict(list)
-        for change in changes:
-            for name in dict.fromkeys(row.benchmark for row in change.benchmarks):
-                by_benchmark[name].append(change)
-        labels = [kernel.name for kernel in axis.kernels]
-        for benchmark in axis.benchmarks:
-            own = by_benchmark[benchmark.name]
-            yield (
-                pages[benchmark.name],
-                environment.get_template("history_benchmark.html.j2").render(
-                    frame=_chart_frame(),
-                    axis=axis,
-                    benchmark=benchmark,
-                    index=link.page,
-                    changes=[_shown(change, pages) for change in own[:MOST_CHANGES]],
-                    more_changes=max(0, len(own) - MOST_CHANGES),
-                    data=_chart_data(axis, labels, benchmark, own),
-                    **common,
-                ),
-            )
-        yield (
-            link.page,
-            index.render(
-                frame=_index_frame(),
-                axis=axis,
-                others=links,
-                note=_note(axis),
-                changes=[_shown(change, pages) for change in changes[:MOST_CHANGES]],
-                more_changes=max(0, len(changes) - MOST_CHANGES),
-                rows=[_row(benchmark, pages, len(by_benchmark[benchmark.name])) for benchmark in axis.benchmarks],
-                **common,
-            ),
+class HistoryPages:
+    """The pages of a history by their names; each is made when it is asked for. Safe for threads."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self._links = [_link(summary, place) for place, summary in enumerate(history.report.axes)]
+        self._axis_by_page = dict(zip((link.page for link in self._links), history.axes, strict=True))
+        self._benchmark_by_page = {
+            page: (axis, benchmark)
+            for axis in history.axes
+            for page, benchmark in zip(_pages_of(axis).values(), axis.benchmarks, strict=True)
+        }
+        self._changes: dict[str, list[HistoryChange]] = defaultdict(list)
+        for change in history.report.changes:
+            self._changes[change.axis].append(change)
+
+    @property
+    def names(self) -> list[str]:
+        """The pages of benchmarks, then those of axes; that of the newest axis is the index, and comes last."""
+        return [*self._benchmark_by_page, *dict.fromkeys([*reversed(self._axis_by_page), INDEX])]
+
+    def render(self, name: str, viewer: Viewer | None = None) -> str:
+        """Return a page, for a file or for somebody who asks a server. Raise KeyError if there is none of this name."""
+        if name in self._benchmark_by_page:
+            return self._benchmark_page(*self._benchmark_by_page[name], viewer)
+        if name == INDEX and not self._axis_by_page:
+            frame = index_frame(viewer is not None)
+            return self._render("history_index.html.j2", frame, viewer, axis=None, others=[], changes=[], rows=[])
+        return self._axis_page(self._axis_by_page[name], viewer)
+
+    def page_of_axis(self, axis: HistoryAxis) -> str:
+        return next(page for page, other in self._axis_by_page.items() if other is axis)
+
+    def _render(self, template: str, frame: PageFrame, viewer: Viewer | None, **parts: Any) -> str:
+        common = {"report": self.history.report, "version": __version__, "states": get_args(TriageState)}
+        return environment().get_template(template).render(frame=frame, viewer=viewer, **common, **parts)
+
+    def _benchmark_page(self, axis: HistoryAxis, benchmark: HistoryBenchmark, viewer: Viewer | None) -> str:
+        own = [
+            change
+            for change in self._changes[axis.id]
+            if any(row.benchmark == benchmark.name for row in change.benchmarks)
+        ]
+        pages = _pages_of(axis)
+        return self._render(
+            "history_benchmark.html.j2",
+            _chart_frame(viewer is not None),
+            viewer,
+            axis=axis,
+            benchmark=benchmark,
+            index=self.page_of_axis(axis),
+            page=pages[benchmark.name],
+            changes=[_shown(change, pages) for change in own[:MOST_CHANGES]],
+            more_changes=max(0, len(own) - MOST_CHANGES),
+            data=_chart_data(axis, [kernel.name for kernel in axis.kernels], benchmark, own),
         )
-    if not links:
-        yield INDEX, index.render(frame=_index_frame(), axis=None, others=[], changes=[], rows=[], **common)
+
+    def _axis_page(self, axis: HistoryAxis, viewer: Viewer | None) -> str:
+        pages, changes = _pages_of(axis), self._changes[axis.id]
+        counts = Counter(name for change in changes for name in {row.benchmark for row in change.benchmarks})
+        return self._render(
+            "history_index.html.j2",
+            index_frame(viewer is not None),
+            viewer,
+            axis=axis,
+            others=self._links,
+            note=_note(axis),
+            page=self.page_of_axis(axis),
+            changes=[_shown(change, pages) for change in changes[:MOST_CHANGES]],
+            more_changes=max(0, len(changes) - MOST_CHANGES),
+            open_changes=sum(change.is_open for change in changes),
+            rows=[_row(benchmark, pages, counts[benchmark.name]) for benchmark in axis.benchmarks],
+            kernels=names_of(axis.kernels, KERNELS_OFFERED),
+        )
+
+    def compare(self, axis: HistoryAxis, before: int, after: int, viewer: Viewer) -> str:
+        """Return the page with two kernels of an axis beside each other."""
+        rows, pages = point_ratios(axis, before, after), _pages_of(axis)
+        return self._render(
+            "history_compare.html.j2",
+            index_frame(is_served=True),
+            viewer,
+            axis=axis,
+            index=self.page_of_axis(axis),
+            page="compare",
+            before=axis.kernels[before].name,
+            after=axis.kernels[after].name,
+            kernels=names_of(axis.kernels, KERNELS_OFFERED),
+            margin=limit(axis.margin),
+            beyond=sum(row.is_beyond for row in rows),
+            rows=[_point_row(row, pages) for row in rows],
+            runs=next(((row.run_before, row.run_after) for row in rows), None),
+        )
+
+
+def _pages_of(axis: HistoryAxis) -> dict[str, str]:
+    """Return the names of the pages of an axis's benchmarks."""
+    return {benchmark.name: f"{axis.id}-{place}.html" for place, benchmark in enumerate(axis.benchmarks)}
 
 
 def _link(summary: AxisSummary, place: int) -> AxisLink:
@@ -207,9 +291,9 @@ def _note(axis: HistoryAxis) -> str:
 
 def _shown(change: HistoryChange, pages: dict[str, str]) -> ShownChange:
     rows = [_shown_row(row, pages) for row in change.benchmarks[:MOST_ROWS]]
-    place = hashlib.sha256(f"{change.before.identity} {change.after.identity}".encode()).hexdigest()
     return ShownChange(
-        anchor=f"change-{place[:12]}",
+        id=change.id,
+        triage=change.triage,
         before=change.before.name,
         after=change.after.name,
         worse=change.worse,
@@ -227,6 +311,19 @@ def _shown_row(row: ChangedBenchmark, pages: dict[str, str]) -> ShownRow:
     before, after = (f"{number(value)} {row.unit}" for value in (row.before, row.after))
     change = f"{format_signed(row.ratio - 1)} %"
     return ShownRow(row.benchmark, pages[row.benchmark], row.recipe, before, after, change, row.is_worse)
+
+
+def _point_row(row: PointRatio, pages: dict[str, str]) -> PointRow:
+    before, after = (f"{number(value)} {row.unit}" for value in (row.before, row.after))
+    interval = (
+        ""
+        if row.low is None or row.high is None
+        else f"{format_signed(row.low - 1)} to {format_signed(row.high - 1)} %"
+    )
+    change = f"{format_signed(row.ratio - 1)} %"
+    mark = ("worse-mark" if row.is_worse else "better-mark") if row.is_beyond else ""
+    step = round(row.ratio - 1, 6)
+    return PointRow(row.benchmark, pages[row.benchmark], row.recipe, before, after, step, change, interval, mark)
 
 
 def _row(benchmark: HistoryBenchmark, pages: dict[str, str], changes: int) -> BenchmarkRow:
@@ -307,7 +404,7 @@ def _without_unset(value: Any) -> Any:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     environment = page.environment()
     environment.filters |= {
         "number": lambda value: f"{value:,}",
@@ -318,15 +415,16 @@ def _environment() -> Environment:
 
 
 @cache
-def _index_frame() -> PageFrame:
-    return PageFrame(_style("style.css", "history.css"), (_script("history.js"),))
+def index_frame(is_served: bool) -> PageFrame:
+    return PageFrame(_style("style.css", "history.css"), (_script("history.js"),), is_served)
 
 
 @cache
-def _chart_frame() -> PageFrame:
+def _chart_frame(is_served: bool) -> PageFrame:
     colours = f"const COLOURS = {json.dumps(list(VARIANT_COLOURS))};\n"
     chart = Markup(colours + unpacking_script() + read_template("history_chart.js"))
-    return PageFrame(_style("uplot-style.css", "style.css", "history.css"), (_script("uplot.min.js"), chart))
+    scripts = (_script("uplot.min.js"), chart)
+    return PageFrame(_style("uplot-style.css", "style.css", "history.css"), scripts, is_served)
 
 
 def _style(*names: str) -> Markup:

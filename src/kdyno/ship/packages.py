@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kdyno.base.files import read_whole
-from kdyno.judge.verdicts.assemble import assemble
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.kernel.built_kernels.header import MOST_KERNEL
 from kdyno.kernel.image import Image
@@ -21,8 +20,7 @@ from kdyno.ship.make_card import BuildFacts, asked_of, make_card
 from kdyno.ship.packager import PackagedKernel, Packager
 from kdyno.ship.plan import ShipPlan, config_of, packages_plan, signing_requests, suffix_of
 from kdyno.ship.secure_boot import is_signed
-from kdyno.understand.confirm import with_confirmation
-from kdyno.understand.explain.budgets import with_budgets
+from kdyno.understand.reported_run import reported_run
 
 CardOf = Callable[[Card], bytes]
 """From the card of the kernel that was built to the card that the package gets."""
@@ -46,8 +44,7 @@ class FinishedPackages:
 
 def report_of(ship: ShipPlan, session: Session) -> RunReport:
     """Return the judgement of the run, with what a processor made of its gains. Raises the store's errors."""
-    report = assemble(session.store, ship.run.id, session.artefacts, analysed=False)
-    return with_budgets(with_confirmation(report, session.store, session.artefacts), session.artefacts)
+    return reported_run(session.store, session.artefacts, ship.run.id, analysed=False)
 
 
 @contextmanager

@@ -96,3 +96,9 @@ def boot_seconds(
         if seconds:
             return timed.id, list(seconds)
     return None
+
+
+def count_records(connection: Connection) -> tuple[int, int]:
+    """Return the numbers of runs and of boots."""
+    runs, boots = (connection.execute(select(func.count()).select_from(table)) for table in (schema.run, schema.boot))
+    return int(runs.scalar_one()), int(boots.scalar_one())

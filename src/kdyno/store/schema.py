@@ -7,6 +7,7 @@ boot ─┬─ described         (which benchmarks, in the agent's order)
       ├─ sample            (benchmark, iteration, elapsed and work or a value)
       └─ outcome           (benchmark, unsupported or broken, why)
 benchmark                  (a name with one meaning: unit, direction, description)
+triage                     (what people say of a change in the history; the newest entry counts)
 
 A boot is known by the key of what decides it, and belongs to no run: runs share boots through their cells.
 Runs, boots and self-tests have the digest of all that belongs to them; see digests.py.
@@ -37,7 +38,7 @@ from sqlalchemy.types import TypeEngine
 
 from kdyno.store.plain_json import require_plain
 
-VERSION = 8
+VERSION = 9
 """Raised by every change to a table; stores of another version are refused with a message."""
 
 
@@ -215,4 +216,18 @@ outcome = Table(
     Column("benchmark", Text, primary_key=True),
     Column("kind", Text, primary_key=True),
     Column("why", Text, nullable=False),
+)
+
+triage = Table(
+    "kdyno_triage",
+    tables,
+    Column("id", Key, primary_key=True),
+    Column("axis", Text, nullable=False),
+    Column("before", Text, nullable=False),
+    Column("after", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("written", Utc, nullable=False),
 )

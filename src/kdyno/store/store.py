@@ -24,6 +24,7 @@ from kdyno.store.exchange import Removed
 from kdyno.store.listing import RunSummary, summaries
 from kdyno.store.reading import End, PlacedEnd
 from kdyno.store.records import Boot, BootPlace, BootRecord, RunRecord
+from kdyno.store.triage import Triage, insert_triage, read_triage
 from kdyno.store.url import Access, StoreUrl, parse
 from kdyno.store.whole import WholeBoot, WholeRun
 
@@ -79,6 +80,11 @@ class Store:
         with self._writing() as connection:
             connection.execute(table.delete().where(table.c.run == run_id))
             rows.insert_selftest(connection, run_id, created, result)
+
+    def add_triage(self, entry: Triage) -> None:
+        """Record what somebody says of a change in the history."""
+        with self._writing() as connection:
+            insert_triage(connection, entry)
 
     def stop(self, run_id: str, blocks: int) -> None:
         """Record that the group-sequential rule ended a run after so many blocks."""
@@ -278,6 +284,16 @@ class Store:
 
         with self._reading() as connection:
             return read_series(connection, self._url)
+
+    def triage(self) -> list[Triage]:
+        """Return what people say of changes in the history, the oldest entry first."""
+        with self._reading() as connection:
+            return read_triage(connection, self._url)
+
+    def count_records(self) -> tuple[int, int]:
+        """Return the numbers of runs and of boots: a series is another one if they differ, and rarely otherwise."""
+        with self._reading() as connection:
+            return history.count_records(connection)
 
     def _run(self, connection: Connection, prefix: str) -> RunRecord:
         return reading.run_of(connection, self._url, named_run.row_of(connection, self._url, prefix))

@@ -15,7 +15,7 @@ import pytest
 from kdyno.judge.history.changes import history
 from kdyno.judge.history.model import History
 from kdyno.report import packing
-from kdyno.report.history_html import INDEX, NotADirectory, render_pages, write_pages
+from kdyno.report.history_html import INDEX, HistoryPages, NotADirectory, write_pages
 from tests.unit.history_specimen import add_run, fill, run_of_kernel
 
 HOSTILE = "lat_</script><script>x.a|b`c\x1b[2J\u202e"
@@ -38,7 +38,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> History:
 
 @pytest.fixture(scope="module")
 def pages(made: History) -> dict[str, str]:
-    return dict(render_pages(made))
+    pages = HistoryPages(made)
+    return {name: pages.render(name) for name in pages.names}
 
 
 def packed(text: str) -> dict[str, Any]:

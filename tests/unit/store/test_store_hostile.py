@@ -21,10 +21,12 @@ from kdyno.store import rows, schema
 from kdyno.store.artefacts import ArtefactMissing, Artefacts
 from kdyno.store.errors import NotAStore, RecordCorrupt, StoreDamaged, StoreFailed, translate_driver_errors
 from kdyno.store.store import Store
+from kdyno.store.triage import Triage
 from kdyno.store.url import sqlite_file
 from tests.unit import specimen
 
 RUN = specimen.run_record(blocks=3)
+TRIAGE = Triage(axis="a", before="git:1", after="git:2", state="open", author="ada", written=specimen.NOON)
 DEEP = "[" * 5000 + "]" * 5000
 """JSON that a reader which calls itself for each list can't read."""
 LONG = "9" * 4000
@@ -40,6 +42,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         store.begin(RUN, specimen.cells(RUN))
         for boot in specimen.boot_records(RUN, iterations=2, failed=("gcc-12-O3", 1)):
             store.add_boot(boot, specimen.benchmarks())
+        store.add_triage(TRIAGE)
     connection = sqlite3.connect(path / "store.sqlite", isolation_level=None)
     connection.execute("PRAGMA journal_mode = DELETE")  # all of it in one file
     connection.close()
@@ -79,6 +82,7 @@ class Sent:
             store.ends(f"{variant.name}, block {block}" for variant in run.variants for block in range(3))
             store.boot("gcc-12, block 0")
             store.selftests()
+            store.triage()
 
     def read_by_everything_else(self) -> None:
         """Without the list of runs, which checks less, and first."""
@@ -137,6 +141,14 @@ WRONG: list[tuple[str, str, list[object], str]] = [
     ("kdyno_sample", "work", ["x", None], "sample"),
     ("kdyno_sample", "value", ["x", 1.0, 9e999], "sample"),
     ("kdyno_outcome", "why", [b"\xff"], "unsupported"),
+    ("kdyno_triage", "axis", [b"\xff", "x" * 201], "axis"),
+    ("kdyno_triage", "before", [b"\xff"], "before"),
+    ("kdyno_triage", "after", [b"\xff"], "after"),
+    ("kdyno_triage", "state", ["fine", "", 5], "state"),
+    ("kdyno_triage", "owner", [b"\xff", "x" * 201], "owner"),
+    ("kdyno_triage", "note", [b"\xff", "x" * 4001], "note"),
+    ("kdyno_triage", "author", [b"\xff"], "author"),
+    ("kdyno_triage", "written", ["never", 5], "written"),
 ]
 CASES = [(table, column, value, named) for table, column, values, named in WRONG for value in values]
 
@@ -155,7 +167,7 @@ def test_a_field_that_kdyno_never_writes_is_named_with_its_record(
     message = str(corrupt.value)
     assert corrupt.value.exit_code == 3
     assert named in message
-    assert any(name in message for name in ("run ", "boot ", "benchmark "))
+    assert any(name in message for name in ("run ", "boot ", "benchmark ", "triage entry "))
     assert len(message) < 500
 
 
@@ -166,6 +178,7 @@ def test_all_columns_are_among_those_that_are_tried() -> None:
         *("kdyno_outcome.benchmark", "kdyno_outcome.kind", "kdyno_selftest.created"),
         *("kdyno_run.sha256", "kdyno_boot.sha256", "kdyno_selftest.sha256"),
         *("kdyno_described.ordinal", "kdyno_variant.ordinal", "kdyno_variant.name", "kdyno_selftest.found"),
+        "kdyno_triage.id",
     }
     references = {"run", "boot", "benchmark", "variant", "key"}
     columns = {

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from kdyno.base.frozen import digest
 from kdyno.base.lanes import DEFAULT_LANE
 from kdyno.base.text import clean
 from kdyno.boot.registry import kind_named
@@ -35,7 +36,7 @@ from kdyno.store import plain_json
 from kdyno.store.series import RunFacts, SeriesRows
 
 SHORT = 12
-"""Digits of a commit in a command."""
+"""Digits of a commit in a command, and of the digest that names a change."""
 REPOSITORY = re.compile(r"git:([^#]+)(?:#.*)?")
 MOST_NAMED = 8
 """Benchmarks that a command names; with more, it measures their tests."""
@@ -163,6 +164,7 @@ def _change(
     ]
     run = next(run for run in readings.runs if clean(run.id) == points[1].run)
     return HistoryChange(
+        id=digest([axis.id, before.identity, after.identity])[:SHORT],
         axis=axis.id,
         lane=axis.lane,
         title=axis.title,

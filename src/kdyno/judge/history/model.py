@@ -11,6 +11,7 @@ from pydantic import AwareDatetime
 from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import LaneName
 from kdyno.base.measurement import Direction
+from kdyno.store.triage import TriageState
 
 
 class HistoryKernel(Frozen):
@@ -115,9 +116,21 @@ class ChangedBenchmark(Frozen):
     is_worse: bool
 
 
+class TriageEntry(Frozen):
+    """What somebody said last of a change."""
+
+    state: TriageState
+    owner: str
+    note: str
+    author: str
+    written: AwareDatetime
+
+
 class HistoryChange(Frozen):
     """A place between two kernels where benchmarks change; the largest change first."""
 
+    id: str
+    """A digest of the axis and the two kernels."""
     axis: str
     lane: LaneName
     title: str
@@ -135,6 +148,12 @@ class HistoryChange(Frozen):
     """The command that finds the commit; empty if the kernels aren't commits of one repository."""
     explain: str
     """The commands that explain the largest change."""
+    triage: TriageEntry | None = None
+    """None: nobody has said anything yet."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.triage is None or self.triage.state == "open"
 
 
 class AxisSummary(Frozen):

@@ -1,7 +1,13 @@
-// The table of benchmarks: filter and sort. Without this script everything is there, in the order of the axis.
+// Changes that are open, and the table of benchmarks: filter and sort. Without this script everything is there, in the order of the axis.
+for (const tools of document.querySelectorAll(".tools")) tools.hidden = false;
+const onlyOpen = document.getElementById("open");
+onlyOpen?.addEventListener("change", () => {
+  for (const panel of document.querySelectorAll("#changes > details")) {
+    panel.hidden = onlyOpen.checked && panel.dataset.state !== "open";
+  }
+});
 const table = document.getElementById("benchmarks");
 if (table) {
-  document.querySelector(".tools").hidden = false;
   const body = table.tBodies[0];
   const rows = [...body.rows];
   const filter = document.getElementById("filter");
@@ -11,14 +17,14 @@ if (table) {
     const wanted = filter.value.trim().toLowerCase();
     let count = 0;
     for (const row of rows) {
-      const fits = row.dataset.name.toLowerCase().includes(wanted) && (!changed.checked || row.dataset.changes !== "0");
+      const fits = row.dataset.name.toLowerCase().includes(wanted) && (!changed?.checked || row.dataset.changes !== "0");
       row.hidden = !fits;
       count += fits;
     }
     shown.value = `${count} of ${rows.length} shown`;
   }
   filter.addEventListener("input", show);
-  changed.addEventListener("change", show);
+  changed?.addEventListener("change", show);
   show();
   const collator = new Intl.Collator("en", { numeric: true });
   for (const head of table.tHead.querySelectorAll("th[data-by]")) {
