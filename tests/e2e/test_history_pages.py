@@ -12,12 +12,14 @@ from playwright.sync_api import expect
 from kdyno.judge.history.changes import history
 from kdyno.report.history_html import INDEX, write_pages
 from tests.e2e.test_browser import browser, violations
-from tests.unit.history_specimen import fill
+from tests.unit.history_specimen import commit, fill
+from tests.unit.served_site import served
 
 __all__ = ["browser"]
 HOSTILE = "lat_</script><img src=x onerror=document.title=1>.a|b`c"
 NAMES = ["lat_b10.x", "lat_b9.x", HOSTILE]
 KERNELS = 30
+TOKEN = "0123456789abcdef0123"
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +49,12 @@ def opened(browser: Any, pages: Path) -> Iterator[Any]:
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("request", lambda request: requests.append(request.url))
-        page.goto((pages / name).as_uri())
+        page.goto(name if name.startswith("http://127.0.0.1:") else (pages / name).as_uri())
         return page
 
     yield open_page
     assert said == []
-    assert {url for url in requests if not url.startswith(pages.as_uri())} == set()
+    assert {url for url in requests if not url.startswith((pages.as_uri(), "http://127.0.0.1:"))} == set()
     for context in contexts:
         context.close()
 
@@ -107,3 +109,44 @@ def test_the_pages_are_accessible_and_fit_their_window(
         expect(page.locator("#chart[data-drawn=yes] canvas")).to_have_count(1)
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.fixture(scope="module")
+def address(pages: Path) -> Iterator[str]:
+    """Where a server has the same history."""
+    with served(pages.parent / "store", {TOKEN: "ada"}) as port:
+        yield f"http://127.0.0.1:{port}/"
+
+
+def test_a_change_is_triaged_by_keyboard(opened: Any, address: str) -> None:
+    page = opened(f"{address}sign-in")
+    page.locator("input[name=token]").fill(TOKEN)
+    page.keyboard.press("Enter")
+    panel = page.locator("#changes details").first
+    panel.locator("select").select_option("expected")
+    panel.locator("input[name=owner]").fill("Bo")
+    panel.locator("input[name=note]").fill("<b>stays</b>")
+    page.keyboard.press("Enter")
+    expect(panel.locator(".state")).to_have_text("expected")
+    expect(panel.locator("p.triage")).to_contain_text("expected, owner Bo: <b>stays</b> ada, ")
+    page.locator("#open").check()
+    expect(panel).to_be_hidden()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.locator("form.triage")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
+def test_two_kernels_are_compared_and_the_pages_of_the_server_are_accessible(
+    opened: Any, address: str, width: int, scheme: str
+) -> None:
+    page = opened(address, width, color_scheme=scheme, bypass_csp=True)
+    page.get_by_text("Compare two kernels").click()
+    page.locator("input[name=before]").fill(commit(1)[:12])
+    page.locator("input[name=after]").fill(commit(25)[:12])
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("#benchmarks tbody tr")).to_have_count(2 * len(NAMES))
+    expect(page.locator("#benchmarks tbody tr").first).to_contain_text("+10.0 %")
+    for path in (page.url, address, f"{address}runs", f"{address}sign-in"):
+        page.goto(path)
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") == width

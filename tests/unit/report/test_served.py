@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import re
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,13 +21,14 @@ from kdyno.report.served.errors import (
     TokensInClear,
     TokensUnfit,
 )
-from kdyno.report.served.server import Listening, bind, make_server
-from kdyno.report.served.site import COOKIE, MOST_FORM_BYTES, Site
+from kdyno.report.served.server import Listening, bind
+from kdyno.report.served.site import COOKIE, MOST_FORM_BYTES
 from kdyno.report.served.tokens import read_tokens
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
 from kdyno.store.url import parse
 from tests.unit.history_specimen import add_run, commit, fill, run_of_kernel
+from tests.unit.served_site import served
 
 NAMES = ["lat_b", "lat_</script><img src=x>.a"]
 TOKEN, NAME = "0123456789abcdef0123", "ada"
@@ -72,15 +72,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def ask(store: Store, tmp_path: Path) -> Iterator[Client]:
     assert store.count_records() == (6, 24)
-    site = Site(parse(f"sqlite:///{tmp_path}/store.sqlite"), Artefacts(tmp_path), {TOKEN: NAME}, is_secure=False)
-    listening = Listening("127.0.0.1:0")
-    with bind(listening) as bound:
-        running = make_server(site, listening)
-        thread = threading.Thread(target=running.run, kwargs={"sockets": [bound]})
-        thread.start()
-        yield Client(bound.getsockname()[1])
-        running.should_exit = True
-        thread.join()
+    with served(tmp_path / "store.sqlite", {TOKEN: NAME}) as port:
+        yield Client(port)
 
 
 def change_of(ask: Client) -> dict[str, object]:

@@ -73,6 +73,7 @@ class Site:
             Route("/sign-in", self._sign_in, methods=["POST"]),
             Route("/sign-out", self._sign_out, methods=["POST"]),
             Route("/triage", self._triage, methods=["POST"]),
+            Route("/favicon.ico", _no_icon),
             Route("/{page}", self._page),
         ]
         middleware = [Middleware(_WithHeaders), Middleware(TrustedHostMiddleware, allowed_hosts=hosts)]
@@ -183,6 +184,11 @@ STATUS: dict[type[Exception], HTTPStatus] = {
     NotSignedIn: HTTPStatus.UNAUTHORIZED,
     WrongToken: HTTPStatus.FORBIDDEN,
 }
+
+
+async def _no_icon(request: Request) -> Response:  # noqa: ARG001
+    """Every browser asks for one."""
+    return Response(status_code=HTTPStatus.NO_CONTENT)
 
 
 def _axis(pages: HistoryPages, name: str) -> HistoryAxis:
