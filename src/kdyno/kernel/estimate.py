@@ -65,7 +65,12 @@ def files(options: int, arch: ArchName = "x86_64") -> int:
 
 def lines(options: int, arch: ArchName = "x86_64") -> int:
     """Return the number of lines of output of a build with so many options."""
-    return round(LINES_PER_FILE * files(options, arch)) + OTHER_LINES
+    return lines_of_files(files(options, arch))
+
+
+def lines_of_files(compiled: int) -> int:
+    """Return the number of lines of output of a build that compiles so many files."""
+    return round(LINES_PER_FILE * compiled) + OTHER_LINES
 
 
 def files_of(plan: BuildPlan) -> int | None:

@@ -18,6 +18,7 @@ from kdyno.base.state import State
 from kdyno.kernel import ccache, estimate
 from kdyno.kernel.build import BuildPlan
 from kdyno.kernel.built_kernels.plan import GivenPlan
+from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.images import records
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.measure.workload.registry import default_workload
@@ -277,6 +278,10 @@ def _build_time(plan: BuildPlan, similar: _SimilarBuilds) -> tuple[float | None,
     files = estimate.files_of(plan)
     if files is None:
         return None, f"unknown: only configuring tells how much {plan.base.spec} compiles", False
+    if paces := similar.paces(plan):
+        family = plan.toolchain.identity.family
+        basis = f"a guess: {files:,} files to compile, as fast as other configurations by {family} here"
+        return _usual(paces) * estimate.lines_of_files(files), basis, True
     cores = os.cpu_count() or 1
     basis = f"a guess: {files:,} files to compile on {cores} {'core' if cores == 1 else 'cores'}"
     return estimate.seconds(files, plan.toolchain.identity.family, cores), basis, True
@@ -294,8 +299,11 @@ def _usual_time(seconds: Sequence[float], what: str, plan: BuildPlan) -> tuple[f
     of_what = f"of {plan.base.spec} by {plan.toolchain.identity.family} here"
     if len(seconds) == 1:
         return seconds[0], f"measured: the only {what} {of_what}"
-    usual = sorted(seconds)[math.ceil(USUAL * (len(seconds) - 1))]
-    return usual, f"measured: three of four of the {len(seconds):,} {what}s {of_what} took no longer"
+    return _usual(seconds), f"measured: three of four of the {len(seconds):,} {what}s {of_what} took no longer"
+
+
+def _usual(seconds: Sequence[float]) -> float:
+    return sorted(seconds)[math.ceil(USUAL * (len(seconds) - 1))]
 
 
 class _SimilarBuilds:
@@ -308,23 +316,34 @@ class _SimilarBuilds:
     def __init__(self, state: State) -> None:
         self._builds = defaultdict[tuple[str, ...], list[float]](list)
         self._links = defaultdict[tuple[str, ...], list[float]](list)
-        by_objects = defaultdict[tuple[tuple[str, ...], str], list[float]](list)
+        self._paces = defaultdict[tuple[str, ...], list[float]](list)
+        by_objects = defaultdict[tuple[tuple[str, ...], str], list[ImageRecord]](list)
         for record in records(state):
             kind: tuple[str, ...] = (record.arch, record.base, record.toolchain.family)
             if record.recipe.layout_seed is None:
-                self._builds[kind].append(record.build_seconds)
+                self._add_build(kind, record)
                 continue
             recipe = record.recipe.model_dump(mode="json", exclude={"layout_seed"})
             objects = digest([recipe, record.source.identity, record.toolchain.digest, record.config_sha256])
-            by_objects[kind, objects].append(record.build_seconds)
-        for (kind, _), seconds in by_objects.items():
-            *links, build = sorted(seconds)
-            self._builds[kind].append(build)
-            self._links[kind] += links
+            by_objects[kind, objects].append(record)
+        for (kind, _), images in by_objects.items():
+            *links, build = sorted(images, key=lambda image: image.build_seconds)
+            self._add_build(kind, build)
+            self._links[kind] += [link.build_seconds for link in links]
+
+    def _add_build(self, kind: tuple[str, ...], record: ImageRecord) -> None:
+        arch, _, family = kind
+        self._builds[kind].append(record.build_seconds)
+        if record.steps:
+            self._paces[arch, family].append(record.build_seconds / record.steps)
 
     def builds(self, plan: BuildPlan) -> list[float]:
         """Return the times of builds with the architecture, base configuration and compiler of a plan."""
         return self._builds[_kind(plan)]
+
+    def paces(self, plan: BuildPlan) -> list[float]:
+        """Return the seconds that a step took in each build with the architecture and compiler of a plan."""
+        return self._paces[plan.arch_name, plan.toolchain.identity.family]
 
     def links(self, plan: BuildPlan) -> list[float]:
         """Return the times of links with the architecture, base configuration and compiler of a plan."""

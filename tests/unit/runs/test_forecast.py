@@ -12,6 +12,7 @@ from kdyno.base.lanes import LANES
 from kdyno.base.state import State
 from kdyno.boot.base import Description
 from kdyno.boot.registry import open_machine
+from kdyno.kernel import estimate
 from kdyno.kernel.build import BuildPlan
 from kdyno.kernel.kconfig import Base, resolve_base
 from kdyno.kernel.knobs import KconfigRequest
@@ -182,6 +183,15 @@ def keep_record(state: State, key: str, **changes: object) -> None:
     place = state.images / (key * 64)
     place.mkdir()
     (place / "image.json").write_text(record.model_dump_json())
+
+
+def test_builds_of_other_configurations_tell_how_fast_this_host_is(state: State, store: Store) -> None:
+    for key, seconds, steps, arch in (("1", 130.0, 1300, "x86_64"), ("2", 20.0, 10, "um"), ("3", 9.0, 0, "x86_64")):
+        keep_record(state, key, build_seconds=seconds, steps=steps, base="make:tinyconfig", arch=arch)
+    build = ahead_of(on_base(prepared(), "dyno"), state, store).builds[0]
+    assert build.seconds == pytest.approx(0.1 * estimate.lines_of_files(810))
+    assert build.seconds_from == "a guess: 810 files to compile, as fast as other configurations by gcc here"
+    assert build.guess
 
 
 def test_links_of_objects_that_were_compiled_before_are_not_builds_like_it(state: State, store: Store) -> None:
