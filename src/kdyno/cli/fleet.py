@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from kdyno.base import terminal
+from kdyno.base.extras import require_extra
 from kdyno.cli.common import add_action, number_from, talk_of
-from kdyno.fleet.extra import require_extra
 
 PORT = 8786
 
@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    require_extra()
+    require_extra("fleet")
     actions = {"init": _init, "migrate": _migrate, "scheduler": _scheduler, "workers": _workers, "release": _release}
     actions[args.action](args)
     return 0

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.base.errors import KdynoError
+from kdyno.base.extras import require_extra
 from kdyno.base.terminal import reader_may_leave
 from kdyno.cli import exit_codes
 from kdyno.cli.common import state_of, store_of, talk_of
-from kdyno.fleet.extra import require_extra
 from kdyno.runs.carrier import Carrier, ThisHost
 from kdyno.runs.session import Session
 
@@ -125,7 +125,7 @@ def _carrier(fleet: Path | None, talk: Talk) -> Iterator[Carrier]:
     if fleet is None:
         yield ThisHost()
         return
-    require_extra()
+    require_extra("fleet")
     from kdyno.fleet.carrier import FleetCarrier
     from kdyno.fleet.connection import FleetConnection
     from kdyno.fleet.fleet_file import read_fleet

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
 from pathlib import Path
 
+from kdyno.base.extras import require_extra
 from kdyno.cli.common import state_of, store_url_of, talk_of
 
-LIBRARIES = ("starlette", "uvicorn")
 ADDRESS = "127.0.0.1:8420"
 
 
@@ -29,10 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.report.served.errors import CertificateIncomplete, ServeExtraMissing
+    from kdyno.report.served.errors import CertificateIncomplete
 
-    if missing := [library for library in LIBRARIES if find_spec(library) is None]:
-        raise ServeExtraMissing(library=missing[0])
+    require_extra("serve")
     if bool(args.certificate) != bool(args.key):
         raise CertificateIncomplete
     from kdyno.report.served.server import Listening, serve

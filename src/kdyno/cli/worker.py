@@ -6,8 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
+from kdyno.base.extras import require_extra
 from kdyno.cli.common import number_from, state_of, talk_of
-from kdyno.fleet.extra import require_extra
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    require_extra()
+    require_extra("fleet")
     from kdyno.fleet.fleet_file import read_fleet
     from kdyno.fleet.offer import host_name
     from kdyno.fleet.queue.model import Kind

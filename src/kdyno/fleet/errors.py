@@ -5,11 +5,6 @@ from __future__ import annotations
 from kdyno.base.errors import InfrastructureError, UserError
 
 
-class FleetExtraMissing(UserError):
-    message = "a fleet needs the library {library}, which is not installed"
-    hint = "run: pip install 'kdyno[fleet]'"
-
-
 class NotAFleet(UserError):
     message = "{path} is not the directory of a fleet: {why}"
     hint = "name the directory that `kdyno fleet init` made, or a copy of it"

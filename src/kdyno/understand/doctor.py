@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from kdyno.base.debuginfo import find_debuginfo
+from kdyno.base.extras import EXTRAS, missing_libraries, way_to_install_extra
 from kdyno.base.host import host_facts
 from kdyno.base.installed import ProgramMissing
 from kdyno.base.packages import Requirement, requirements, way_to_install
@@ -78,6 +79,7 @@ def examine(state: State) -> Iterator[DoctorFinding]:
     yield _memory_of_processes()
     yield _fixed_addresses()
     yield _qemu_confines_itself()
+    yield from map(_extra, EXTRAS)
     yield _rust()
     yield _state_directory(state)
     yield _temporary_directory()
@@ -109,6 +111,14 @@ def _installed(name: str, find: Callable[[], Path], without: Status) -> DoctorFi
         return DoctorFinding(name, "ok", str(find()))
     except ProgramMissing as error:
         return DoctorFinding(name, without, str(error), "pip install .")
+
+
+def _extra(name: str) -> DoctorFinding:
+    """Return the finding on the Python libraries of an extra."""
+    if missing := missing_libraries(name):
+        detail = f"{EXTRAS[name][0]} needs {', '.join(missing)}"
+        return DoctorFinding(f"extra {name}", "optional", detail, way_to_install_extra(name))
+    return DoctorFinding(f"extra {name}", "ok", ", ".join(EXTRAS[name][1]))
 
 
 def _qemu_loads_plugins() -> DoctorFinding:

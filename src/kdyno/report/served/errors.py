@@ -5,11 +5,6 @@ from __future__ import annotations
 from kdyno.base.errors import InfrastructureError, UserError
 
 
-class ServeExtraMissing(UserError):
-    message = "the server needs the library {library}, which is not installed"
-    hint = "run: pip install 'kdyno[serve]'; or write static pages: kdyno history --html DIR"
-
-
 class NotAnAddress(UserError):
     message = "{text} is not an address to listen on"
     hint = "give HOST:PORT, as in 127.0.0.1:8420"
