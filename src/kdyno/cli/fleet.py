@@ -7,9 +7,11 @@ from pathlib import Path
 
 from kdyno.base import terminal
 from kdyno.base.extras import require_extra
+from kdyno.base.text import format_count
 from kdyno.cli.common import add_action, number_from, talk_of
 
 PORT = 8786
+BLOB_DAYS = 30
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,10 +56,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_directory(release)
     release.add_argument("subject", metavar="IMAGE", help="what is quarantined, as `kdyno fleet workers` prints it")
 
+    gc = add_action(verbs, "gc", "remove files from the blob store that no task on record needs")
+    _add_directory(gc)
+    gc.add_argument(
+        "--older-than",
+        type=number_from(0),
+        default=BLOB_DAYS,
+        metavar="DAYS",
+        help="keep files that are younger (default: %(default)s)",
+    )
+    gc.add_argument("--dry-run", action="store_true", help="print what would be removed")
+
 
 def act(args: argparse.Namespace) -> int:
     require_extra("fleet")
-    actions = {"init": _init, "migrate": _migrate, "scheduler": _scheduler, "workers": _workers, "release": _release}
+    actions = {
+        "init": _init,
+        "migrate": _migrate,
+        "scheduler": _scheduler,
+        "workers": _workers,
+        "release": _release,
+        "gc": _gc,
+    }
     actions[args.action](args)
     return 0
 
@@ -129,3 +149,18 @@ def _release(args: argparse.Namespace) -> None:
         if len(named) != 1:
             raise NotQuarantined(subject=args.subject)
         queue.release(named[0])
+
+
+def _gc(args: argparse.Namespace) -> None:
+    from kdyno.fleet.cleanup import clean_up
+    from kdyno.fleet.fleet_file import read_fleet
+
+    fleet = read_fleet(args.directory)
+    with fleet.queue() as queue:
+        queue.require_current(fleet.file.id)
+        done = clean_up(queue, fleet.blobs(), args.older_than, dry_run=args.dry_run)
+    verb = "would remove" if args.dry_run else "removed"
+    terminal.data(
+        f"{verb} {format_count(done.removed, 'file')} of {done.removed_bytes / 1e6:,.1f} MB; "
+        f"{format_count(done.kept, 'file')} stay\n"
+    )

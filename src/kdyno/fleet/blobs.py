@@ -6,9 +6,12 @@ A file is checked when it arrives: one that doesn't match its name is refused.
 from __future__ import annotations
 
 import hashlib
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,18 @@ from kdyno.base.state import DiskFull, translate_disk_full
 from kdyno.fleet.errors import BlobDiffers, BlobMissing, BlobStoreFailed
 
 PIECE = 1 << 20
+NAME = re.compile(r"/[0-9a-f]{2}/([0-9a-f]{64})(?:\.[0-9a-f]{32}\.partial)?$")
+
+
+@dataclass(frozen=True)
+class StoredBlob:
+    """A file of the store."""
+
+    digest: str
+    path: str
+    size: int
+    """In bytes."""
+    modified: datetime
 
 
 class Blobs:
@@ -81,6 +96,29 @@ class Blobs:
         with self._translated():
             files, _ = self._open()
             return bool(files.exists(self._place(digest)))
+
+    def read(self, digest: str) -> bytes:
+        """Return the content of a small file, unchecked. Raises BlobMissing."""
+        with self._translated():
+            files, _ = self._open()
+            try:
+                return bytes(files.cat_file(self._place(digest)))
+            except FileNotFoundError as error:
+                raise BlobMissing(where=self.where, digest=digest) from error
+
+    def listing(self) -> Iterator[StoredBlob]:
+        """Yield all files that have names of this store; half-written ones, too, which have a suffix."""
+        with self._translated():
+            files, root = self._open()
+            for path, facts in files.find(root, detail=True).items():
+                if match := NAME.search(path):
+                    yield StoredBlob(match[1], path, int(facts["size"]), files.modified(path))
+
+    def remove(self, blob: StoredBlob) -> None:
+        """Remove a file, if it is still there."""
+        with self._translated(), suppress(FileNotFoundError):
+            files, _ = self._open()
+            files.rm_file(blob.path)
 
     def _open(self) -> tuple[Any, str]:
         if self._opened is None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, Row, create_engine, literal_column
+from sqlalchemy import Connection, Engine, Row, Text, cast, create_engine, literal_column, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 
@@ -148,6 +148,13 @@ class Queue:
         with self._transaction() as connection:
             connection.execute(statements.FORGET, {"run": run})
             connection.execute(statements.FORGET_BLOCKS)
+
+    def documents(self) -> Iterator[str]:
+        """Yield the JSON of all tasks on record: what they are, and what came of those that have ended."""
+        columns = (schema.task.c.spec, schema.task.c.result)
+        with self._transaction() as connection:
+            for row in connection.execute(select(*(cast(column, Text) for column in columns))):
+                yield from filter(None, row)
 
     def workers(self) -> list[Worker]:
         """Return the workers that were seen within a lease, by name."""
