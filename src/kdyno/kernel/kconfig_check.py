@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -15,10 +16,18 @@ from kdyno.kernel.kconfig_tree import KconfigEntry, KconfigTree, read_tree
 from kdyno.kernel.knobs.base import KconfigRequest
 from kdyno.kernel.knobs.kconfig import SET, UNSET, refuse_commands
 
+VALUES = {
+    "bool": (re.compile("[yn]"), "y or n"),
+    "tristate": (re.compile("[ymn]"), "y, m or n"),
+    "int": (re.compile(r"-?[0-9]+"), "a whole number"),
+    "hex": (re.compile(r"(?:0[xX])?[0-9A-Fa-f]+"), "a number such as 0x1000"),
+}
+"""Type of a symbol -> its values as .config spells them, and in words; a string may be any."""
+
 
 class ConfigRefused(Unbuildable):
     message = "the kernel's configuration didn't accept {count} of the requests:\n{list}"
-    hint = "request their dependencies as well, or drop them"
+    hint = "correct their values, request their dependencies as well, or drop them"
 
 
 class Unmet(Frozen):
@@ -72,14 +81,57 @@ def unmet(asks: Iterable[KconfigRequest], config: Mapping[str, str], tree: Path,
 
 
 def refuse_unknown(asks: Iterable[KconfigRequest], tree: Path, srcarch: str = "x86") -> None:
-    """Raise ConfigRefused for symbols that no Kconfig file of the tree defines, as `refuse` does after configuring.
+    """Raise ConfigRefused for what no configuration of the tree can hold, as `refuse` does after configuring: symbols
+    that no Kconfig file defines, values that the type of a symbol doesn't have, and two members of one choice.
 
     A symbol that isn't there is n, so that may be requested.
     """
     kconfig = kconfig_of(tree, srcarch)
-    unknown = [ask for ask in asks if ask.symbol not in kconfig.entries and not is_met(ask, {})]
+    requests = list(asks)
+    failures = [
+        Unmet(request=ask, actual="not there", why=explain(ask, {}, kconfig))
+        for ask in requests
+        if ask.symbol not in kconfig.entries and not is_met(ask, {})
+    ]
+    failures += [
+        Unmet(request=ask, actual="not possible", why=why)
+        for ask in requests
+        if (why := _wrong_value(ask, kconfig) or _rival(ask, requests, kconfig))
+    ]
     if kconfig.is_whole:
-        refuse(Unmet(request=ask, actual="not there", why=explain(ask, {}, kconfig)) for ask in unknown)
+        refuse(failures)
+
+
+def _wrong_value(request: KconfigRequest, kconfig: KconfigTree) -> str:
+    """Return why a symbol of this type can't have the requested value; empty if it may."""
+    types = {entry.type for entry in kconfig.entries.get(request.symbol, []) if entry.type}
+    kind = types.pop() if len(types) == 1 else ""
+    if kind not in VALUES or request.value == "n":
+        return ""
+    pattern, expected = VALUES[kind]
+    return "" if pattern.fullmatch(request.value) else f"it is of type {kind}: expected {expected}"
+
+
+def _rival(request: KconfigRequest, requests: Iterable[KconfigRequest], kconfig: KconfigTree) -> str:
+    """Return why a choice can't have this member and another one that is requested as well; empty if there is none."""
+    choice = _choice_of(request.symbol, kconfig)
+    rivals = [
+        other.symbol
+        for other in requests
+        if choice
+        and other.symbol > request.symbol
+        and other.value == "y"
+        and _choice_of(other.symbol, kconfig) == choice
+    ]
+    if request.value != "y" or not rivals:
+        return ""
+    return f"{', '.join(rivals)} is requested as well, and only one member of their choice can be set"
+
+
+def _choice_of(symbol: str, kconfig: KconfigTree) -> str:
+    """Return the place of the only choice that a symbol is a member of; empty if it is in none, or in several."""
+    choices = {entry.choice for entry in kconfig.entries.get(symbol, [])}
+    return next(iter(choices)) if len(choices) == 1 else ""
 
 
 @lru_cache(maxsize=4)
@@ -114,6 +166,7 @@ def explain(request: KconfigRequest, config: Mapping[str, str], kconfig: Kconfig
     entries = kconfig.entries.get(request.symbol)
     if not entries:
         near = difflib.get_close_matches(request.symbol, kconfig.entries, n=1, cutoff=0.75)
+        near = near or difflib.get_close_matches(request.symbol.upper(), kconfig.entries, n=1, cutoff=0.75)
         place = "" if kconfig.srcarch == X86_64.source else f" for ARCH={kconfig.srcarch}"
         return f"this source has no such symbol{place}" + (f"; did you mean {near[0]}?" if near else "")
     selecting = selectors(request.symbol, config, kconfig)

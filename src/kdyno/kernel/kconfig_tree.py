@@ -18,6 +18,7 @@ MOST_BYTES = 50_000_000
 MOST_DEPTH = 30
 """Levels of files that source each other; Linux has 6."""
 TYPES = r"bool|tristate|string|int|hex|def_bool|def_tristate"
+TYPE = re.compile(rf"({TYPES})\b")
 PROMPT = re.compile(rf"(?:{TYPES}|prompt)\s+(\"(?:[^\"\\]|\\.)*\"|'[^']*')\s*(?:if\s+(.*))?")
 SELECT = re.compile(r"select\s+(\w+)(?:\s+if\s+(.*))?")
 SOURCE = re.compile(r"(r)?(o)?source\s+[\"'](.+)[\"']")
@@ -36,6 +37,8 @@ class KconfigEntry:
     """The condition of each prompt; `y` for a prompt without one."""
     choice: str = ""
     """The place of the choice that it is a member of."""
+    type: str = ""
+    """bool, tristate, string, int or hex; empty if another entry of the symbol gives it."""
 
 
 @dataclass
@@ -126,9 +129,12 @@ def _attribute(line: str, entry: KconfigEntry | None, block: KconfigBlock | None
             entry.depends.append(match[1])
         elif block is not None:
             block.depends.append(match[1])
-    elif entry is None:
         return
-    elif match := PROMPT.match(line):
+    if entry is None:
+        return
+    if match := TYPE.match(line):
+        entry.type = match[1].removeprefix("def_")
+    if match := PROMPT.match(line):
         entry.prompts.append(match[2] or "y")
     elif match := SELECT.match(line):
         kconfig.selects.setdefault(match[1], []).append((entry.symbol, match[2] or "y"))

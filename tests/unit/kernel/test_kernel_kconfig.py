@@ -10,7 +10,7 @@ import pytest
 
 from kdyno.kernel import kconfig, kconfig_check
 from kdyno.kernel.kconfig import fragment, resolve_base
-from kdyno.kernel.kconfig_check import explain, is_met, read_config
+from kdyno.kernel.kconfig_check import ConfigRefused, explain, is_met, read_config, refuse_unknown
 from kdyno.kernel.kconfig_expr import parse, tokens
 from kdyno.kernel.kconfig_tree import KconfigTree, read_tree, statements
 from kdyno.kernel.knobs import KconfigRequest
@@ -230,3 +230,72 @@ def test_missing_files_and_questions_are_said() -> None:
         resolve_base("file:/nowhere/config")
     with pytest.raises(kconfig.BaseIsInteractive):
         resolve_base("make:menuconfig")
+
+
+CHOICE = """
+choice
+	prompt "Preemption"
+config NONE
+	bool "none"
+config FULL
+	bool "full"
+endchoice
+
+config DRIVER
+	tristate "a driver"
+
+config CPUS
+	int "number"
+
+config BASE
+	hex "address"
+
+config NAME
+	string "name"
+
+config DERIVED
+	def_bool y
+"""
+
+
+def refused_in_plan(tmp_path: Path, **values: str) -> str:
+    """Return the message that a plan with these requests is refused with; empty if it isn't."""
+    (tmp_path / "Kconfig").write_text(CHOICE)
+    try:
+        refuse_unknown(
+            [KconfigRequest(symbol=name, value=text, by="kconfig") for name, text in values.items()], tmp_path
+        )
+    except ConfigRefused as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"FULL": "m"}, "CONFIG_FULL=m (asked by kconfig) is not possible: it is of type bool: expected y or n"),
+        ({"FULL": '"=y"'}, "it is of type bool: expected y or n"),
+        ({"DERIVED": "m"}, "it is of type bool: expected y or n"),
+        ({"DRIVER": "1"}, "it is of type tristate: expected y, m or n"),
+        ({"CPUS": "y"}, "it is of type int: expected a whole number"),
+        ({"BASE": "y"}, "it is of type hex: expected a number such as 0x1000"),
+        ({"NONE": "y", "FULL": "y"}, "NONE is requested as well, and only one member of their choice can be set"),
+        ({"full": "y"}, "this source has no such symbol; did you mean FULL?"),
+    ],
+)
+def test_a_value_that_no_configuration_can_hold_is_refused_before_a_build(
+    tmp_path: Path, values: dict[str, str], why: str
+) -> None:
+    assert why in refused_in_plan(tmp_path, **values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"FULL": "y", "NONE": "n"},
+        {"DRIVER": "m", "CPUS": "64", "BASE": "0x1000", "NAME": '"m"'},
+        {"NAME": "5", "CPUS": "n"},
+    ],
+)
+def test_a_value_that_a_symbol_may_have_is_planned(tmp_path: Path, values: dict[str, str]) -> None:
+    assert refused_in_plan(tmp_path, **values) == ""
