@@ -10,6 +10,7 @@ import pytest
 from kdyno.judge.verdicts.of_files import judge_files
 from kdyno.judge.verdicts.rows import table_rows
 from kdyno.measure.readers.errors import (
+    ADirectory,
     Broken,
     FileError,
     MaybeWide,
@@ -23,6 +24,7 @@ from kdyno.measure.readers.errors import (
     RunsInColumns,
     RunsInRows,
     SeveralValues,
+    SpannedCells,
     TablesAlike,
     UnknownForm,
     UnknownText,
@@ -632,3 +634,215 @@ def test_a_mean_of_no_benchmark_has_no_row(tmp_path: Path) -> None:
 def test_rows_that_are_numbers_of_threads_are_called_so(tmp_path: Path) -> None:
     text = "threads,stock,tuned\n1,100,110\n2,190,215\n4,350,420\n"
     assert judged(tmp_path, text) == ["tuned: threads 1", "tuned: threads 2", "tuned: threads 4"]
+
+
+LKP = """compiler/kconfig/nr_task/tbox_group/test/testcase:
+  gcc-12/x86_64-rhel-8.3/16/{host}/mmap1/will-it-scale
+
+commit:
+  8a5a1b2c3d ("mm: before")
+  0d1e013fcf ("mm: after")
+
+8a5a1b2c3d4e5f6a 0d1e013fcf3e1d1b5a8b5d1e9a1
+---------------- ---------------------------
+         %stddev     %change         %stddev
+    {old} ±  2%     -15.5%     {new} ±  3%  will-it-scale.per_thread_ops
+"""
+
+
+def test_tables_of_two_machines_in_one_report_of_lkp_are_different_benchmarks(tmp_path: Path) -> None:
+    text = LKP.format(host="skl-1", old=32099, new=27124) + "\n" + LKP.format(host="icl-2", old=42099, new=43124)
+    assert judged(tmp_path, text, JudgeRequest(n="4")) == [
+        "0d1e013fcf: will-it-scale.per_thread_ops, skl-1",
+        "0d1e013fcf: will-it-scale.per_thread_ops, icl-2",
+    ]
+
+
+def test_comparisons_of_lkp_that_no_parameter_distinguishes_are_refused(tmp_path: Path) -> None:
+    text = LKP.format(host="skl-1", old=32099, new=27124)
+    with pytest.raises(Broken, match="several comparisons"):
+        judged(tmp_path, text + text, JudgeRequest(n="4"))
+
+
+def test_lists_under_names_of_kernels_are_not_lkp() -> None:
+    text = json.dumps({"6.6": [12.3, 12.4], "6.12": [12.1, 12.0]})
+    with pytest.raises(UnknownForm, match="JSON, but not in the form of"):
+        recognise(source(text), JudgeRequest())
+
+
+@pytest.mark.parametrize("text", [HYPERFINE, LKP.format(host="skl-1", old=32099, new=27124)])
+def test_what_a_mail_quotes_is_read_as_what_was_quoted(tmp_path: Path, text: str) -> None:
+    plain, quoted = tmp_path / "plain", tmp_path / "quoted"
+    plain.write_text(text, encoding="utf-8")
+    quoted.write_text(
+        "On Monday, she wrote:\n" + "".join(f">> {line}\n" for line in text.splitlines()), encoding="utf-8"
+    )
+    assert read(str(quoted)).text == "On Monday, she wrote:\n" + text
+    assert recognise(read(str(quoted)), JudgeRequest()) == recognise(read(str(plain)), JudgeRequest())
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("[ ID] Interval           Transfer     Bitrate\n[  5]   0.00-10.00  sec  2.19 GBytes  9.41 Gbits/sec", "text"),
+        ("[  5]   0.00-10.00  sec  2.19 GBytes  9.41 Gbits/sec                  receiver", "text"),
+        ("[    0.000000] Linux version 6.12.1", "text"),
+        ("[2026-01-01 10:00:00] starting run 42", "text"),
+        ("[12.3, 12.4]", "json"),
+        ("[true]", "json"),
+        ("[\n[1, 2]]", "json"),
+        ("[]", "json"),
+    ],
+)
+def test_a_bracket_begins_a_list_of_json_only_before_what_one_holds(text: str, form: str) -> None:
+    assert source(text).form == form
+
+
+def test_a_table_between_lines_of_a_log_is_read(tmp_path: Path) -> None:
+    text = """[2026-01-01 10:00:00] INFO kernel 6.6 against 6.12
+
+benchmark        6.6        6.12
+pipe             12.3       12.1
+fork             55.1       54.0
+
+[2026-01-01 10:10:00] INFO done in 600 s
+"""
+    assert judged(tmp_path, text) == ["6.12: pipe", "6.12: fork"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "test,vanilla,sd,patched,sd",
+        "test,vanilla,std,patched,std.1",
+        "test,vanilla,stddev,patched,stddev2",
+        "test,vanilla,±,patched,±",
+    ],
+)
+def test_deviations_under_one_name_belong_to_the_columns_before_them(tmp_path: Path, header: str) -> None:
+    text = f"{header}\npipe,12.3,0.1,12.1,0.2\nfork,55.1,0.5,54.0,0.4\n"
+    file = tmp_path / "file.csv"
+    file.write_text(text, encoding="utf-8")
+    report = judge_files([str(file)], JudgeRequest(n="5"))
+    assert [(row.variant, row.benchmark) for row in report.comparisons] == [("patched", "pipe"), ("patched", "fork")]
+    assert report.columns["mean (sd) by variant"] == "vanilla, patched"
+    assert all(row.estimate for row in report.comparisons)
+
+
+def test_a_numbered_name_of_a_statistic_is_not_a_variant(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="no column looks like the value"):
+        judged(tmp_path, "test,mean1,sd1,mean2,sd2\npipe,12.3,0.1,12.1,0.2\nfork,55.1,0.5,54.0,0.4\n")
+
+
+def test_rows_that_sum_up_kernels_are_not_kernels(tmp_path: Path) -> None:
+    text = "kernel,hackbench_s\n6.6,12.3\n6.12,12.1\nAverage,12.2\nStdDev,0.1\n"
+    assert judged(tmp_path, text) == ["6.12: hackbench_s"]
+    markdown = "| kernel | hackbench (s) |\n|-|-|\n| 6.6 | 12.3 |\n| 6.12 | 12.1 |\n| Mean | 12.2 |\n"
+    assert judged(tmp_path, markdown, name="file.md") == ["6.12: hackbench (s)"]
+
+
+def test_the_total_of_a_long_table_is_not_a_benchmark(tmp_path: Path) -> None:
+    rows = "kernel,test,seconds\n6.6,a,12.3\n6.6,total,17.4\n6.12,a,12.1\n6.12,total,17.1\n"
+    assert judged(tmp_path, rows) == ["6.12: a"]
+    only = "kernel,test,seconds\n6.6,total,17.4\n6.12,total,17.1\n"
+    assert judged(tmp_path, only) == ["6.12: total"]
+
+
+def test_numbers_of_which_one_kernel_has_only_100_are_ratios(tmp_path: Path) -> None:
+    with pytest.raises(Normalised, match=r"every number of '6.6' is 100"):
+        judged(tmp_path, "bench,6.6,6.12\na,100,102\nb,100,99\n")
+
+
+def test_a_measured_time_above_a_column_is_not_its_name(tmp_path: Path) -> None:
+    text = "Ran in      12.34 secs   lap\nuser time   10.12 secs   512.00 us\nsys time     1.23 secs   345.00 us\n"
+    with pytest.raises(NoHeader):
+        judged(tmp_path, text)
+
+
+def test_arrows_behind_names_say_which_direction_is_better(tmp_path: Path) -> None:
+    file = tmp_path / "file.md"
+    file.write_text("| test | 6.6 | 6.12 |\n|-|-|-|\n| score ↑ | 60 | 61 |\n| boot (↓) | 12 | 11 |\n", encoding="utf-8")
+    report = judge_files([str(file)], JudgeRequest())
+    assert [row.direction for row in report.benchmarks] == ["higher", "lower"]
+
+
+def test_a_scale_before_a_unit_and_a_mark_behind_a_winner_are_not_parts_of_the_unit(tmp_path: Path) -> None:
+    file = tmp_path / "file.md"
+    rows = "| ops | 1.25 M ops/s | 1.3M ops/s ✅ |\n| boot | 1 min 2.5 s | 58.1 s* |\n"
+    file.write_text(f"| test | 6.6 | 6.12 |\n|-|-|-|\n{rows}", encoding="utf-8")
+    report = judge_files([str(file)], JudgeRequest())
+    assert [(row.unit, row.direction) for row in report.benchmarks] == [("ops/s", "higher"), ("s", "lower")]
+    assert [row.baseline_value for row in report.comparisons] == pytest.approx([1.25e6, 62.5])
+
+
+def test_a_number_that_is_only_a_bound_is_refused_by_its_cell(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"line 3, column '6.6': '~12.3' is not a positive number"):
+        judged(tmp_path, "| test | 6.6 | 6.12 |\n|-|-|-|\n| a | ~12.3 | 12.1 |\n| b | <1 | 1.1 |\n", name="file.md")
+
+
+def test_what_r_prints_of_a_data_frame_has_row_names_without_a_heading(tmp_path: Path) -> None:
+    text = "  kernel seconds\n1    6.6    12.3\n2    6.6    12.4\n3   6.12    12.1\n4   6.12    12.0\n"
+    assert judged(tmp_path, text, name="file.txt") == ["6.12: seconds"]
+
+
+@pytest.mark.parametrize("column", ["Kernel Version", "commit", "OS", "scheduler", "governor", "uname"])
+def test_columns_of_what_people_compare_are_variants(tmp_path: Path, column: str) -> None:
+    assert judged(tmp_path, f"{column},Time (s)\nold,12.3\nold,12.4\nnew,12.1\nnew,12.0\n") == ["new: Time (s)"]
+
+
+def test_a_column_of_timestamps_is_not_offered_as_the_value(tmp_path: Path) -> None:
+    text = "ts,kernel,ops\n1704100000,6.6,1230\n1704100010,6.6,1240\n1704100020,6.12,1330\n1704100030,6.12,1340\n"
+    assert judged(tmp_path, text) == ["6.12: ops"]
+
+
+KERNELS = ["6.12: pipe", "6.12: fork"]
+DRAWN = """
+┌──────┬─────────┬─────────┐
+│ Test │ 6.6     │ 6.12    │
+├──────┼─────────┼─────────┤
+│ pipe │ 12.3 ms │ 12.1 ms │
+│ fork │ 55 ms   │ 54 ms   │
+└──────┴─────────┴─────────┘
+"""
+PSQL = """ Test │   6.6   │  6.12
+──────┼─────────┼─────────
+ pipe │ 12.3 ms │ 12.1 ms
+ fork │ 55 ms   │ 54 ms
+(2 rows)
+"""
+JIRA = """h2. Results
+||Test||6.6||6.12||Delta||
+|pipe|12.3 ms|12.1 ms|-1.6%|
+|fork|55 ms|54 ms|-1.8%|
+"""
+HTML = """<html><body><h1>Results</h1>
+<table border=1><tr><th>Test</th><th>6.6</th><th><b>6.12</b></th></tr>
+<TR><td>pipe</td><td>12.3&nbsp;ms</td><td>12.1 ms</td></TR>
+<tr><td>fork<td>55 ms<td>54 ms</tr></table>
+</body></html>
+"""
+
+
+@pytest.mark.parametrize("text", [DRAWN, PSQL, JIRA, HTML])
+def test_tables_of_other_markup_are_read_as_those_of_markdown(tmp_path: Path, text: str) -> None:
+    assert judged(tmp_path, text, name="file.txt") == KERNELS
+
+
+def test_a_fault_in_a_table_of_html_or_jira_is_named_by_its_line(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"line 3, column '6.6': '~12' is not a positive number"):
+        judged(tmp_path, HTML.replace("12.3&nbsp;ms", "~12"), name="file.html")
+    with pytest.raises(FileError, match=r"line 4, column '6.12': '~54' is not a positive number"):
+        judged(tmp_path, JIRA.replace("54 ms", "~54"))
+
+
+def test_cells_that_span_several_columns_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpannedCells, match="line 3: cells: 2, in the header of the table: 3"):
+        judged(tmp_path, HTML.replace("<td>12.1 ms</td>", "").replace("<td>12.3", "<td colspan=2>12.3"))
+
+
+def test_a_directory_is_refused_with_the_names_of_its_files(tmp_path: Path) -> None:
+    for name in ("run1.txt", "run2.txt", "run3.txt"):
+        (tmp_path / name).write_text("12.3\n", encoding="utf-8")
+    with pytest.raises(ADirectory, match="is a directory") as caught:
+        read(str(tmp_path))
+    assert f"{tmp_path.name}={tmp_path}/run1.txt" in caught.value.advice

@@ -14,12 +14,18 @@ from kdyno.measure.readers.sheet import is_written_number
 Kind = Literal["value", "change", "ratio"]
 _UNIT = r"(?:%|[^\W\d_][^\s\d()±|+,;*†]*+(?: [^\W\d_][^\s\d()±|+,;*†]*+)?+)"
 _PLUS_MINUS = r"(?:±|\+/-|\+-|\\pm)"
+_MARKS = "*†✅✔✓⭐🏆🥇🥈🥉\ufe0f"
+"""Signs behind a number: a footnote, a winner."""
 _SHAPE = re.compile(
     rf"(?P<mean>{NUMBER}) ?(?P<unit>{_UNIT}|[×x](?![a-z]))?(?P<per>/\w+)? ?"
-    rf"(?:{_PLUS_MINUS} ?(?P<spread>{NUMBER}) ?(?P<spread_unit>{_UNIT})?|[(\[](?P<inner>[^()\[\]]*+)[)\]])? ?[*†]*"
+    rf"(?:{_PLUS_MINUS} ?(?P<spread>{NUMBER}) ?(?P<spread_unit>{_UNIT})?|[(\[](?P<inner>[^()\[\]]*+)[)\]])?"
+    rf" ?[{_MARKS}]*"
 )
 _INNER = re.compile(rf"(?P<sign>{_PLUS_MINUS}|(?:sd|σ|std|stddev)[ =:]*)? ?(?P<number>{NUMBER}) ?(?P<unit>{_UNIT})?")
-_DURATION = re.compile(r"(?:(\d{1,4})h ?)?(\d{1,4})m ?(\d{1,4}(?:[.,]\d{1,9})?)s")
+_DURATION = re.compile(
+    r"(?:(\d{1,4}) ?(?:h|hours?) ?)?(\d{1,4}) ?(?:m|mins?|minutes?) ?(\d{1,4}(?:[.,]\d{1,9})?) ?(?:s|secs?|seconds?)"
+)
+_BOUND = re.compile(r"[~≈<>≤≥] ?\d")
 _RATIOS = {"x", "×", "times", "fold"}
 _SCALES = {"k": "e3", "K": "e3", "M": "e6", "G": "e9"}
 """Letters that are not a unit by themselves."""
@@ -73,9 +79,17 @@ def cell_of(text: str, mark: Mark) -> Cell | None:
     if sd and not is_written_number(sd):
         return None
     unit, sd, percent = _one_unit(unit, sd, sd_unit)
+    scale, _, rest = unit.partition(" ")
+    if scale in _SCALES and units.find(unit) is None and units.find(rest) is not None and not sd:
+        mean, unit = f"{mean}{_SCALES[scale]}", rest
     if unit in _SCALES and "e" not in mean.lower():
         mean, sd, unit = f"{mean}{_SCALES[unit]}", f"{sd}{_SCALES[unit]}" if sd and not percent else sd, ""
     return Cell(mean.lstrip("+"), sd, percent, unit, label, aside=aside)
+
+
+def is_bound(text: str) -> bool:
+    """Return whether a cell has a number that is only about, above or below the measurement: `~12`, `<1`."""
+    return bool(_BOUND.match(text.strip()))
 
 
 def _split_label(text: str) -> tuple[str, str]:

@@ -130,6 +130,8 @@ def _divides(gap: re.Pattern[str], lines: Sequence[str]) -> bool:
     if len(divided) < 2:
         return False
     (top, header), *below = divided
+    if gap is _WIDE_GAP and all(_NUMERAL.fullmatch(tidy(field)) for field in header):
+        return False
     width = _width([fields for _, fields in below])
     rows = [fields for _, fields in below if len(fields) == width]
     numeric = [

@@ -71,6 +71,11 @@ class AllFailed(FileError):
     hint = "measure again; --pool {option} takes all rows as measurements, whatever their status is"
 
 
+class ADirectory(Unreadable):
+    message = "{file} is a directory"
+    hint = "name its files; those of one variant under one NAME{example}"
+
+
 class UnknownStatus(FileError):
     message = "{file}, column {column!r}: {text!r} means neither that a measurement succeeded nor that it failed"
     hint = "remove the rows that failed, and give --pool {option}, which takes all others as measurements"
@@ -113,6 +118,11 @@ class ForPeople(FileError):
     hint = "measure again with perf stat -x';', or with -j"
 
 
+class Intervals(FileError):
+    message = "{file} has the intervals of perf stat -I: parts of one run, which are not replicates"
+    hint = "measure again without -I: one file for each run, before=1.csv before=2.csv, or perf stat -r 10"
+
+
 class CommaTwice(FileError):
     message = "{file}, line {line}: commas stand between the fields and in the numbers, so they can't be distinguished"
     hint = "measure again with perf stat -x';', or under LC_ALL=C"
@@ -126,6 +136,11 @@ class RaggedRow(FileError):
 class UnalignedRow(FileError):
     message = "{file}, line {line}: columns: {fields}, in most rows: {columns}"
     hint = "put two or more blanks between columns, one blank within a name, and `-` where a cell is empty"
+
+
+class SpannedCells(FileError):
+    message = "{file}, line {line}: cells: {cells}, in the header of the table: {columns}"
+    hint = "copy the table without cells that span several rows or columns, or write it as CSV"
 
 
 class ColumnTwice(FileError):

@@ -6,6 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -38,9 +39,14 @@ def drop_failed(
         return table, Counter()
     if failed.all():
         raise _all_failed(statuses, file)
-    table = table[~failed].reset_index(drop=True)
+    return without_rows(table, failed), counts
+
+
+def without_rows(table: Frame, gone: Any) -> Frame:
+    """Return a table without the rows for which an array is true, and without the names that only they have."""
+    table = table[~gone].reset_index(drop=True)
     texts = [column for column in table if hasattr(table[column], "cat")]
-    return table.assign(**{column: table[column].cat.remove_unused_categories() for column in texts}), counts
+    return table.assign(**{column: table[column].cat.remove_unused_categories() for column in texts})
 
 
 def drop_failed_rows(grid: SheetGrid, request: JudgeRequest, file: str) -> tuple[SheetGrid, tuple[str, ...]]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from kdyno.base.text import format_list
 from kdyno.measure.readers import units
 from kdyno.measure.readers.status import counts_a_status
 
@@ -93,9 +94,21 @@ def bare(heading: str) -> str:
     return name.lower()
 
 
+_NUMBERED = re.compile(r"(?P<statistic>[a-z]{2}.*?)[._ -]?\d{1,3}")
+"""A name that a program, or a person, numbered, since another column has it: `stddev2`, `std.1` of pandas."""
+
+
 def meaning(heading: str) -> Meaning:
     """Return the meaning of a column by its name; empty if the name doesn't show it, as those of kernels don't."""
     name = bare(heading)
+    own = _own_meaning(name)
+    if own in ("", "measured") and (numbered := _NUMBERED.fullmatch(name)):
+        unnumbered = _own_meaning(numbered["statistic"])
+        return own if unnumbered in ("", "measured", "counter") else unnumbered
+    return own
+
+
+def _own_meaning(name: str) -> Meaning:
     words = _WORD.findall(name)
     joined = "_".join(words)
     unit_gone = joined.rpartition("_")[0] if units.unit_of_column(name) and len(words) > 1 else joined
@@ -157,6 +170,29 @@ def split_statistic(heading: str) -> tuple[str, Meaning]:
     return heading, ""
 
 
+def name_statistics(headings: Sequence[str]) -> tuple[str, ...]:
+    """Return the headings with the name of the column to the left before each deviation, size or extreme that several
+    columns are called: `vanilla`, `sd`, `patched`, `sd` are `vanilla`, `vanilla sd`, `patched`, `patched sd`.
+    """
+    statistics = {
+        place: numbered["statistic"] if (numbered := _NUMBERED.fullmatch(bare(name))) else name.strip()
+        for place, name in enumerate(headings)
+        if meaning(name) in ("sd", "n", "extreme")
+    }
+    owners: dict[int, str] = {}
+    for place, name in enumerate(headings):
+        owners[place] = owners.get(place - 1, "") if place in statistics else name
+    by_name: dict[str, list[str]] = {}
+    for place, name in statistics.items():
+        by_name.setdefault(name.lower(), []).append(owners[place])
+    return tuple(
+        f"{owners[place]} {statistics[place]}"
+        if place in statistics and len(own := by_name[statistics[place].lower()]) > 1 and len(set(own)) == len(own)
+        else name
+        for place, name in enumerate(headings)
+    )
+
+
 def _is_derived(name: str, words: Sequence[str], joined: str) -> bool:
     if joined in _DERIVED or (words and words[0] in _DERIVED and _is_common(words[1:])):
         return True
@@ -193,6 +229,24 @@ def is_statistic(name: str) -> bool:
     """
     joined = "_".join(_WORD.findall(name.lower()))
     return len(joined) > 2 and (joined in _SUMS or joined in MEANS or meaning(name) in ("sd", "extreme", "derived"))
+
+
+def is_summary_of_variants(name: str) -> bool:
+    """Return whether a row of this name in a column of variants sums up those above it. Kernels may be called `best`,
+    `high` and `x`.
+    """
+    joined = "_".join(_WORD.findall(name.lower()))
+    return len(joined) > 2 and joined in {*_SUMS, *MEANS, *SDS, "min", "max", "minimum", "maximum"}
+
+
+def sums_note(names: Sequence[str]) -> str:
+    """Return the note on rows that were left out."""
+    return f"rows that weren't read, since they sum up others: {format_list(list(dict.fromkeys(names)))}"
+
+
+def is_sum(name: str) -> bool:
+    """Return whether a row of this name is the sum or the mean of other benchmarks: `total`, `geomean`."""
+    return "_".join(_WORD.findall(name.lower())) in _SUMS
 
 
 def looks_like_a_variant(heading: str) -> bool:

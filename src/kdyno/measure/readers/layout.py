@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kdyno.base.text import format_list
-from kdyno.measure.readers.cells import Cell, cell_of, numerals
+from kdyno.measure.readers import units
+from kdyno.measure.readers.cells import Cell, cell_of, is_bound, numerals
 from kdyno.measure.readers.errors import (
     MaybeRows,
     MaybeWide,
+    NoHeader,
     NoHeading,
     Normalised,
     NotAMeasurement,
@@ -35,7 +37,7 @@ from kdyno.measure.readers.headings import (
 from kdyno.measure.readers.numerals import Decimal, decimal_of, is_missing
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.roles import FACTORS, LAST_VARIANTS, ROLES, find_column, find_columns, fold_name
-from kdyno.measure.readers.sheet import SheetGrid, SheetRow, last_place, shape_of, whole_number
+from kdyno.measure.readers.sheet import SheetGrid, SheetRow, header_command, last_place, shape_of, whole_number
 from kdyno.measure.readers.source import FileSource
 
 _PLAIN_VARIANTS = frozenset(ROLES["variant"].split()) - {"name"}
@@ -43,6 +45,8 @@ _PLAIN_BENCHMARKS = frozenset(ROLES["benchmark"].split()) - {"name", "command", 
 _DATES = frozenset((*ROLES["day"].split(), "timestamp", "started"))
 ROUNDED = 1e-3
 """The largest error of a ratio that was made before its numbers were rounded, as a share of it."""
+NORMAL = ({(1.0, "")}, {(100.0, "")}, {(100.0, "%")}, {(1.0, "x")}, {(1.0, "×")})
+"""What all numbers of a variant are if those of the others are ratios to it."""
 _BETWEEN = re.compile(r"[/:÷−-]")
 _MADE: tuple[Callable[[float, float], float], ...] = (
     lambda one, other: one / other,
@@ -87,7 +91,8 @@ class _Columns:
 
     def is_numeric(self, column: str) -> bool:
         cells = self.cells[column]
-        return sum(cell is not None for cell in cells) * 2 > len(cells)
+        texts = [row.cells[self.grid.header.index(column)] for row in self.grid.rows]
+        return (sum(cell is not None for cell in cells) + sum(map(is_bound, texts))) * 2 > len(cells)
 
     def meaning(self, column: str) -> Meaning:
         """Return the meaning of a column by its name, or else by its cells."""
@@ -176,6 +181,8 @@ def layout_of(grid: SheetGrid, request: JudgeRequest, file: str) -> Layout | Non
     if is_wide:
         if not all(map(_has_heading, values)):
             raise NoHeading(file=file, line=grid.line)
+        if any(map(_is_a_time, values)):
+            raise NoHeader(file=file, command=header_command(file, len(grid.header), ","))
         layout = _wide_layout(table, values, texts, roles, further, ignored)
         _require_no_runs(layout, table, request, file)
         if not request.wide:
@@ -222,7 +229,8 @@ def require_clear(source: FileSource, request: JudgeRequest) -> None:
     shape = shape_of(source)
     rows = tuple(SheetRow(number, cells) for number, cells in enumerate(shape.first, shape.above + 2))
     if all(len(row.cells) == len(shape.header) for row in rows):
-        layout_of(SheetGrid(shape.header, rows, shape.above + 1, shape.decimal.mark), request, source.shown)
+        grid, _ = merge_statistics(SheetGrid(shape.header, rows, shape.above + 1, shape.decimal.mark))
+        layout_of(grid, request, source.shown)
 
 
 def _require_no_ratios(variants: Sequence[str], table: _Columns, file: str) -> None:
@@ -230,7 +238,7 @@ def _require_no_ratios(variants: Sequence[str], table: _Columns, file: str) -> N
     for name in variants:
         cells = [cell for cell in table.cells[name] if cell]
         parts = {(float(cell.mean), cell.unit) for cell in cells}
-        if len(cells) > 1 and parts in ({(1.0, "")}, {(100.0, "%")}, {(1.0, "x")}, {(1.0, "×")}):
+        if len(cells) > 1 and parts in NORMAL:
             raise Normalised(
                 file=file, line=table.grid.line, column=name, number=f"{cells[0].mean} {cells[0].unit}".strip()
             )
@@ -287,6 +295,13 @@ def _decide_columns(
 def _has_heading(column: str) -> bool:
     """Return whether a column has a name of its own, and not only the one that a column without a name is given."""
     return bool(column) and not re.fullmatch(r"column \d+", column)
+
+
+def _is_a_time(heading: str) -> bool:
+    """Return whether the name of a column is a measured time, as in what `time` of a shell prints: `12.34 secs`."""
+    cell = cell_of(heading, ".")
+    unit = units.find(cell.unit) if cell and "." in cell.mean else None
+    return unit is not None and set(unit.dimensions) == {"time"}
 
 
 def _may_name_benchmarks(column: str) -> bool:

@@ -22,7 +22,9 @@ from kdyno.measure.readers.status import StatusColumn, find_status_columns
 _LAST_VARIANTS = "march optimization opt options option cflags flags command cmd"
 
 ROLES: Mapping[str, str] = {
-    "variant": "variant kernel config configuration recipe treatment candidate compiler version group build name "
+    "variant": "variant kernel kernel_version kernel_release linux linux_version linux_kernel uname config "
+    "configuration recipe treatment candidate compiler version group build commit revision branch scheduler "
+    "governor os distribution distro name "
     f"{_LAST_VARIANTS}",
     "benchmark": "benchmark bench test metric workload stressor event command cmd machine name",
     "unit": "unit units",
@@ -31,7 +33,7 @@ ROLES: Mapping[str, str] = {
     "boot": "boot boot_id bootid reboot",
     "layout": "layout link_order build build_id",
     "iteration": "iteration iter repetition repeat trial run sample",
-    "order": "order position sequence seq timestamp started",
+    "order": "order position sequence seq timestamp time_stamp ts epoch unix_time started",
     "day": "day date datetime when time",
 }
 """Role -> names of columns that are taken for it, the likeliest first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
 import shlex
@@ -20,8 +21,10 @@ from kdyno.measure.readers.errors import (
     NoRows,
     NothingButComments,
     RaggedRow,
+    SpannedCells,
     TooLarge,
 )
+from kdyno.measure.readers.headings import name_statistics
 from kdyno.measure.readers.numerals import Decimal, Mark, decimal_of_columns
 from kdyno.measure.readers.source import LOOKED_AT, FileSource
 
@@ -45,6 +48,20 @@ _BAR = re.compile(r"(?<!\\)\|")
 _MARKS = re.compile(r"\*\*|__|`|^=(?=[^=]+=$)|(?<=[^=])=$")
 _SEPARATOR_LINE = re.compile(r"sep=(?P<delimiter>[,;\t|])")
 """The first line of a file that tells Excel its delimiter."""
+_JIRA = re.compile(r"^[ \t]*\|\|.*\|\|[ \t\r]*$", re.MULTILINE)
+"""The header of a table in Jira and Confluence, which has no row of dashes below it."""
+_FRAMED = re.compile(r"^[ \t]*[┌╔┏├╠┣]?[─═━]{2}", re.MULTILINE)
+"""The beginning of a line of a table that is drawn, as duckdb, psql and rich do."""
+_FRAME = str.maketrans(
+    {
+        **dict.fromkeys("│┃║", "|"),
+        **dict.fromkeys("─━═", "-"),
+        **dict.fromkeys("┌┬┐├┼┤└┴┘╔╦╗╠╬╣╚╩╝┏┳┓┣╋┫┗┻┛╞╪╡╒╤╕╘╧╛╭╮╰╯┡╇┩", "+"),
+    }
+)
+_HTML_TABLE = re.compile(r"<table\b", re.IGNORECASE)
+_TAG = re.compile(r"<(?P<end>/?)(?P<tag>table|tr|t[hd])\b[^<>]*>", re.IGNORECASE)
+_ANY_TAG = re.compile(r"<[^<>]*>")
 _ASCIIDOC = re.compile(r"^\|={3,}\s*$", re.MULTILINE)
 
 
@@ -137,7 +154,7 @@ def shape_of(source: FileSource) -> Shape:
     sample = lines[above : min(above + SAMPLE, whole)]
     delimiter = told["delimiter"] if told else max(DELIMITERS, key=lambda candidate: agreement(sample, candidate))
     rows = [tuple(cell.strip() for cell in row) for row in csv.reader(sample, delimiter=delimiter) if row]
-    header, first = _fill_header(rows[0]), tuple(rows[1:])
+    header, first = _fill_header(name_statistics(rows[0])), tuple(rows[1:])
     _require_small(source, above + 1, header)
     _require_different(source, above + 1, header)
     if all(is_number(cell) or not cell for cell in rows[0]):
@@ -224,7 +241,9 @@ def grids(source: FileSource) -> list[SheetGrid]:
     Raise NoRows, TooLarge, HugeField, RaggedRow and ColumnTwice.
     """
     source.require_text()
-    if _ASCIIDOC.search(source.head):
+    if _HTML_TABLE.search(source.head):
+        tables = list(_html_tables(source))
+    elif _ASCIIDOC.search(source.head):
         tables = list(_asciidoc_tables(source))
     else:
         tables = list(_pipe_tables(source)) if has_pipe_table(source.head) else list(_aligned_tables(source))
@@ -234,11 +253,16 @@ def grids(source: FileSource) -> list[SheetGrid]:
 
 
 def has_pipe_table(text: str) -> bool:
-    """Return whether there is a row of dashes below a line with a `|`, or a table of AsciiDoc."""
-    if _ASCIIDOC.search(text):
+    """Return whether there is a row of dashes below a line with a `|`, or a table of AsciiDoc, Jira or HTML."""
+    if _ASCIIDOC.search(text) or _JIRA.search(text) or _HTML_TABLE.search(text):
         return True
-    lines = text.splitlines()
+    lines = _without_frames(text).splitlines()
     return any("|" in line and _is_rule(below) for line, below in pairwise(lines))
+
+
+def _without_frames(text: str) -> str:
+    """Return a text with bars, dashes and pluses in place of the lines that a table is drawn with."""
+    return text.translate(_FRAME) if _FRAMED.search(text[:LOOKED_AT]) else text
 
 
 def _is_rule(line: str) -> bool:
@@ -293,16 +317,19 @@ def _whole(source: FileSource) -> SheetGrid:
 
 
 def _pipe_tables(source: FileSource) -> Iterator[SheetGrid]:
-    lines = source.text.splitlines()
+    lines = _without_frames(source.text).splitlines()
     index = count = 0
     while index + 1 < len(lines):
-        if "|" not in lines[index] or not _is_rule(lines[index + 1]):
+        of_jira = bool(_JIRA.match(lines[index]))
+        if "|" not in lines[index] or not (of_jira or _is_rule(lines[index + 1])):
             index += 1
             continue
-        header, body, start = _cells(lines[index]), [], index + 1
+        if of_jira:
+            lines[index] = lines[index].replace("||", "|")
+        header, body, start = name_statistics(_cells(lines[index])), [], index + 1
         _require_small(source, index + 1, header)
         _require_different(source, index + 1, header)
-        index += 2
+        index += 1 if of_jira else 2
         while index < len(lines) and ("|" in lines[index] or _is_rule(lines[index])):
             if _is_rule(lines[index]):
                 index += 1
@@ -321,6 +348,44 @@ def _pipe_tables(source: FileSource) -> Iterator[SheetGrid]:
         yield SheetGrid(header, tuple(body), start)
 
 
+def _html_tables(source: FileSource) -> Iterator[SheetGrid]:
+    """Yield the tables of a page; the first row of each is its header. Raise SpannedCells."""
+    table: list[SheetRow] = []
+    row: list[str] = []
+    place, line, row_line, opened = 0, 1, 1, -1
+    count = 0
+    for tag in [*_TAG.finditer(source.text), None]:
+        end = tag.start() if tag else len(source.text)
+        if opened >= 0:
+            row.append(" ".join(html.unescape(_ANY_TAG.sub(" ", source.text[opened:end])).split()))
+            opened = -1
+        name = tag["tag"].lower() if tag else "table"
+        line += source.text.count("\n", place, end)
+        place = end
+        if name in ("table", "tr"):
+            if row:
+                _require_small(source, row_line, row)
+                table.append(SheetRow(row_line, tuple(row)))
+                count += 1
+            row, row_line = [], line
+            if count > MOST_ROWS:
+                raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows for tables of means")
+        elif tag and not tag["end"]:
+            opened = tag.end()
+        if name == "table" and table:
+            yield _html_grid(table, source)
+            table = []
+
+
+def _html_grid(table: Sequence[SheetRow], source: FileSource) -> SheetGrid:
+    header = name_statistics(table[0].cells)
+    _require_different(source, table[0].line, header)
+    for row in table[1:]:
+        if len(row.cells) != len(header):
+            raise SpannedCells(file=source.shown, line=row.line, cells=len(row.cells), columns=len(header))
+    return SheetGrid(header, tuple(table[1:]), table[0].line)
+
+
 def _asciidoc_tables(source: FileSource) -> Iterator[SheetGrid]:
     """Yield the tables between lines of `|===`; the first cells, up to a blank line, are the header."""
     lines = source.text.splitlines()
@@ -335,7 +400,7 @@ def _asciidoc_tables(source: FileSource) -> Iterator[SheetGrid]:
             if len(cells) > MOST_ROWS * 10:
                 raise TooLarge(file=source.shown, most=MOST_ROWS * 10, what="cells in tables of means")
         columns = columns or len(cells)
-        header = tuple(cell for _, cell in cells[:columns])
+        header = name_statistics([cell for _, cell in cells[:columns]])
         _require_small(source, start + 2, header)
         _require_different(source, start + 2, header)
         rows = [cells[place : place + columns] for place in range(columns, len(cells), columns)] if columns else []

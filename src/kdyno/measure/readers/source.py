@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +17,16 @@ from typing import Any, Literal
 
 from kdyno.base.names import printable
 from kdyno.measure.readers import delimited
-from kdyno.measure.readers.errors import Broken, EmptyFile, FileReadTwice, NotText, TooLarge, Unreadable, WrongEncoding
+from kdyno.measure.readers.errors import (
+    ADirectory,
+    Broken,
+    EmptyFile,
+    FileReadTwice,
+    NotText,
+    TooLarge,
+    Unreadable,
+    WrongEncoding,
+)
 from kdyno.measure.readers.json_values import not_json, records_of_lines, require_moderate
 
 LOOKED_AT = 65536
@@ -46,8 +56,12 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _COLOURS = re.compile(rb"\x1b\[[0-9;]*[mK]")
 """What programs write to terminals around words; a file has it after `script`, `--color=always` and the like."""
 Form = Literal["text", "json", "xml"]
-_IN_A_LIST = '[{"]-0123456789tfnNI'
-"""The beginning of a list in JSON; lmbench's results begin with `[lmbench3.0 results`."""
+_LIST = re.compile(r"\[\s*(?:[\[{\"\]]|(?:-?\d[\d.eE+-]*+|-?Infinity|NaN|true|false|null)\s*(?:,|\]\s*\Z))")
+"""The beginning of a list in JSON; lines of logs begin with `[    0.000000] Linux version` and `[2024-01-01 10:00:00]`,
+those of iperf3 with `[  5]   0.00-1.00   sec`.
+"""
+_QUOTATION = re.compile(rb"^(?:> ?)+", re.MULTILINE)
+"""What mail programs put before each line that they quote."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +89,7 @@ class FileSource:
     def form(self) -> Form:
         """How the file begins: as JSON does, as XML does, or otherwise."""
         beginning = self.head.lstrip()
-        if beginning.startswith("{") or (beginning.startswith("[") and beginning[1:].lstrip()[:1] in _IN_A_LIST):
+        if beginning.startswith("{") or _LIST.match(beginning):
             return "json"
         return "xml" if beginning.startswith(("<?xml", "<PhoronixTestSuite")) else "text"
 
@@ -210,14 +224,26 @@ def _drop_extension(name: str) -> str:
 def _read(path: Path, name: str) -> FileSource:
     try:
         content = _content(path)
+    except IsADirectoryError as error:
+        raise ADirectory(file=printable(path), example=_example_of(path)) from error
     except OSError as error:
         raise Unreadable(file=printable(path), why=error.strerror) from error
     if len(content) > MOST_BYTES:
         raise TooLarge(file=printable(path), most=MOST_BYTES, what="bytes")
     shown = printable(path)
-    data = _COLOURS.sub(b"", _utf8(content, shown))
+    data = _without_quotation(_COLOURS.sub(b"", _utf8(content, shown)))
     file_sha256 = "" if data == content else hashlib.sha256(content).hexdigest()
     return FileSource(shown=shown, name=printable(name), data=data, file_sha256=file_sha256)
+
+
+def _example_of(directory: Path) -> str:
+    """Return how the first files of a directory are named as those of one variant; empty if it has none."""
+    try:
+        files = sorted(path for path in directory.iterdir() if path.is_file())[:2]
+    except OSError:
+        return ""
+    name = directory.resolve().name
+    return ": " + shlex.join(f"{name}={path}" for path in files) + " ..." if files else ""
 
 
 def _utf8(content: bytes, shown: str) -> bytes:
@@ -228,6 +254,13 @@ def _utf8(content: bytes, shown: str) -> bytes:
         return content.decode("utf-16").encode()
     except UnicodeError as error:
         raise NotText(file=shown, why="it begins like UTF-16, and is not valid UTF-16") from error
+
+
+def _without_quotation(data: bytes) -> bytes:
+    """Return text without the marks of a mail that quotes it, if most of its first lines have them."""
+    lines = [line for line in data[:LOOKED_AT].splitlines() if line.strip()]
+    quoted = sum(line.startswith(b">") for line in lines)
+    return _QUOTATION.sub(b"", data) if quoted * 2 > len(lines) else data
 
 
 def _content(path: Path) -> bytes:

@@ -97,6 +97,9 @@ _SLIP = re.compile(r"(?:[kmgt]i?)?b(?:ps)?", re.IGNORECASE)
 """Bits or bytes, which only the case of a letter tells apart."""
 _BRACKETED = re.compile(r"[(\[]([^()\[\]]+)[)\]]$")
 _BETTER = re.compile(r"\b(higher|more|bigger|larger|lower|less|fewer|smaller) (?:is|=) better\b", re.IGNORECASE)
+_UP = "↑⬆▲"
+_ARROW = re.compile(rf"([{_UP}↓⬇▼])\ufe0f?[\s)\]]*$")
+"""The better direction behind a name: `fps ↑`."""
 _MORE = frozenset(("higher", "more", "bigger", "larger"))
 _BETWEEN_WORDS = re.compile(r"[_\s.-]+")
 _COUNTED = re.compile(
@@ -235,6 +238,8 @@ def direction(unit: str, benchmark: str) -> Direction | None:
         return _direction_of(known)
     if stated := _BETTER.search(benchmark[-LONGEST:]):
         return "higher" if stated[1].lower() in _MORE else "lower"
+    if arrow := _ARROW.search(benchmark[-LONGEST:]):
+        return "higher" if arrow[1] in _UP else "lower"
     higher = bool(_HIGHER_NAME.search(benchmark))
     lower = bool(_LOWER_NAME.search(benchmark) or _INSTRUCTIONS.search(benchmark))
     if higher == lower or _PER.search(unit[:LONGEST]) or _COUNTED.search(unit):

@@ -16,8 +16,9 @@ from kdyno.base.errors import UserError
 from kdyno.measure.readers import units
 from kdyno.measure.readers.cells import Cell, cell_of
 from kdyno.measure.readers.errors import AllMissing, Broken, EmptyCell, ManyVariants, MixedUnits, NoRows, TooLarge
-from kdyno.measure.readers.failed_rows import drop_failed
+from kdyno.measure.readers.failed_rows import drop_failed, without_rows
 from kdyno.measure.readers.frames import join_tables
+from kdyno.measure.readers.headings import is_sum, is_summary_of_variants, sums_note
 from kdyno.measure.readers.numerals import MISSING_SPELLINGS, Decimal, is_missing
 from kdyno.measure.readers.readings import LEFT, Frame, LongTable
 from kdyno.measure.readers.request import JudgeRequest
@@ -73,12 +74,28 @@ def read(source: FileSource, request: JudgeRequest) -> LongTable:
             if part.empty:
                 raise AllMissing(file=source.shown, column=column)
         parts.append(part)
-    whole = join_tables(parts)
+    whole, sums = _without_sums(join_tables(parts), roles)
     for role, most in MOST.items():
         if len(whole[role].cat.categories) > most:
             name = roles.columns.get(role, role)
             raise ManyVariants(column=name, count=len(whole[role].cat.categories), role=role)
-    return LongTable(whole, roles, source.name, tuple(filter(None, [shape.decimal.note])), missing, failed)
+    notes = (sums_note(sums) if sums else "", shape.decimal.note)
+    return LongTable(whole, roles, source.name, tuple(filter(None, notes)), missing, failed)
+
+
+def _without_sums(table: Frame, roles: Roles) -> tuple[Frame, list[str]]:
+    """Return a table without the rows that sum up others, by the names in their columns, and these names."""
+    sums: list[str] = []
+    summing = np.zeros(len(table), bool)
+    for role, is_one in (("variant", is_summary_of_variants), ("benchmark", is_sum)):
+        if role in roles.columns:
+            levels = [str(level) for level in table[role].cat.categories]
+            found = np.array([is_one(level) for level in levels], bool)
+            sums += [level for level, is_found in zip(levels, found, strict=True) if is_found]
+            summing |= found[table[role].cat.codes.to_numpy()]
+    if not sums or summing.all():
+        return table, []
+    return without_rows(table, summing), sums
 
 
 def _looked_at(shape: Shape, roles: Roles) -> tuple[str, ...]:

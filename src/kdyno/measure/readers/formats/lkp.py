@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from itertools import chain, pairwise
 
 from kdyno.base.measurement import Direction
 from kdyno.base.text import format_list
@@ -25,6 +25,8 @@ _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 _VALUE = re.compile(rf"^\s*({_NUMBER}|-)(?:\s*±\s*(\d+)%)?(?=\s)")
 _CHANGE = re.compile(rf"^\s*(?:{_NUMBER}%?|[-+]?inf%?)(?=\s)")
 _RUNS = re.compile(r"^\s*\d*:(\d+)\s")
+_METRIC = re.compile(r"[A-Za-z][^.]*\..")
+"""The name of a metric in matrix.json; `6.12` is the name of a kernel."""
 _HIGHER = re.compile(
     r"(?:^|[._])(?:ops|workload|throughput|bandwidth|bw|iops|tps|qps|rps|fps|score)(?:[._]|$)|_?per_(?:sec|thread|process)|"
     r"^will-it-scale\.\d+\.(?:threads|processes)$",
@@ -54,9 +56,12 @@ def _is_metric(item: tuple[str, object]) -> bool:
     """Return whether a name of lkp's has its values, or their mean."""
     name, values = item
     if isinstance(values, float):
-        return "." in name
+        return bool(_METRIC.match(name))
     return (
-        "." in name and isinstance(values, list) and bool(values) and all(isinstance(value, float) for value in values)
+        bool(_METRIC.match(name))
+        and isinstance(values, list)
+        and bool(values)
+        and all(isinstance(value, float) for value in values)
     )
 
 
@@ -86,9 +91,13 @@ def _read_text(source: FileSource) -> ProgramOutput:
     runs: set[int] = set()
     small: set[str] = set()
     listing = False
-    for line in (line[:LINE_LENGTH] for line in source.text.splitlines()):
+    lines = [line[:LINE_LENGTH] for line in source.text.splitlines()]
+    tables = [_parameters(lines, number) for number, line in enumerate(lines) if _COMMITS.match(line)]
+    suffixes = iter(_differences(tables, source.shown))
+    suffix = ""
+    for line in lines:
         if _COMMITS.match(line):
-            commits, listing = [], True
+            commits, listing, suffix = [], True, next(suffixes)
         elif listing and (match := _COMMIT.match(line)):
             commits.append(match[1])
         elif listing and commits and _RULE.match(line):
@@ -100,10 +109,10 @@ def _read_text(source: FileSource) -> ProgramOutput:
             for commit, (mean, percent) in zip(commits, values, strict=False):
                 if is_missing(mean):
                     continue
-                small |= set() if percent else {name}
+                small |= set() if percent else {name + suffix}
                 series.append(
                     FileSeries(
-                        name,
+                        name + suffix,
                         "",
                         (float(mean),),
                         sd=float(percent) / 100 if percent else LEAST_PRINTED,
@@ -122,6 +131,26 @@ def _read_text(source: FileSource) -> ProgramOutput:
         else ""
     )
     return ProgramOutput(output.series, (*output.notes, *((note,) if note else ())))
+
+
+def _parameters(lines: Sequence[str], commits: int) -> dict[str, str]:
+    """Return the parameters of the table whose commits are listed from this line on: `tbox_group` -> `lkp-skl-1`."""
+    names = next((number for number in range(commits - 1, max(commits - 6, -1), -1) if "testcase" in lines[number]), -1)
+    if names < 0:
+        return {}
+    return dict(zip(lines[names].strip().rstrip(":").split("/"), lines[names + 1].strip().split("/"), strict=False))
+
+
+def _differences(tables: Sequence[Mapping[str, str]], file: str) -> list[str]:
+    """Return what is added to the names of each table's metrics: the parameters in which the tables of a report differ.
+
+    Raise Broken if two tables have the same parameters.
+    """
+    varied = [name for name in dict.fromkeys(chain(*tables)) if len({table.get(name, "") for table in tables}) > 1]
+    suffixes = ["".join(f", {table[name]}" for name in varied if name in table) for table in tables]
+    if len(set(suffixes)) < len(suffixes):
+        raise Broken(file=file, format=TITLE, why="it has several comparisons, and no parameter distinguishes them")
+    return suffixes
 
 
 def _row(line: str, commits: int) -> tuple[str, list[tuple[str, str]]]:

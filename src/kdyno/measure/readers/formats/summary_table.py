@@ -12,7 +12,7 @@ from kdyno.measure.readers import claims, units
 from kdyno.measure.readers.cells import Cell, cell_of
 from kdyno.measure.readers.errors import BadValue, MaybeRows, MaybeWide, NoSize, NotAMeasurement, TablesAlike
 from kdyno.measure.readers.failed_rows import drop_failed_rows
-from kdyno.measure.readers.headings import MEANS, SDS, bare, is_statistic
+from kdyno.measure.readers.headings import MEANS, SDS, bare, is_statistic, is_sum, is_summary_of_variants, sums_note
 from kdyno.measure.readers.layout import Layout, layout_of, merge_statistics
 from kdyno.measure.readers.numerals import is_missing, tidy
 from kdyno.measure.readers.readings import PublishedValue, SummaryTables
@@ -150,7 +150,7 @@ class _Table:
         if self.layout.ignored:
             yield f"not read, since they are made from other numbers, or count: {format_list(self.layout.ignored, 8)}"
         if self.sums:
-            yield f"rows that weren't read, since they sum up others: {format_list(self.sums)}"
+            yield sums_note(self.sums)
         if self.asides:
             yield f"texts in brackets weren't read: {format_list([f'({text})' for text in self.asides], 3)}"
         if note := self.layout.decimal.note:
@@ -162,6 +162,9 @@ class _Table:
         """
         layout, roles = self.layout, self.layout.roles
         for row in self.grid.rows:
+            if is_summary_of_variants(own := self._text(row, "variant")) or is_sum(own := self._text(row, "benchmark")):
+                self.sums.append(own)
+                continue
             for column in layout.values:
                 variant = self._text(row, "variant") or self.source.name
                 cell = self._cell(row, column, variant)
