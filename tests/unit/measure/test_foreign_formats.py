@@ -13,7 +13,7 @@ from kdyno.judge.foreign.gathered import Gathered
 from kdyno.judge.stats.observations import ReplicateSample, Summary
 from kdyno.judge.verdicts import of_files
 from kdyno.measure.readers import xml_values
-from kdyno.measure.readers.errors import BadValue, Broken, NoSize, UnknownForm
+from kdyno.measure.readers.errors import BadValue, Broken, Intervals, NoSize, UnknownForm
 from kdyno.measure.readers.formats import criterion, google_benchmark, hyperfine, perf_stat, pgbench, phoronix
 from kdyno.measure.readers.formats.registry import BY_NAME, READERS, recognise
 from kdyno.measure.readers.readings import FileSeries
@@ -321,7 +321,7 @@ def test_perf_s_json_lines_have_standard_errors_places_and_intervals() -> None:
         "cpu-clock, S0-D0-C1",
         "cpu-clock, S0",
     ]
-    with pytest.raises(Broken, match="intervals of -I"):
+    with pytest.raises(Intervals, match="intervals of perf stat -I"):
         perf_stat.read(source('{"interval" : 0.1, "counter-value" : "1", "unit" : "", "event" : "faults"}\n'))
 
 

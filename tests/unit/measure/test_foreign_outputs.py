@@ -11,7 +11,7 @@ import pytest
 from kdyno.base.errors import UserError
 from kdyno.judge.stats.observations import Summary
 from kdyno.judge.verdicts.of_files import gather, judge_files
-from kdyno.measure.readers.errors import BadValue, Broken, ForPeople, NoSize, NothingThere, TwoMarks, UnknownText
+from kdyno.measure.readers.errors import Broken, ForPeople, MixedUnits, NoSize, NothingThere, TwoMarks, UnknownText
 from kdyno.measure.readers.formats.registry import BY_NAME, READERS, recognise
 from kdyno.measure.readers.readings import FileSeries, ProgramOutput
 from kdyno.measure.readers.request import JudgeRequest
@@ -297,8 +297,8 @@ def test_one_number_a_line_is_read_as_it_is(text: str, expected: tuple[float, ..
 def test_numbers_of_two_marks_or_units_are_refused() -> None:
     with pytest.raises(TwoMarks):
         output("12,31\n12.35\n", "numbers")
-    with pytest.raises(BadValue, match="line 2"):
-        output("12.31 s\n12.35 ms\n", "numbers")
+    with pytest.raises(MixedUnits, match="'s' and in 'MB'"):
+        output("12.31 s\n12.35 MB\n", "numbers")
 
 
 def test_lkp_s_comparison_is_of_commits_and_of_the_test_alone() -> None:

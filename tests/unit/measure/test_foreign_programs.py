@@ -12,7 +12,7 @@ from kdyno.judge.foreign.gathered import Gathered
 from kdyno.judge.stats.observations import ReplicateSample, Summary
 from kdyno.judge.verdicts import of_files
 from kdyno.measure.readers import formats, json_values
-from kdyno.measure.readers.errors import Broken, CommaTwice, MixedUnits, NoSize, NothingThere, UnknownForm
+from kdyno.measure.readers.errors import Broken, CommaTwice, Intervals, MixedUnits, NoSize, NothingThere, UnknownForm
 from kdyno.measure.readers.formats import hyperfine, lmbench, perf_stat, pyperf, stress_ng
 from kdyno.measure.readers.formats.printed import PROGRAMS
 from kdyno.measure.readers.formats.registry import BY_NAME, READERS, recognise
@@ -234,7 +234,7 @@ def test_json_of_perf_that_is_none_is_refused_without_python_s_words(text: str) 
 
 
 def test_intervals_of_perf_are_refused() -> None:
-    with pytest.raises(Broken, match="intervals of -I"):
+    with pytest.raises(Intervals, match="intervals of perf stat -I"):
         perf_stat.read(source("     0.100638649;1.92;msec;task-clock;1917264;100.00;0.019;CPUs utilized\n"))
 
 

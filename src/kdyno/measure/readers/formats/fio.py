@@ -29,7 +29,7 @@ def recognises(source: FileSource) -> bool:
         return '"fio version"' in head
     if _TERSE.match(head):
         return True
-    return bool(re.search(r"^fio-\d", head, re.MULTILINE) and re.search(r"rw=|groupid=", head))
+    return any(map(_JOB.match, head.splitlines())) or bool(re.search(r"^fio-\d", head, re.MULTILINE) and "rw=" in head)
 
 
 def read(source: FileSource) -> ProgramOutput:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+from kdyno.measure.readers import units
 from kdyno.measure.readers.cells import cell_of
-from kdyno.measure.readers.errors import BadValue, TwoMarks
+from kdyno.measure.readers.errors import BadValue, MixedUnits, TwoMarks
 from kdyno.measure.readers.numerals import Decimal, decimal_of, is_missing
 from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.sheet import last_place
+from kdyno.measure.readers.sheet import is_number, last_place
 from kdyno.measure.readers.source import FileSource
 from kdyno.measure.readers.units import format_unit
 
@@ -21,13 +22,15 @@ LONGEST_LABEL = 200
 
 def recognises(source: FileSource, _request: JudgeRequest) -> bool:
     lines = _lines(source.head if len(source.data) < len(source.head) + 4 else source.head.rpartition("\n")[0])
-    if not lines or not all(is_missing(text) or cell_of(text, ".") or cell_of(text, ",") for _, text in lines):
+    if not lines or not any(cell_of(text, ".") or cell_of(text, ",") for _, text in lines):
+        return False
+    if not all(is_missing(text) or is_number(text) or cell_of(text, ".") or cell_of(text, ",") for _, text in lines):
         return False
     return len({_label(text) for _, text in lines if not is_missing(text)}) < 2
 
 
 def read(source: FileSource, request: JudgeRequest) -> ProgramOutput:
-    """Read a value from every line. Raise BadValue and TwoMarks."""
+    """Read a value from every line. Raise BadValue, MixedUnits and TwoMarks."""
     lines = [(number, text) for number, text in _lines(source.text) if not is_missing(text)]
     decimal = Decimal(request.decimal) if request.decimal else decimal_of(text for _, text in lines)
     if decimal is None:
@@ -36,10 +39,13 @@ def read(source: FileSource, request: JudgeRequest) -> ProgramOutput:
     unit = ""
     for number, text in lines:
         cell = cell_of(text, decimal.mark)
-        if cell is None or cell.kind != "value" or cell.sd or (values and cell.unit != unit):
+        if cell is None or cell.kind != "value" or cell.sd:
             raise BadValue(file=source.shown, line=number, column=NAME, value=text)
-        values.append(cell.mean)
-        unit = cell.unit
+        unit = cell.unit if not values else unit
+        factor = units.factor(cell.unit, unit)
+        if factor is None:
+            raise MixedUnits(benchmark=NAME, unit=unit, other=cell.unit)
+        values.append(cell.mean if factor == 1 else f"{float(cell.mean) * factor:.9g}")
     missing = len(_lines(source.text)) - len(lines)
     notes = [f"lines without a number were left out: {missing}"] if missing else []
     if decimal.guessed_from:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kdyno.measure.readers.errors import Broken, CommaTwice, ForPeople
+from kdyno.measure.readers.errors import Broken, CommaTwice, ForPeople, Intervals
 from kdyno.measure.readers.json_values import not_json, require_moderate
 from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive
 from kdyno.measure.readers.sheet import is_printed_number, last_place
@@ -20,6 +20,8 @@ from kdyno.measure.readers.units import format_unit
 TITLE = "perf stat -x output"
 _FOR_PEOPLE = re.compile(r"\s*Performance counter stats for ")
 _SEPARATORS = ",;\t|:"
+LEAST_FIELDS = 5
+"""Fields of the line of a count: value, unit, event, run time, percentage of it."""
 _PLACES = ("cpu", "core", "die", "socket", "node")
 """Keys of -j that say where an event was counted."""
 
@@ -56,6 +58,11 @@ _HUNDRED = re.compile(r",\d{1,3},\d\d(?:,|$)")
 """A share of the time with a decimal comma; perf prints it with two decimals, and no metric without."""
 
 
+def _has_fields(line: str) -> bool:
+    """Return whether a line is divided as a count is: not what the program itself printed there, nor a metric alone."""
+    return line[0] not in _SEPARATORS and any(line.count(separator) >= LEAST_FIELDS - 1 for separator in _SEPARATORS)
+
+
 def _has_commas(line: str) -> bool:
     """Return whether a line whose fields are separated by commas has decimal commas as well."""
     return bool(_COMMAS.match(line)) and (bool(_HUNDRED.search(line)) or not _match_line(line))
@@ -67,10 +74,10 @@ def _match_line(line: str) -> re.Match[str] | None:
 
 def recognises(source: FileSource) -> bool:
     """Return whether the first line is one of -x or -j. Raise ForPeople for the output without them."""
-    lines = (line for line in source.head.splitlines() if line.strip() and not line.startswith("#"))
-    first = next(lines, "")
-    if _FOR_PEOPLE.match(first):
+    lines = [line for line in source.head.splitlines() if line.strip() and not line.startswith("#")]
+    if lines and _FOR_PEOPLE.match(lines[0]):
         raise ForPeople(file=source.shown)
+    first = next((line for line in lines if line.startswith("{") or _has_fields(line)), "")
     if first.startswith("{"):
         return '"counter-value"' in first
     return bool(_match_line(first) or _COMMAS.match(first))
@@ -85,7 +92,7 @@ def read(source: FileSource) -> ProgramOutput:
     notes: list[str] = []
     for count in _counts(source):
         if count.interval:
-            raise Broken(file=source.shown, format=TITLE, why="it has the intervals of -I, which are not replicates")
+            raise Intervals(file=source.shown)
         if not is_printed_number(count.value):
             notes.append(f"{count.event} was {count.value.strip('<>')}: left out")
             continue

@@ -148,10 +148,12 @@ PROGRAMS = (
     ),
     PrintedProgram(
         "perf-bench",
-        re.compile(r"^# Running '?[a-z-]+/[a-z-]+'? benchmark", re.MULTILINE),
+        re.compile(r"^ ?# Running '?[a-z-]+/[a-z-]+'? benchmark", re.MULTILINE),
         "lines like `# Running 'sched/pipe' benchmark:` and `4.912345 usecs/op`",
         (
             (
+                _line(r"^ *(?P<name>[\w-]+), +VALUE, (?P<unit>GB/sec), +total-speed", direction="higher"),
+                _line(r"^ *VALUE,? (?P<unit>GB/sec) total speed", direction="higher"),
                 _line(r"^ *VALUE (?P<unit>[nmu]secs/op)", direction="lower"),
                 _line(rf"^ *VALUE ops{_PER_SECOND}", "ops/s", "higher"),
                 _line(rf"Averaged VALUE operations{_PER_SECOND}", "ops/s", "higher"),
@@ -160,9 +162,9 @@ PROGRAMS = (
                 _line(r"^ *Total time: *VALUE \[?sec", "s", "lower"),
             ),
         ),
-        start=re.compile(r"^# Running '?[a-z-]+/[a-z-]+'? benchmark"),
+        start=re.compile(r"^ ?# Running '?[a-z-]+/[a-z-]+'? benchmark"),
         facts={
-            r"^# Running '?([a-z-]+/[a-z-]+)'? benchmark": r"\1",
+            r"^ ?# Running '?([a-z-]+/[a-z-]+)'? benchmark": r"\1",
             r"^# function '([^']+)'": r"\1",
             r"^# Copying (\S+ ?\w*) bytes": r"\1 bytes",
             r"^# (\d+ sender and receiver \w+) per group": r"\1",
@@ -266,11 +268,27 @@ PROGRAMS = (
     ),
     PrintedProgram(
         "dbench",
-        re.compile(r"^Throughput [\d.]+ MB/sec .*\bclients\b", re.MULTILINE),
+        re.compile(r"^Throughput [\d.]+ MB/sec .*\b(?:clients|procs)\b", re.MULTILINE),
         "lines like `Throughput 415.21 MB/sec  2 clients  2 procs  max_latency=5.123 ms`, as tbench prints them",
         ((_line(r"^Throughput VALUE (?P<unit>MB/sec)", direction="higher"),),),
         start=re.compile(r"^(?:db|tb)ench version"),
-        facts={r"^Throughput .* (\d+) clients": r"\1 clients"},
+        facts={r"^Throughput .* (\d+) (?:clients|procs)\b": r"\1 clients"},
+    ),
+    PrintedProgram(
+        "memtier",
+        re.compile(r"^Type +Ops/sec +Hits/sec", re.MULTILINE),
+        "lines of memtier_benchmark like `Sets        13566.12          ---          ---         1.22345 ...`",
+        ((_line(r"^(?P<name>Sets|Gets) +VALUE ", "ops/s", "higher"),),),
+        start=re.compile(r"^ALL STATS|^(?:BEST|WORST|AGGREGATED AVERAGE) RUN RESULTS"),
+        facts={r"^(BEST|WORST|AGGREGATED AVERAGE) RUN RESULTS": r"\1 run"},
+    ),
+    PrintedProgram(
+        "kcbench",
+        re.compile(r"^Run \d+ \(-j \d+\): +[\d.]+ seconds", re.MULTILINE),
+        "lines like `Run 1 (-j 32):       43.33 seconds / 83.09 kernels/hour [P:2801%, 1245 maj. pagefaults]`",
+        ((_line(r"^Run \d+ \((?P<name>-j \d+)\): +VALUE seconds", "s", "lower"),),),
+        start=re.compile(r"^Processor:"),
+        facts={r"^Linux compiled: +(\S+)": r"Linux \1"},
     ),
     PrintedProgram(
         "stream",
@@ -317,7 +335,8 @@ PROGRAMS = (
     PrintedProgram(
         "time",
         re.compile(
-            r"^real\s+\d\S*\s+user\s+\d|Elapsed \(wall clock\) time|user .*elapsed \d+%CPU|s user \S+s system \d+% cpu",
+            r"^Executed in +\d|^real\s+\d\S*\s+user\s+\d|"
+            r"Elapsed \(wall clock\) time|user .*elapsed \d+%CPU|s user \S+s system \d+% cpu",
             re.MULTILINE,
         ),
         "lines like `real 0m12.345s`, as the shell's time writes them",
@@ -329,18 +348,21 @@ PROGRAMS = (
                     r"Elapsed \(wall clock\) time .*: (?P<value>[\d:.,]+)",
                     r"system (?P<value>[\d:.,]+)elapsed",
                     r"% cpu (?P<value>[\d:.,]+) total",
+                    r"^Executed in +VALUE (?P<unit>[a-z]+)",
                 ),
                 "user": (
                     r"^user\s+(?P<value>\d\S*)",
                     r"User time \(seconds\): VALUE",
                     r"VALUEuser ",
                     r" VALUEs user ",
+                    r"^ +usr time +VALUE (?P<unit>[a-z]+)",
                 ),
                 "sys": (
                     r"^sys\s+(?P<value>\d\S*)",
                     r"System time \(seconds\): VALUE",
                     r"user VALUEsystem ",
                     r"s user VALUEs system",
+                    r"^ +sys time +VALUE (?P<unit>[a-z]+)",
                 ),
             }.items()
         ),

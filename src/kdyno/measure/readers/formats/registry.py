@@ -16,6 +16,7 @@ from kdyno.measure.readers.formats import (
     google_benchmark,
     hyperfine,
     iperf3,
+    kernbench,
     lkp,
     lmbench,
     mmtests,
@@ -217,6 +218,13 @@ READERS = (
     ),
     program_reader(
         "sysbench", sysbench.TITLE, sysbench.recognises, sysbench.read, "lines like `events per second:  5321.11`"
+    ),
+    program_reader(
+        "kernbench",
+        kernbench.TITLE,
+        kernbench.recognises,
+        kernbench.read,
+        "lines like `Average Optimal load -j 16 Run (std deviation):` and `Elapsed Time 46.123 (0.3456)`",
     ),
     program_reader(
         "go-bench", go_bench.TITLE, go_bench.recognises, go_bench.read, "lines like `BenchmarkX-8  1000  98765 ns/op`"

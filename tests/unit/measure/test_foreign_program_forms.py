@@ -1,0 +1,108 @@
+"""Programs that people time kernels with, in the forms that they paste: cut, after other output, in other units."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kdyno.measure.readers.errors import FileError, MixedUnits
+from kdyno.measure.readers.formats import fio
+from kdyno.measure.readers.formats.registry import BY_NAME, recognise
+from kdyno.measure.readers.readings import FileSeries, ProgramOutput
+from kdyno.measure.readers.request import JudgeRequest
+from kdyno.measure.readers.source import FileSource, read
+
+DATA = Path(__file__).parents[2] / "data" / "foreign"
+
+
+def source(text: str) -> FileSource:
+    return FileSource(shown="file.txt", name="file", data=text.encode())
+
+
+def named(output: ProgramOutput) -> dict[str, FileSeries]:
+    return {series.benchmark: series for series in output.series}
+
+
+FISH = """
+________________________________________________________
+Executed in   {real} secs    fish           external
+   usr time   10.12 secs  512.00 micros   10.12 secs
+   sys time  345.00 millis  345.00 micros    0.34 secs
+"""
+
+
+def test_what_fish_prints_of_a_time_is_read_without_its_own_part(tmp_path: Path) -> None:
+    file = tmp_path / "time.txt"
+    file.write_text(FISH.format(real="12.34"), encoding="utf-8")
+    output = BY_NAME["time"].read(read(str(file)), JudgeRequest())
+    assert isinstance(output, ProgramOutput)
+    assert {name: (one.values, one.unit) for name, one in named(output).items()} == {
+        "time real": ((12.34,), "s"),
+        "time user": ((10.12,), "s"),
+        "time sys": ((345.0,), "ms"),
+    }
+
+
+def test_numbers_in_units_that_convert_are_one_series() -> None:
+    output = BY_NAME["numbers"].read(source("998 us\n1.02 ms\n"), JudgeRequest())
+    assert isinstance(output, ProgramOutput)
+    assert (output.series[0].values, output.series[0].unit) == ((998.0, 1020.0), "us")
+    with pytest.raises(MixedUnits):
+        BY_NAME["numbers"].read(source("998 us\n1.02 MB\n"), JudgeRequest())
+
+
+def test_an_infinite_number_among_others_is_named_by_its_line() -> None:
+    text = source("12.3\ninf\n")
+    assert recognise(text, JudgeRequest()).name == "numbers"
+    with pytest.raises(FileError, match="line 2, column 'value': 'inf' is not a positive number"):
+        BY_NAME["numbers"].read(text, JudgeRequest())
+
+
+def test_counts_below_what_the_program_itself_printed_are_perfs() -> None:
+    counts = "1.79,msec,task-clock,1791568,100.00,0.9,CPUs utilized\n"
+    for above in ("make: warning: clock skew\n", ",,,,,35.1,tma_retiring\n", "done, in 3 s\n"):
+        assert recognise(source(above + counts), JudgeRequest()).name == "perf"
+
+
+def test_a_job_of_fio_without_the_banner_above_it_is_fios() -> None:
+    text = "seq: (groupid=0, jobs=1): err= 0: pid=12: Mon Jan  1 10:00:00 2026\n  read: IOPS=316k, BW=1234MiB/s\n"
+    assert recognise(source(text), JudgeRequest()).name == "fio"
+    assert named(fio.read(source(text)))["seq read"].values == (316000.0,)
+
+
+@pytest.mark.parametrize(
+    ("form", "benchmark", "values", "unit"),
+    [
+        ("memtier", "memtier Gets", (135668.0,), "ops/s"),
+        ("kcbench", "kcbench -j 32, Linux 6.6.0", (43.33, 43.36), "s"),
+        ("kernbench", "kernbench Optimal load -j 16, elapsed time", (46.123,), "s"),
+    ],
+)
+def test_the_measurements_of_a_program_are_read(
+    form: str, benchmark: str, values: tuple[float, ...], unit: str
+) -> None:
+    text = read(str(DATA / f"{form}-before.txt"))
+    assert recognise(text, JudgeRequest()).name == form
+    output = BY_NAME[form].read(text, JudgeRequest())
+    assert isinstance(output, ProgramOutput)
+    assert (named(output)[benchmark].values, named(output)[benchmark].unit) == (values, unit)
+
+
+def test_kernbench_has_deviations_and_no_number_of_runs() -> None:
+    output = BY_NAME["kernbench"].read(read(str(DATA / "kernbench-before.txt")), JudgeRequest())
+    assert isinstance(output, ProgramOutput)
+    assert output.series[0].sd == pytest.approx(0.3456 / 46.123)
+    assert output.series[0].n is None
+
+
+def test_perf_bench_numa_is_read_by_its_total_speed() -> None:
+    text = """ # Running 'numa/mem' benchmark:
+
+ RAM-bw-local,                            5.012, secs,           runtime-max/thread
+ RAM-bw-local,                           20.123, GB/sec,         thread-speed
+ RAM-bw-local,                           40.246, GB/sec,         total-speed
+"""
+    output = BY_NAME["perf-bench"].read(source(text), JudgeRequest())
+    assert isinstance(output, ProgramOutput)
+    assert [one.values for one in output.series] == [(40.246,)]
