@@ -44,8 +44,9 @@ KINDS = (
     ProfileKind(
         "perf script",
         re.compile(
+            rb"(?:#[^\n]*+\n)*+(?:"
             rb"(?:[ \t]{0,20}\d{1,20}\n)?[ \t]{0,20}[0-9a-f]{1,16}\s{1,20}0x[0-9a-f]{1,16}/0x[0-9a-f]{1,16}/"
-            rb"|[ \t]{0,20}\S[^\n]{0,40}? \d{1,10}(?:/\d{1,10})? {1,20}(?:\[\d{1,5}\] {1,20})?\d{1,12}\.\d{6,9}: "
+            rb"|[ \t]{0,20}\S[^\n]{0,40}? \d{1,10}(?:/\d{1,10})? {1,20}(?:\[\d{1,5}\] {1,20})?\d{1,12}\.\d{6,9}: )"
         ),
         "the text of perf script",
         f"{OF_SAMPLES.format(word='perfscript', path='{path}')}; it needs `perf script -F ip,brstack`",
@@ -75,8 +76,34 @@ KINDS = (
         'use it for a compiler: profile = {{ use = ["pgo"], from = "{path}" }} in a recipe',
     ),
     ProfileKind(
+        "compressed",
+        re.compile(rb"\x1f\x8b|\xfd7zXZ\0|\x28\xb5\x2f\xfd|BZh[1-9]"),
+        "compressed",
+        "unpack it, and name the profile in it",
+    ),
+    ProfileKind(
+        "program",
+        re.compile(rb"\x7fELF|!<arch>\n"),
+        "code, not a profile of it",
+        "name the profile: `kdyno profile record` makes one; a vmlinux comes after it",
+    ),
+    ProfileKind(
+        "perf report",
+        re.compile(rb"(?:#[^\n]*+\n)*?# {0,20}Overhead "),
+        "the text of perf report",
+        "it has no addresses: make a profile of its perf.data by llvm-profgen --kernel --perfdata=perf.data "
+        "--binary=vmlinux -o PROFILE",
+    ),
+    ProfileKind(
+        "folded",
+        re.compile(rb"[^\s;][^;\n]{0,200}(?:;[^;\n]{1,200}){1,200}? \d{1,20}\n"),
+        "folded stacks, as flame graphs have them",
+        "they have no addresses: make a profile of the perf.data by llvm-profgen --kernel --perfdata=perf.data "
+        "--binary=vmlinux -o PROFILE",
+    ),
+    ProfileKind(
         "samples",
-        re.compile(rb"[^\s:][^:\n]{0,1000}:\d{1,20}:\d{1,20}\n"),
+        re.compile(rb"(?:\xef\xbb\xbf)?[^\s:][^:\n]{0,1000}:\d{1,20}:\d{1,20}\r?\n"),
         "a sample profile of clang",
         "run `kdyno profile stale {path} VMLINUX` to see its worth for a kernel, `kdyno profile overlap` to compare "
         "two",
