@@ -191,3 +191,34 @@ def test_the_command_in_the_example_works(tmp_path: Path, capsys: pytest.Capture
 def test_what_to_do_with_a_file_that_is_no_text_is_said(data: bytes, advice: str) -> None:
     with pytest.raises(errors.NotText, match=advice):
         recognise(FileSource("file", "file", data), JudgeRequest())
+
+
+@pytest.mark.parametrize(
+    ("files", "example"),
+    [
+        (("6.6-1.txt", "6.6-2.txt", "6.12-1.txt", "6.12-2.txt"), "6.6={}/6.6-1.txt 6.6={}/6.6-2.txt"),
+        (("6.6/run1.txt", "6.6/run2.txt", "6.12/run1.txt", "6.12/run2.txt"), "6.6={}/6.6/run1.txt 6.6={}/6.6/run2.txt"),
+        (("run_1.txt", "run_2.txt"), "NAME={}/run_1.txt NAME={}/run_2.txt"),
+    ],
+)
+def test_files_that_are_numbered_like_runs_are_variants_with_a_note(
+    tmp_path: Path, files: tuple[str, ...], example: str
+) -> None:
+    report = judge_files(made(tmp_path, *files), JudgeRequest())
+    assert len(report.variants) == len(files)
+    [note] = [notice for notice in report.notices if "look like runs of one" in notice]
+    assert note.endswith(example.format(tmp_path, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ("6.6.1.txt", "6.6.2.txt"),
+        ("gcc-12.txt", "gcc-13.txt", "clang-18.txt", "clang-19.txt"),
+        ("v-1.txt", "v-2.txt"),
+        ("old.txt", "new.txt"),
+    ],
+)
+def test_files_of_kernels_and_compilers_are_not_taken_for_runs(tmp_path: Path, files: tuple[str, ...]) -> None:
+    report = judge_files(made(tmp_path, *files), JudgeRequest())
+    assert not any("look like runs" in notice for notice in report.notices)

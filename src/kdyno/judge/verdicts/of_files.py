@@ -15,6 +15,7 @@ from kdyno.judge.foreign import examples, programs, summaries
 from kdyno.judge.foreign.caveats import caveats
 from kdyno.judge.foreign.check import contradictions
 from kdyno.judge.foreign.gathered import Gathered
+from kdyno.judge.foreign.run_files import runs_note
 from kdyno.judge.stats.observations import Observations, ReplicateSample
 from kdyno.measure.readers import layout
 from kdyno.measure.readers.errors import ManyVariants, MixedFormats, NoColumn, OneVariant, OnlyStatistics, TooLarge
@@ -162,6 +163,7 @@ def _report(
         notices=(
             *contradictions,
             *caveats(gathered, baseline, analyses, judgement.comparisons, request.alpha),
+            *runs_note(sources),
             *gathered.notes,
             *thinned,
         ),
