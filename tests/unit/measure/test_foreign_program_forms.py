@@ -106,3 +106,32 @@ def test_perf_bench_numa_is_read_by_its_total_speed() -> None:
     output = BY_NAME["perf-bench"].read(source(text), JudgeRequest())
     assert isinstance(output, ProgramOutput)
     assert [one.values for one in output.series] == [(40.246,)]
+
+
+PHORONIX = """    Linux 6.6 against 6.7
+
+    Timed Linux Kernel Compilation 6.1
+    Build: defconfig
+    Seconds < Lower Is Better
+    6.6.10 . 45.67 |=====================================================
+    6.7.0  . 44.99 |====================================================
+
+    PostgreSQL 15
+        Scaling Factor: 100 - Mode: Read Only
+        TPS > Higher Is Better
+        6.6.10 ... 812345 |===================================================
+        6.7.0 .... 823456 |=====================================================
+"""
+
+
+def test_bars_of_phoronix_as_text_are_read_with_their_direction() -> None:
+    assert recognise(source(PHORONIX), JudgeRequest()).name == "phoronix"
+    output = BY_NAME["phoronix"].read(source(PHORONIX), JudgeRequest())
+    assert isinstance(output, ProgramOutput)
+    assert [(one.benchmark, one.variant, one.values[0], one.direction) for one in output.series] == [
+        ("Timed Linux Kernel Compilation 6.1, Build: defconfig", "6.6.10", 45.67, "lower"),
+        ("Timed Linux Kernel Compilation 6.1, Build: defconfig", "6.7.0", 44.99, "lower"),
+        ("PostgreSQL 15, Scaling Factor: 100 - Mode: Read Only", "6.6.10", 812345.0, "higher"),
+        ("PostgreSQL 15, Scaling Factor: 100 - Mode: Read Only", "6.7.0", 823456.0, "higher"),
+    ]
+    assert [one.unit for one in output.series] == ["s", "s", "transactions/s", "transactions/s"]

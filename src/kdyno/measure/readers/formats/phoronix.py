@@ -1,5 +1,5 @@
-"""The Phoronix Test Suite's composite.xml: Result elements, each with one Entry for each identifier; and its CSV, with
-one figure for each.
+"""The Phoronix Test Suite's composite.xml: Result elements, each with one Entry for each identifier; and its CSV and
+its text, with one figure for each.
 """
 
 from __future__ import annotations
@@ -25,18 +25,50 @@ REPEATED = "the Phoronix Test Suite repeats a test until its values agree, so th
 
 
 _RESULT = re.compile(r"(?P<name>.+?)(?: \((?P<unit>[^()]+)\))?")
+_SCALE = re.compile(r"^\s*(?P<unit>\S[^|<>]{0,60}?) [<>] (?P<better>Lower|Higher) Is Better\s*$")
+_BAR = re.compile(r"^\s*(?P<identifier>\S.*?) \.* ?(?P<value>\d+(?:\.\d+)?) \|=*\s*$")
+LINE_LENGTH = 300
 _RESULT_ROW = re.compile(r'^"[^"\n]*",(?:LIB|HIB),', re.MULTILINE)
 
 
 def recognises(source: FileSource) -> bool:
-    return "<PhoronixTestSuite" in source.head or bool(_RESULT_ROW.search(source.head))
+    if "<PhoronixTestSuite" in source.head or _RESULT_ROW.search(source.head):
+        return True
+    return any(_SCALE.match(line[:LINE_LENGTH]) for line in source.head.splitlines())
 
 
 def read(source: FileSource) -> ProgramOutput:
     """Read a benchmark from every result, a variant from every identifier; graphs of sensors are left out. Raise
     Broken.
     """
-    return _read_xml(source) if source.form == "xml" else _read_csv(source)
+    if source.form == "xml":
+        return _read_xml(source)
+    return _read_csv(source) if _RESULT_ROW.search(source.head) else _read_text(source)
+
+
+def _read_text(source: FileSource) -> ProgramOutput:
+    """Read the bars below each line such as `Seconds < Lower Is Better`; the lines above it are the test's name."""
+    series: list[FileSeries] = []
+    titles: list[str] = []
+    scale: re.Match[str] | None = None
+    for line in (line[:LINE_LENGTH] for line in source.text.splitlines()):
+        if match := _SCALE.match(line):
+            scale = match
+        elif scale and (bar := _BAR.match(line)):
+            series.append(
+                FileSeries(
+                    ", ".join(titles) or "result",
+                    format_unit(scale["unit"]),
+                    (float(bar["value"]),),
+                    variant=bar["identifier"].rstrip(),
+                    direction="lower" if scale["better"] == "Lower" else "higher",
+                    step=last_place(bar["value"]),
+                )
+            )
+        else:
+            titles = [*([] if scale or not line.strip() else titles), *([line.strip()] if line.strip() else [])]
+            scale = None
+    return ProgramOutput(*positive(series))
 
 
 def _read_csv(source: FileSource) -> ProgramOutput:
