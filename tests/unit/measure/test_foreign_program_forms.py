@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.measure.readers.errors import FileError, MixedUnits
+from kdyno.measure.readers.errors import FileError, MixedUnits, SummaryOfResults
 from kdyno.measure.readers.formats import fio
 from kdyno.measure.readers.formats.registry import BY_NAME, recognise
 from kdyno.measure.readers.readings import FileSeries, ProgramOutput
@@ -135,3 +135,19 @@ def test_bars_of_phoronix_as_text_are_read_with_their_direction() -> None:
         ("PostgreSQL 15, Scaling Factor: 100 - Mode: Read Only", "6.7.0", 823456.0, "higher"),
     ]
     assert [one.unit for one in output.series] == ["s", "s", "transactions/s", "transactions/s"]
+
+
+def test_the_summary_of_lmbench_is_refused_with_the_files_to_judge() -> None:
+    text = """
+                 L M B E N C H  3 . 0   S U M M A R Y
+                 ------------------------------------
+Processor, Processes - times in microseconds - smaller is better
+------------------------------------------------------------------------------
+Host                 OS  Mhz null null      open slct sig  sig  fork exec sh
+                             call  I/O stat clos TCP  inst hndl proc proc proc
+--------- ------------- ---- ---- ---- ---- ---- ---- ---- ---- ---- ---- ----
+k66       Linux 6.6.0   3400 0.10 0.15 0.53 1.15 2.20 0.15 0.90 123. 456. 1023
+"""
+    with pytest.raises(SummaryOfResults, match=r"file\.txt is lmbench's summary") as caught:
+        recognise(source(text), JudgeRequest())
+    assert "before=results/" in caught.value.advice

@@ -118,6 +118,11 @@ class ForPeople(FileError):
     hint = "measure again with perf stat -x';', or with -j"
 
 
+class SummaryOfResults(FileError):
+    message = "{file} is lmbench's summary, whose columns have no delimiter and whose names are cut"
+    hint = "judge the results that it was made of: before=results/x86_64-linux-gnu/HOST.0 after=.../HOST.1"
+
+
 class Intervals(FileError):
     message = "{file} has the intervals of perf stat -I: parts of one run, which are not replicates"
     hint = "measure again without -I: one file for each run, before=1.csv before=2.csv, or perf stat -r 10"

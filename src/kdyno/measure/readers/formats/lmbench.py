@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 
 from kdyno.base.measurement import Direction
+from kdyno.measure.readers.errors import SummaryOfResults
 from kdyno.measure.readers.readings import ProgramOutput, positive, printed_series
 from kdyno.measure.readers.source import FileSource
 from kdyno.measure.readers.units import format_unit
@@ -18,12 +19,16 @@ _FILES = re.compile(rf"^(\d+k)\s+(\d+)\s+({_NUMBER})\s+({_NUMBER})$")
 _SWITCH = re.compile(r'^"size=(\d+k?) ovr=')
 _STRIDE = re.compile(r'^"stride=(\d+)')
 _PATH = re.compile(r"^(File|Pagefaults)(?: on)? /\S+")
+_SUMMARY = re.compile(r"^ *L M B E N C H .*S U M M A R Y", re.MULTILINE)
 _SIGN = re.compile(
     r"^Simple (syscall|read|write|stat|fstat|open/close): |^\[lmbench|^Select on \d+ |^\"size=\d+k? ovr=", re.MULTILINE
 )
 
 
 def recognises(source: FileSource) -> bool:
+    """Return whether this is the text of a result. Raise SummaryOfResults for what `make see` makes of several."""
+    if _SUMMARY.search(source.head):
+        raise SummaryOfResults(file=source.shown)
     return bool(_SIGN.search(source.head))
 
 
