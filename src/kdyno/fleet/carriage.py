@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import ssl
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from distributed import Client, Future
 
@@ -15,7 +16,7 @@ from kdyno.fleet.errors import OtherKdyno, SchedulerUnreachable
 from kdyno.fleet.fleet_file import Fleet
 from kdyno.fleet.messages import MachineAnswer, MachineQuestion, Ticket
 from kdyno.fleet.package_digest import this_kdyno
-from kdyno.fleet.queue.model import Kind
+from kdyno.fleet.queue.model import Kind, Worker
 from kdyno.fleet.serve import configure_dask
 
 CONNECT_SECONDS = 10
@@ -25,13 +26,24 @@ LOST = (OSError, TimeoutError, asyncio.TimeoutError, RuntimeError, ValueError, s
 """What Dask raises without a scheduler."""
 
 
+@dataclass(frozen=True)
+class SentTicket:
+    """A ticket, and the workers that may take it. Dask sends it to their addresses: not to a worker of the same name
+    that was started later.
+    """
+
+    future: Future
+    workers: frozenset[str]
+    """By their ids."""
+
+
 class Carriage:
     """A connection to the scheduler of a fleet. Not safe for threads."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._client: Client | None = None
-        self._tickets: dict[Kind, list[Future]] = {}
+        self._tickets: dict[Kind, list[SentTicket]] = {}
         self._numbers = itertools.count()
 
     def connect(self) -> None:
@@ -87,28 +99,34 @@ class Carriage:
                 answers[name] = MachineAnswer(refusal=f"it doesn't answer: {error}")
         return answers
 
-    def outstanding(self, kind: Kind) -> int:
-        """Return the number of tickets that were neither used nor lost."""
-        tickets = self._tickets[kind] = [ticket for ticket in self._tickets.get(kind, ()) if not ticket.done()]
-        return len(tickets)
+    def outstanding(self, kind: Kind, alive: Iterable[Worker]) -> int:
+        """Return the number of tickets that were neither used nor lost: one of their workers is alive."""
+        ids = {worker.id for worker in alive}
+        tickets = self._tickets.get(kind, ())
+        self._tickets[kind] = [ticket for ticket in tickets if not ticket.future.done() and ticket.workers & ids]
+        return len(self._tickets[kind])
 
-    def send(self, run: str, kind: Kind, preferred: Sequence[str], names: Sequence[str]) -> None:
-        """Send a ticket for each of these keys to some of the workers. Raises SchedulerUnreachable."""
+    def void(self, kind: Kind) -> None:
+        """Take back all tickets that nobody has taken."""
+        self._tickets.pop(kind, None)
+
+    def send(self, run: str, kind: Kind, preferred: str, workers: Sequence[Worker]) -> None:
+        """Send a ticket that prefers the task of a key to one of the workers. Raises SchedulerUnreachable."""
         client = self._connected()
+        ticket = Ticket(package=this_kdyno(), run=run, kind=kind, preferred=preferred)
         try:
-            for key in preferred:
-                ticket = Ticket(package=this_kdyno(), run=run, kind=kind, preferred=key)
-                future = client.submit(
-                    deliver,
-                    ticket.model_dump_json(),
-                    key=self._key(kind, key),
-                    workers=list(names),
-                    resources={kind: 1},
-                    pure=False,
-                )
-                self._tickets.setdefault(kind, []).append(future)
+            future = client.submit(
+                deliver,
+                ticket.model_dump_json(),
+                key=self._key(kind, preferred),
+                workers=[worker.name for worker in workers],
+                resources={kind: 1},
+                pure=False,
+            )
         except LOST as error:
             raise self._lost(error) from error
+        ids = frozenset(worker.id for worker in workers)
+        self._tickets.setdefault(kind, []).append(SentTicket(future, ids))
 
     def _key(self, kind: str, name: str) -> str:
         return f"{kind}-{name[:16]}-{next(self._numbers)}-{id(self):x}"

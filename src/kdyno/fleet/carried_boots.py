@@ -20,7 +20,7 @@ from kdyno.fleet.connection import FleetConnection
 from kdyno.fleet.errors import NobodyLeft, NobodyOffers, QueueFailed, SchedulerUnreachable
 from kdyno.fleet.machine import FleetMachine
 from kdyno.fleet.messages import BootResult, BootSpec
-from kdyno.fleet.queue.model import EndedTask, Task, TaskName
+from kdyno.fleet.queue.model import EndedTask, Task, TaskName, Worker
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import RECORD as IMAGE_RECORD
 from kdyno.measure.guest.agent import expected_records
@@ -57,6 +57,8 @@ class CarriedBoots:
         self._stopping = Event()
         self._thread = Thread(target=self._attend, daemon=True)
         self._trouble = ""
+        self._last_sign = time.monotonic()
+        """When the last boot was under way, or none was left."""
 
     @property
     def in_flight(self) -> int:
@@ -221,24 +223,31 @@ class CarriedBoots:
                 self._news.notify_all()
 
     def _send_tickets(self) -> None:
-        claimable, leased = self._connection.queue.standing(self._to_carry.run, self._crew.kind)
-        if claimable:
-            self._require_somebody()
+        kind = self._crew.kind
+        claimable, leased = self._connection.queue.standing(self._to_carry.run, kind)
+        alive = self._require_somebody() if claimable else []
         with self._connection.lock:
             carriage = self._connection.carriage
-            missing = len(claimable) + leased - carriage.outstanding(self._crew.kind)
+            if leased or not claimable:
+                self._last_sign = time.monotonic()
+            elif time.monotonic() - self._last_sign > self._connection.queue.lease_seconds:
+                carriage.void(kind)  # nobody has taken any of them for so long
+                self._last_sign = time.monotonic()
+            missing = len(claimable) + leased - carriage.outstanding(kind, alive)
             if missing > 0 and claimable:
                 carriage.connect()
                 for task in claimable[:missing]:
                     # To those who may claim it: Dask would send each to the same worker, which finds nothing.
-                    names = [worker.name for worker in self._crew.workers if task.is_for(worker)]
-                    if names:
-                        carriage.send(self._to_carry.run, self._crew.kind, [task.key], names)
+                    if workers := [worker for worker in alive if task.is_for(worker)]:
+                        carriage.send(self._to_carry.run, kind, task.key, workers)
 
-    def _require_somebody(self) -> None:
-        """Fail a boot that all workers refused. Raises NobodyLeft if none of them is alive."""
+    def _require_somebody(self) -> list[Worker]:
+        """Return the workers of the crew that are alive, as they were started last. Fail a boot that all of the crew
+        refused. Raises NobodyLeft.
+        """
         names = {worker.name for worker in self._crew.workers}
-        if names.isdisjoint(worker.name for worker in self._connection.queue.workers()):
+        alive = [worker for worker in self._connection.queue.workers() if worker.name in names]
+        if not alive:
             raise NobodyLeft(names=", ".join(sorted(names)))
         for name, reasons in self._connection.queue.refusals(self._to_carry.run).items():
             if names <= set(reasons):
@@ -246,6 +255,7 @@ class CarriedBoots:
                 with self._news:
                     self._ended[name] = NobodyOffers(missing=told)
                     self._news.notify_all()
+        return alive
 
     def _fail(self, error: KdynoError) -> None:
         with self._news:
