@@ -133,7 +133,7 @@ def test_a_body_with_one_byte_changed_is_never_more_than_a_clear_error(tmp_path:
             assert "is damaged" in str(error)
 
 
-@pytest.mark.parametrize("data", [b"\x7fELF\x02\x01", b"kdyno-pmu x\n{}\n", b"kdyno-pmu 11111111111111111111111\n"])
+@pytest.mark.parametrize("data", [b"\x00\x02\x01", b"kdyno-pmu x\n{}\n", b"kdyno-pmu 11111111111111111111111\n"])
 def test_another_file_is_not_a_record(tmp_path: Path, data: bytes) -> None:
     assert type(error_of(tmp_path / "r", data)) is NotAPmuRecord
 
