@@ -28,8 +28,9 @@ COMPILE := pip compile --quiet --universal --python-version 3.11 --no-emit-packa
     --custom-compile-command "make lock" $(U)
 PYTHON_TOOLS := $(sort $(shell grep -lE '^\#!.*python' tools/*) $(wildcard tools/*.py))
 
-.PHONY: setup demo demo-fleet test test-quick test-e2e test-long check fuzz sanitize lock audit bench docs setup-demo \
-    setup-demo-fleet setup-test setup-check setup-bench setup-docs
+.PHONY: setup demo demo-fleet test test-quick test-e2e test-long check check-types check-crates check-documents \
+    check-style fuzz sanitize lock audit bench docs setup-demo setup-demo-fleet setup-test setup-check setup-bench \
+    setup-docs
 
 setup: setup-demo
 
@@ -53,12 +54,22 @@ test-e2e: setup-test
 test-long: setup-test
 	pytest --durations=0 -m long
 
+# Two at a time: mypy, check-docs and much of clippy use one CPU each.
 check: setup-check
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-style check-types check-crates check-documents
+
+check-style:
 	ruff format --check src tests tools examples
 	ruff check src tests tools examples
-	mypy --scripts-are-modules src tests examples $(PYTHON_TOOLS)
 	cargo fmt --check
+
+check-types:
+	mypy --scripts-are-modules src tests examples $(PYTHON_TOOLS)
+
+check-crates:
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+check-documents:
 	python tools/check-docs
 
 fuzz: setup-test
