@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.measure.workload.needs import OF_PROGRAMS, OF_ROOT
+
 ROOT = Path(__file__).parent.parent.parent
 PATCHES = ROOT / "tests" / "data" / "patches"
 
@@ -19,6 +21,15 @@ name = "{name}"
 source = "debian:linux-source-6.12"
 baseline = "{baseline}"
 blocks = {blocks}
+"""
+ROOT_KCONFIG = {"HYPERVISOR_GUEST": False, "INET": False, "SECCOMP": False} | (OF_PROGRAMS | OF_ROOT).kconfig
+"""Symbols of a kernel that can have a root of packages, without some that its tests can do without. Its objects are
+compiled once, as long as its tests name a seed or an order of its link.
+"""
+WITH_ROOT = f"""
+opt = "O2"
+lines = true
+kconfig = {{ {", ".join(f"{symbol} = {str(value).lower()}" for symbol, value in ROOT_KCONFIG.items())} }}
 """
 
 

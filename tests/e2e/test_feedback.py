@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from kdyno.kernel.delegation.records import read_records
-from tests.e2e.conftest import Kdyno
+from tests.e2e.conftest import WITH_ROOT, Kdyno
 
-ORDERED = """
+ORDERED = f"""
 [variants.plain]
-opt = "O2"
-lines = true
+{WITH_ROOT}
+layout_seed = 1
 
 [variants.ordered]
 extends = "plain"
-profile = { train = ["lat_syscall", "lat_pipe"], use = "order", seeds = 1 }
+profile = {{ train = ["lat_syscall", "lat_pipe"], use = "order", seeds = 1 }}
 
 [workload]
 tests = ["lat_syscall", "lat_pipe"]
@@ -30,13 +30,13 @@ lane = "model"
 family = "znver4"
 """
 
-SMALL = "{ INET = false, NET = false, SECCOMP = false, KALLSYMS = false, HYPERVISOR_GUEST = false }"
+WITHOUT_NETWORK = "{ INET = false, NET = false, SECCOMP = false, KALLSYMS = false, HYPERVISOR_GUEST = false }"
 COMPILED = f"""
 [variants.plain]
 toolchain = "clang-19"
 opt = "O2"
 lines = true
-kconfig = {SMALL}
+kconfig = {WITHOUT_NETWORK}
 
 [variants.tuned]
 extends = "plain"

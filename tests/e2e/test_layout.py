@@ -17,9 +17,10 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import fetch
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.plan import recipes
-from tests.e2e.conftest import Kdyno
+from tests.e2e.conftest import ROOT_KCONFIG, WITH_ROOT, Kdyno
 
-RECIPES = {"one": Recipe(opt="O2", lines=True), "other": Recipe(opt="O2", lines=True, layout_seed=7)}
+ONE = Recipe(opt="O2", lines=True, kconfig=ROOT_KCONFIG)
+RECIPES = {"one": ONE, "other": ONE.model_copy(update={"layout_seed": 7})}
 """They differ in nothing but link order."""
 EXPERIMENT = Experiment(
     name="order", source="debian:linux-source-6.12", baseline="one", variants=RECIPES, blocks=4, layouts=2
@@ -97,7 +98,7 @@ def test_the_functions_of_a_file_come_first_and_all_others_as_they_were(
     seeded, _, both = ([name for name in names if name not in FIRST] for names in text)
     assert seeded == both
     for image in ordered:
-        [note] = image.record.notes
+        [note] = (note for note in image.record.notes if note.startswith("order: "))
         assert note.startswith("order: 5 of its 8 functions come first; 3 (37.5 %) were not placed: 2 have no section")
 
 
@@ -125,10 +126,7 @@ clock = "cycles"
 def test_variants_that_differ_only_in_link_order_are_no_different_once_layout_is_sampled(
     kdyno: Kdyno, all_layouts: list[Image]
 ) -> None:
-    text = (
-        'layouts = 2\n[variants.one]\nopt = "O2"\nlines = true\n'
-        '[variants.other]\nopt = "O2"\nlines = true\nlayout_seed = 7\n' + MEASURED
-    )
+    text = f"layouts = 2\n[variants.one]\n{WITH_ROOT}[variants.other]\n{WITH_ROOT}layout_seed = 7\n{MEASURED}"
     report = json.loads(kdyno("run", kdyno.experiment("order", text, baseline="one", blocks=4), "--json").stdout)
     booted = {image["key"] for variant in report["run"]["variants"] for image in variant["images"]}
     assert booted == {image.record.key for image in all_layouts}
@@ -145,10 +143,7 @@ def test_variants_that_differ_only_in_link_order_are_no_different_once_layout_is
 
 def test_without_layouts_the_report_says_that_layout_was_not_sampled(kdyno: Kdyno, layouts: list[Image]) -> None:
     seeds = [image.record.recipe.layout_seed for image in layouts]
-    text = (
-        "".join(f'[variants.order-{seed}]\nopt = "O2"\nlines = true\nlayout_seed = {seed}\n' for seed in seeds)
-        + MEASURED
-    )
+    text = "".join(f"[variants.order-{seed}]\n{WITH_ROOT}layout_seed = {seed}\n" for seed in seeds) + MEASURED
     path = kdyno.experiment("two", text, baseline=f"order-{seeds[0]}", blocks=2)
     assert "\nnote: cycles are modelled" in kdyno("run", path).stdout
     notices = json.loads(kdyno("report", "latest", "--json").stdout)["notices"]
