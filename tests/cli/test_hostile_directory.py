@@ -34,6 +34,7 @@ COMMANDS: dict[str, str] = {
     "confirm": "confirm latest other",
     "compare": "compare latest",
     "history": "history --html pages",
+    "serve": "serve --listen nowhere.invalid:1",
     "judge": "judge data.csv",
     "scaling": "scaling latest",
     "workload": "workload show fio",
