@@ -83,6 +83,9 @@ class MachineSettings(Frozen):
     arch: ClassVar[ArchName] = "x86_64"
     """The architecture of the kernels that it starts."""
 
+    has_own_system: ClassVar[bool] = False
+    """True: kernels start a system that is there already, with its root file system and their modules."""
+
     runner: ClassVar[Runner] = "agent"
     """What carries a workload out."""
 

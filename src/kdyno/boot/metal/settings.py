@@ -24,6 +24,7 @@ class MetalConfig(MachineSettings):
     """The settings of a box that is reached by ssh."""
 
     own_clock: ClassVar[Clock | None] = BOX_CLOCK
+    has_own_system: ClassVar[bool] = True
 
     type: Literal["metal"] = "metal"
     lane: RealTimeLaneName = TIMED_LANE.name
