@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from kdyno.base import process
+from kdyno.base.cpu import read_cpu
 from kdyno.kernel.routines.families import DATA, RoutineSource, routine_families
 from kdyno.lab.build import (
     NO_IDIOMS,
@@ -40,8 +41,13 @@ def compile_routine(source: Path, candidate: RoutineSource, directory: Path, num
 
 
 def rewrite_build(family: str, directory: Path) -> RoutineBuild:
-    """Compile all rewrites of a family by gcc; the first one takes the place of the kernel's own choice."""
-    rewrites = [row for row in routine_families()[family].candidate if row.origin == "kdyno"]
+    """Compile all rewrites of a family that this CPU can run by gcc; the first one takes the place of the kernel's own
+    choice.
+    """
+    flags = read_cpu().flags
+    rewrites = [
+        row for row in routine_families()[family].candidate if row.origin == "kdyno" and flags.issuperset(row.cpu_flags)
+    ]
     built = tuple(
         compile_routine(DATA / "rewrites" / row.file, row, directory, number) for number, row in enumerate(rewrites)
     )

@@ -109,7 +109,7 @@ def test_two_kinds_of_profiles_are_not_mixed(whole: Path, tmp_path: Path) -> Non
         ("", "it is empty"),
         ("nonsense\n", "Unrecognized"),
         (CLANG.replace("100", "many"), "vfs_write:many:5"),
-        ("\x7fELF\x02", "Unrecognized"),
+        ("\x00\x02", "Unrecognized"),
         ("vfs_read:0:0\n", "it has no samples"),
     ],
 )
