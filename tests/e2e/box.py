@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,6 +109,17 @@ class Box:
             f"{way}console = {console}\n"
         )
 
+    def fetch(self, *files: str) -> None:
+        """Copy files of the box into the directory of its console."""
+        self._copy(*(f"box:{file}" for file in files), str(self.work))
+
+    def send(self, *files: Path) -> None:
+        """Copy files into /root of the box."""
+        self._copy(*map(str, files), "box:/root")
+
+    def _copy(self, *words: str) -> None:
+        subprocess.check_call(["scp", "-q", "-F", str(self.work / "ssh_config"), *words])
+
     def run(self, command: str) -> str:
         """Run a command on the box, as soon as it can be reached."""
         words = ["ssh", "-F", str(self.work / "ssh_config"), "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "box"]
@@ -138,7 +149,7 @@ def write_ssh_files(key: Path, work: Path, port: int, host_key: str) -> None:
 
 
 @contextmanager
-def started_firmware_box(place: Path, work: Path) -> Iterator[Box]:
+def started_firmware_box(place: Path, work: Path, packages: Sequence[str] = (TESTED,)) -> Iterator[Box]:
     """Start a box that firmware and systemd-boot start, on a copy of its disk that is thrown away."""
     key = place / "key"
     if not key.exists():
@@ -146,7 +157,7 @@ def started_firmware_box(place: Path, work: Path) -> Iterator[Box]:
         subprocess.check_call(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)])
     extras = Extras(
         name="box",
-        packages=("openssh-server", "iproute2", "procps", "util-linux", TESTED),
+        packages=("openssh-server", "iproute2", "procps", "util-linux", *packages),
         files={"root/.ssh/authorized_keys": key.with_suffix(".pub").read_text()},
         sources=("deb http://deb.debian.org/debian bookworm main", BACKPORTS),
     )
@@ -159,8 +170,7 @@ def started_firmware_box(place: Path, work: Path) -> Iterator[Box]:
         own = guest.wait_for_shell()
         write_ssh_files(key, work, port, guest("cat /etc/ssh/ssh_host_ed25519_key.pub"))
         for release in {*box.run("ls /lib/modules").split(), own}:
-            files = [f"box:/boot/{name}-{release}" for name in ("vmlinuz", "config")]
-            subprocess.check_call(["scp", "-q", "-F", str(work / "ssh_config"), *files, str(work)])
+            box.fetch(*(f"/boot/{name}-{release}" for name in ("vmlinuz", "config")))
         yield box
 
 
