@@ -17,6 +17,7 @@ from kdyno.report.served import server
 from kdyno.report.served.errors import (
     AddressTaken,
     CertificateUnfit,
+    NoName,
     NotAnAddress,
     TokensInClear,
     TokensUnfit,
@@ -217,6 +218,12 @@ def test_tokens_do_not_cross_a_network_in_clear(tmp_path: Path) -> None:
     store = parse(f"sqlite:///{tmp_path}/store.sqlite")
     with pytest.raises(TokensInClear):
         server.serve(store, Artefacts(tmp_path), Listening("0.0.0.0:0"), tokens, Talk(quiet=True))
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0"])
+def test_a_server_on_all_addresses_has_a_name(tmp_path: Path, address: str) -> None:
+    with pytest.raises(NoName, match="would answer nobody"):
+        server.serve(parse(f"sqlite:///{tmp_path}/s"), Artefacts(tmp_path), Listening(address), None, Talk(quiet=True))
 
 
 def test_an_address_or_a_certificate_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -10,6 +10,11 @@ class NotAnAddress(UserError):
     hint = "give HOST:PORT, as in 127.0.0.1:8420"
 
 
+class NoName(UserError):
+    message = "on {address} the server would answer nobody: it knows no name by which browsers reach this host"
+    hint = "pass the name, or several: --name perf.example.org"
+
+
 class AddressTaken(InfrastructureError):
     message = "the server can't listen on {address}: {why}"
     hint = "name another one: kdyno serve --listen 127.0.0.1:8421"

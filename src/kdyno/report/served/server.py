@@ -13,7 +13,7 @@ import uvicorn
 
 from kdyno.base.talk import Talk
 from kdyno.base.text import clean
-from kdyno.report.served.errors import AddressTaken, CertificateUnfit, NotAnAddress, TokensInClear
+from kdyno.report.served.errors import AddressTaken, CertificateUnfit, NoName, NotAnAddress, TokensInClear
 from kdyno.report.served.site import Site
 from kdyno.report.served.tokens import read_tokens
 from kdyno.store.artefacts import Artefacts
@@ -51,17 +51,24 @@ class Listening:
             return host == "localhost"
 
     @property
+    def is_any_address(self) -> bool:
+        """Return whether it is no address that a browser could name."""
+        return self.host_and_port[0] in ("0.0.0.0", "::")
+
+    @property
     def is_secure(self) -> bool:
         return self.certificate is not None
 
 
 def serve(store: StoreUrl, artefacts: Artefacts, listening: Listening, tokens: Path | None, talk: Talk) -> None:
-    """Answer requests until SIGINT or SIGTERM. Raise TokensUnfit, TokensInClear, NotAnAddress, AddressTaken, and what
-    reading the store raises.
+    """Answer requests until SIGINT or SIGTERM. Raise TokensUnfit, TokensInClear, NoName, NotAnAddress, AddressTaken,
+    CertificateUnfit, and what reading the store raises.
     """
     names = read_tokens(tokens) if tokens else {}
     if names and not (listening.is_loopback or listening.is_secure):
         raise TokensInClear(address=listening.address)
+    if listening.is_any_address and not listening.names:
+        raise NoName(address=listening.address)
     _check_certificate(listening)
     bound = bind(listening)
     with bound:
