@@ -12,13 +12,14 @@ from pathlib import Path
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.extras import way_to_install_extra
 from kdyno.base.state import DiskFull, translate_disk_full
 from kdyno.store.url import StoreUrl, hide_secrets
 
 
 class DriverMissing(UserError):
     message = "the driver for PostgreSQL is not installed"
-    hint = "run: pip install 'kdyno[postgresql]'"
+    hint = f"run: {way_to_install_extra('postgresql')}"
 
 
 class NotAStore(UserError):

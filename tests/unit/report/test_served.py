@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from local_fleet import wait_until
 
 from kdyno.base.talk import Talk
 from kdyno.report.served import server
@@ -22,10 +23,12 @@ from kdyno.report.served.errors import (
     TokensInClear,
     TokensUnfit,
 )
+from kdyno.report.served.live_history import LiveHistory
 from kdyno.report.served.server import Listening, bind
 from kdyno.report.served.site import COOKIE, MOST_FORM_BYTES
 from kdyno.report.served.tokens import read_tokens
 from kdyno.store.artefacts import Artefacts
+from kdyno.store.errors import RecordCorrupt
 from kdyno.store.store import Store
 from kdyno.store.url import parse
 from tests.unit.history_specimen import add_run, commit, fill, run_of_kernel
@@ -188,9 +191,26 @@ def test_what_is_not_there_is_said(ask: Client) -> None:
 def test_new_runs_are_shown_without_a_restart(ask: Client, store: Store) -> None:
     assert "v6.13-rc1-7-" not in ask("/").text
     add_run(store, run_of_kernel(7), 7, NAMES, cost)
-    while "v6.13-rc1-7-" not in (page := ask("/history.json").text) and '"runs":7' not in page:
-        pass
-    assert json.loads(ask("/history.json").text)["runs"] == 7
+    wait_until(lambda: json.loads(ask("/history.json").text)["runs"] == 7, "the new run is in the history")
+
+
+def test_a_store_that_cannot_be_read_any_more_is_said_once_it_was_tried(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = LiveHistory(parse(f"sqlite:///{tmp_path}/store.sqlite"))
+
+    def refuse(_: LiveHistory) -> None:
+        raise RecordCorrupt(where="the store", record="boot 7", why="a number is none")
+
+    monkeypatch.setattr(LiveHistory, "_compute", refuse)
+    add_run(store, run_of_kernel(7), 7, NAMES, cost)
+    assert live.current().report.runs == 6
+    renewal = live._renewal
+    assert renewal
+    renewal.join()
+    with pytest.raises(RecordCorrupt, match="boot 7"):
+        live.current()
+    assert live.current().report.runs == 6
 
 
 @pytest.mark.parametrize(

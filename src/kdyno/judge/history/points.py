@@ -11,6 +11,9 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.text import clean
 from kdyno.judge.history.model import HistoryAxis, HistoryKernel, HistoryPoint
 
+LONGEST_NAME = 200
+"""Characters of a name that are looked at: it is compared with those of all kernels."""
+
 
 class KernelUnknown(UserError):
     message = "{count} on this axis has the name or the commit {name}"
@@ -40,7 +43,7 @@ class PointRatio(Frozen):
 
 def kernel_named(axis: HistoryAxis, name: str) -> int:
     """Return the place of the kernel with this name or commit, or beginning of a commit. Raise KernelUnknown."""
-    name = name.strip()
+    name = name.strip()[:LONGEST_NAME]
     exact = [place for place, kernel in enumerate(axis.kernels) if name in (kernel.name, kernel.identity)]
     places = exact or [
         place
@@ -51,7 +54,7 @@ def kernel_named(axis: HistoryAxis, name: str) -> int:
         names = [kernel.name for kernel in axis.kernels]
         [nearest] = difflib.get_close_matches(name, names, n=1, cutoff=0)
         count = "no kernel" if not places else f"not one kernel but {len(places)}"
-        raise KernelUnknown(name=clean(name)[:80], count=count, nearest=nearest)
+        raise KernelUnknown(name=clean(name), count=count, nearest=nearest)
     return places[0]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import get_args
 
@@ -32,20 +33,29 @@ def with_triage(history: History, entries: Sequence[Triage]) -> History:
     An entry was made about a change between two kernels. When kernels between the two are measured, the change lies
     between fewer of them: the entry is about any change within its kernels.
     """
-    axes = {axis.id: axis for axis in history.axes}
+    by_axis: dict[str, list[Triage]] = defaultdict(list)
+    for entry in reversed(entries):
+        by_axis[entry.axis].append(entry)
+    places = {axis.id: _places(axis) for axis in history.axes if axis.id in by_axis}
     changes = tuple(
-        change.model_copy(update={"triage": _newest(change, axes[change.axis], entries)})
+        change.model_copy(update={"triage": _newest(change, places[change.axis], by_axis[change.axis])})
+        if change.axis in places
+        else change
         for change in history.report.changes
     )
     return dataclasses.replace(history, report=history.report.model_copy(update={"changes": changes}))
 
 
-def _newest(change: HistoryChange, axis: HistoryAxis, entries: Sequence[Triage]) -> TriageEntry | None:
-    places = {kernel.identity: place for place, kernel in enumerate(axis.kernels)}
+def _places(axis: HistoryAxis) -> dict[str, int]:
+    return {kernel.identity: place for place, kernel in enumerate(axis.kernels)}
+
+
+def _newest(change: HistoryChange, places: Mapping[str, int], newest_first: Sequence[Triage]) -> TriageEntry | None:
+    """Return the first of these entries on the axis of a change that is about it."""
     before, after = places[change.before.identity], places[change.after.identity]
-    for entry in reversed(entries):
+    for entry in newest_first:
         first, last = places.get(clean(entry.before)), places.get(clean(entry.after))
-        if entry.axis == axis.id and first is not None and last is not None and first <= before < after <= last:
+        if first is not None and last is not None and first <= before < after <= last:
             texts = {name: clean(getattr(entry, name)) for name in ("owner", "note", "author")}
             return TriageEntry(state=entry.state, written=entry.written, **texts)
     return None

@@ -21,6 +21,7 @@ class LiveHistory:
         self._store = store
         self._lock = threading.Lock()
         self._renewal: threading.Thread | None = None
+        self._failure: KdynoError | None = None
         self._counts, self._history = self._compute()
 
     def current(self) -> History:
@@ -28,6 +29,9 @@ class LiveHistory:
         with Store(self._store, "read") as store:
             counts, entries = store.count_records(), store.triage()
         with self._lock:
+            failure, self._failure = self._failure, None
+            if failure:
+                raise failure
             is_renewed = self._renewal is not None and self._renewal.is_alive()
             if counts != self._counts and not is_renewed:
                 self._renewal = threading.Thread(target=self._renew, daemon=True)
@@ -43,7 +47,9 @@ class LiveHistory:
     def _renew(self) -> None:
         try:
             counts, newest = self._compute()
-        except KdynoError:
-            return  # whoever asks next reads the store, and is told what is wrong with it
+        except KdynoError as error:
+            with self._lock:
+                self._failure = error  # for whoever asks next
+            return
         with self._lock:
             self._counts, self._history = counts, newest
