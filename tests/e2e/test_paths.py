@@ -109,7 +109,7 @@ def test_counts_repeat_to_the_last_bit_beside_other_work_and_are_explained(kdyno
 
 
 def test_every_path_is_timed_and_a_kernel_compared_with_itself_shows_no_difference(kdyno: Kdyno) -> None:
-    # The margin is wide: that any host is quiet can't be asserted.
+    # The margin is wide, and a path may lack a verdict if the host disturbed it: no host is known to be quiet.
     text = f'{PLAIN}[variants.same]\nextends = "plain"\n{MACHINE}{WORKLOAD}[judge]\nmargin = 0.5\n'
     report = run(kdyno, "timed", text, blocks=3)
     kept = [boot for boot in report["boots"] if boot["status"] == "ok"]
@@ -117,7 +117,8 @@ def test_every_path_is_timed_and_a_kernel_compared_with_itself_shows_no_differen
     assert all({"clock_moved", "core_shared", "disturbed_paths"} <= set(boot["conditions"]) for boot in kept)
     rows = {row["benchmark"]: row for row in report["comparisons"]}
     assert set(rows) == set(PATHS)
-    assert {row["verdict"] for row in rows.values()} <= {"equivalent", "undecided"}
+    assert {row["verdict"] for row in rows.values()} <= {"equivalent", "undecided", None}
+    assert all("somebody else was on the core" in row["reason"] for row in rows.values() if row["verdict"] is None)
     units = {benchmark["name"]: benchmark["unit"] for benchmark in report["benchmarks"]}
     for value in report["values"]:
         low, high = (LEAST, MOST) if units[value["benchmark"]] == "cycles" else (SLOWEST, FASTEST)

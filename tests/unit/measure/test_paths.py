@@ -111,6 +111,20 @@ def test_a_path_whose_clock_moved_nearly_always_is_broken_and_says_so(tmp_path: 
     }
 
 
+def test_how_long_four_chains_take_alone_is_a_fact_of_the_core(tmp_path: Path) -> None:
+    for alone, beside in ((0.25, 0.28), (0.29, 0.33)):
+        lines = [hello(1), *(sample(PIPE, number, wide=beside if number == 3 else alone) for number in range(5))]
+        output = read(tmp_path, [*lines, "kdyno-paths done"], PIPE, repetitions=5)
+        assert (output.shared, [each.iteration for each in output.report.samples]) == (1, [0, 1, 2, 4]), alone
+
+
+def test_a_core_that_was_shared_all_the_time_is_not_taken_for_one_of_ones_own(tmp_path: Path) -> None:
+    lines = [hello(1), *(sample(PIPE, number, wide=0.4) for number in range(5))]
+    output = read(tmp_path, [*lines, "kdyno-paths done"], PIPE, repetitions=5)
+    assert (output.shared, output.report.samples) == (5, ())
+    assert "somebody else was on the core in 5" in output.report.broken[PIPE]
+
+
 def test_a_repetition_with_somebody_else_on_the_core_is_left_out(tmp_path: Path) -> None:
     lines = [hello(1), *(sample(PIPE, number, wide=0.27 if number else 0.4) for number in range(4))]
     output = read(tmp_path, [*lines, "kdyno-paths done"], PIPE, repetitions=4)

@@ -7,11 +7,12 @@ A sample is in cycles of the core, whatever its clock does: before and after eac
 that wait for each other, a cycle each. Where the two disagree the clock moved, and the sample is left out. As many
 additions in four chains show how much of the core was free: a program on its other hardware thread, which may belong to
 another guest, takes execution units away. Where they took longer than on a core of one's own, the sample is left out,
-too.
+too. How long they take there is a fact of the core: the least of a boot tells.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -35,10 +36,14 @@ LONGEST_LINE = 400
 CLOCK_MOVED = 0.02
 """The relative difference of the chains before and after a repetition above which the clock moved. A tick of the host
 in one of them makes it longer by more; the sample is left out as well."""
-CORE_SHARED = 0.275
-"""The time of additions in four chains by that in one, above which somebody else is on the core. It is 0.25 where there
-are four units for arithmetic, as in all cores that a family describes. On a Zen 4 with builds on the other hardware
-thread the spread between boots was 15 % without this bound and 1 % with it (medians of 96 paths)."""
+SHARED_EXCESS = 0.1
+"""How much longer additions in four chains take than on the core alone, above which somebody else is on the core. On a
+Zen 4 with builds on the other hardware thread the spread between boots was 15 % without this bound and 1 % with it
+(medians of 96 paths)."""
+MOST_ALONE = 0.3
+"""The time of additions in four chains by that in one, above which nobody is alone on any core. Alone it is 0.25 on a
+Zen 4, where each addition finds a free unit. On Golden Cove, which probably chooses the unit before it knows which is
+free, it is 0.29, and 0.32 to 0.37 with somebody else."""
 DISTURBED_SHARE = 0.2
 """The share of a path's repetitions above which the path was disturbed. What comes and goes within repetitions is
 hardly seen at their edges. On a Zen 4, medians of the unmarked ones spread by 4 % between boots where a fifth was
@@ -85,8 +90,14 @@ class _Repetition:
     sample: Sample
     has_moved: bool
     """The core's clock moved."""
-    is_shared: bool
-    """Somebody else was on the core."""
+    chain: int
+    """The time of additions that wait for each other, the less of both, in ticks."""
+    wide: tuple[int, int]
+    """The time of as many in four chains, before and after, in ticks."""
+
+    @property
+    def wide_share(self) -> float:
+        return max(self.wide) / self.chain
 
 
 @dataclass
@@ -108,9 +119,10 @@ def read_output(path: Path, asked: RequestedPaths) -> PathsOutput:
     except OutputFault as error:
         fault = str(error)
     samples, moved, shared, disturbed = list[Sample](), 0, 0, list[str]()
+    most = (1 + SHARED_EXCESS) * _wide_share_alone(reading) if asked.is_timed else math.inf
     for name, repetitions in reading.repetitions.items():
         still = [repetition for repetition in repetitions if not repetition.has_moved]
-        alone = [repetition for repetition in still if not repetition.is_shared]
+        alone = [repetition for repetition in still if repetition.wide_share <= most]
         moved += len(repetitions) - len(still)
         shared += len(still) - len(alone)
         if len(repetitions) - len(alone) > DISTURBED_SHARE * asked.repetitions:
@@ -131,6 +143,15 @@ def read_output(path: Path, asked: RequestedPaths) -> PathsOutput:
         fault=fault,
     )
     return PathsOutput(report, moved, shared, tuple(disturbed))
+
+
+def _wide_share_alone(reading: _Reading) -> float:
+    """Return the time of four chains by that of one on this core alone: the least of each, since others add time."""
+    repetitions = [repetition for of_path in reading.repetitions.values() for repetition in of_path]
+    if not repetitions:
+        return MOST_ALONE
+    narrow = min(repetition.chain for repetition in repetitions)
+    return min(MOST_ALONE, min(min(repetition.wide) for repetition in repetitions) / narrow)
 
 
 def _benchmarks(asked: RequestedPaths) -> Iterable[Benchmark]:
@@ -205,6 +226,7 @@ def _sample(
         _Repetition(
             Sample(benchmark=name, iteration=repetition, elapsed=elapsed, work=work),
             has_moved=asked.is_timed and abs(after - before) > CLOCK_MOVED * min(before, after),
-            is_shared=asked.is_timed and max(wide_before, wide_after) > CORE_SHARED * min(before, after),
+            chain=min(before, after),
+            wide=(wide_before, wide_after),
         )
     )
