@@ -13,9 +13,11 @@ from kdyno.cli.main import main
 from kdyno.judge.verdicts.of_files import judge_files
 from kdyno.measure.readers import errors
 from kdyno.measure.readers.formats.registry import READERS, recognise
+from kdyno.measure.readers.markup import has_markup_table
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.sheet import grids, has_pipe_table, last_place, shape_of
+from kdyno.measure.readers.sheet import last_place, shape_of
 from kdyno.measure.readers.source import FileSource, read_all
+from kdyno.measure.readers.tables import grids
 from tests.unit.foreign_outputs import DATA, OUTPUTS
 
 VALUES = "time_ms\n1.5\n1.25\n1.75\n"
@@ -130,10 +132,10 @@ def test_columns_without_a_name_are_called_by_their_numbers(tmp_path: Path) -> N
 
 
 def test_one_dash_is_enough_below_a_column_s_name() -> None:
-    assert has_pipe_table("| a | b |\n|-|-|\n| 1 | 2 |\n")
+    assert has_markup_table("| a | b |\n|-|-|\n| 1 | 2 |\n")
     table = FileSource("a.md", "a", b"test|a|b\n:-|-:|:-:\npipe|5.0 (0.1)|6.0 (0.1)\n")
     assert grids(table)[0].header == ("test", "a", "b")
-    assert not has_pipe_table("a|b\n|||\n")
+    assert not has_markup_table("a|b\n|||\n")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from kdyno.base.errors import UserError
 from kdyno.judge.stats.observations import Summary
 from kdyno.judge.verdicts.of_files import gather, judge_files
-from kdyno.measure.readers.errors import Broken, ForPeople, MixedUnits, NoSize, NothingThere, TwoMarks, UnknownText
+from kdyno.measure.readers.errors import Broken, MixedUnits, NoSize, NothingThere, TwoMarks, UnknownText
 from kdyno.measure.readers.formats.registry import BY_NAME, READERS, recognise
 from kdyno.measure.readers.readings import FileSeries, ProgramOutput
 from kdyno.measure.readers.request import JudgeRequest
@@ -218,14 +218,6 @@ def test_a_comma_in_what_a_program_printed_is_said_if_it_may_be_a_decimal_one() 
     result = BY_NAME["hackbench"].read(source, JudgeRequest())
     assert isinstance(result, ProgramOutput)
     assert result.notes == ("1,412 was read with a comma between thousands",)
-
-
-def test_perf_stat_for_people_is_refused_with_the_way_to_measure() -> None:
-    text = "\n Performance counter stats for './a' (10 runs):\n\n   1,234.56 msec task-clock  # 0.981 CPUs utilized\n"
-    source = FileSource("a.txt", "a", text.encode())
-    with pytest.raises(ForPeople) as caught:
-        recognise(source, JudgeRequest())
-    assert "perf stat -x" in caught.value.advice
 
 
 def test_unixbench_is_its_results_and_neither_its_indices_nor_its_baselines() -> None:

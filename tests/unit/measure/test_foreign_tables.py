@@ -12,10 +12,12 @@ from kdyno.judge.foreign.gathered import Gathered
 from kdyno.judge.stats.observations import ReplicateSample, Summary
 from kdyno.judge.verdicts.of_files import gather
 from kdyno.measure.readers import errors
+from kdyno.measure.readers.cells import cell_of
 from kdyno.measure.readers.formats.registry import BY_NAME
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.sheet import grids, shape_of
+from kdyno.measure.readers.sheet import shape_of
 from kdyno.measure.readers.source import FileSource
+from kdyno.measure.readers.tables import grids
 
 
 def source(text: str | bytes, name: str = "file") -> FileSource:
@@ -359,3 +361,53 @@ def _agree(texts: Sequence[str]) -> set[str]:
 
 def test_a_delimiter_must_divide_every_line_alike() -> None:
     assert _agree(["variant;value\na, b;1\nc;2\n", "variant;value\na;1,5\nb;2,5\n"]) == {";"}
+
+
+LATEX = r"""
+\documentclass{article}
+\begin{tabular}{@{}lrr@{}}
+  \toprule
+  Benchmark & \textbf{6.6} & 6.12 \\
+  \midrule
+  pipe (\textmu{}s) & 4.61 $\pm$ 0.02 & \textbf{4.52} $\pm$ 0.03 \\ % a note & no cell
+  fork \& exec ($\mu$s) & 81.2(5) & 80.1(4) \\[2pt]
+  stat (\textmu{}s) & 0.52(1) & 0.51(1) \\
+  \bottomrule
+\end{tabular}
+"""
+
+
+def table(text: str) -> Gathered:
+    return gather([source(text)], BY_NAME["table"], JudgeRequest(n="10"))
+
+
+def test_tables_of_latex_are_read() -> None:
+    pipe, fork, _ = table(LATEX).observations
+    assert (pipe.benchmark, pipe.unit, fork.benchmark) == ("pipe (µs)", "us", "fork & exec (µs)")
+    assert pipe.groups == {"6.6": Summary(4.61, 0.02, 10), "6.12": Summary(4.52, 0.03, 10)}
+    assert fork.groups == {"6.6": Summary(81.2, 0.5, 10), "6.12": Summary(80.1, 0.4, 10)}
+
+
+def test_faults_of_latex_tables_name_their_lines() -> None:
+    with pytest.raises(errors.SpannedCells, match="line 5"):
+        table(LATEX.replace("6.12 ", r"\multicolumn{2}{c}{6.12} "))
+    with pytest.raises(errors.BadValue, match="line 8"):
+        table(LATEX.replace("80.1(4)", "fast"))
+    with pytest.raises(errors.NoRows):
+        table(LATEX.replace(r"\end{tabular}", ""))
+
+
+def test_digits_right_behind_a_number_are_a_deviation_of_its_last_digits() -> None:
+    deviations = {
+        text: cell.sd for text in ("4.61(2)", "4.61(12)", "4.61 (2)", "100(5)") if (cell := cell_of(text, "."))
+    }
+    assert deviations == {"4.61(2)": "0.02", "4.61(12)": "0.12", "4.61 (2)": "2", "100(5)": "5"}
+
+
+def test_durations_as_clocks_show_them_are_seconds_and_times_of_day_are_not() -> None:
+    seconds = {
+        text: cell.mean
+        for text in ("1:12.3", "0:45,12", "1:02:03.5", "12:30", "09:15:00")
+        if (cell := cell_of(text, "."))
+    }
+    assert seconds == {"1:12.3": "72.3", "0:45,12": "45.12", "1:02:03.5": "3723.5"}

@@ -20,7 +20,7 @@ from kdyno.judge.foreign.check import check_claims
 from kdyno.judge.verdicts import of_files
 from kdyno.judge.verdicts.model import FileReport, to_json
 from kdyno.judge.verdicts.of_files import judge_files
-from kdyno.measure.readers import errors, roles, sheet, source, units
+from kdyno.measure.readers import errors, markup, roles, source, units
 from kdyno.measure.readers.claims import Claim
 from kdyno.measure.readers.formats import csv_rows
 from kdyno.measure.readers.formats.registry import BY_NAME, recognise
@@ -103,7 +103,7 @@ def test_no_line_takes_longer_than_in_proportion_to_its_length(
 
 
 @pytest.mark.parametrize(
-    "work", [units.unit_of_column, units.find, units.format_unit, roles.fold_name, sheet.has_pipe_table]
+    "work", [units.unit_of_column, units.find, units.format_unit, roles.fold_name, markup.has_markup_table]
 )
 @pytest.mark.parametrize("unit", ["(", "( ", "[)", ")", " ", "_", "/ ", "per ", " p", "s", "|--", "|\n--", "--"])
 def test_names_of_columns_are_looked_at_in_time_in_proportion_to_them(work: Callable[[str], object], unit: str) -> None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from kdyno.measure.readers import units
-from kdyno.measure.readers.numerals import NUMBER, Mark, plain, tidy
+from kdyno.measure.readers.numerals import NUMBER, Mark, plain, seconds_of_clock, seconds_of_duration, tidy
 from kdyno.measure.readers.sheet import is_written_number
 
 Kind = Literal["value", "change", "ratio"]
@@ -22,9 +22,7 @@ _SHAPE = re.compile(
     rf" ?[{_MARKS}]*"
 )
 _INNER = re.compile(rf"(?P<sign>{_PLUS_MINUS}|(?:sd|σ|std|stddev)[ =:]*)? ?(?P<number>{NUMBER}) ?(?P<unit>{_UNIT})?")
-_DURATION = re.compile(
-    r"(?:(\d{1,4}) ?(?:h|hours?) ?)?(\d{1,4}) ?(?:m|mins?|minutes?) ?(\d{1,4}(?:[.,]\d{1,9})?) ?(?:s|secs?|seconds?)"
-)
+_FRACTION = re.compile(r"[.,]\d+$")
 _BOUND = re.compile(r"[~≈<>≤≥] ?\d")
 _RATIOS = {"x", "×", "times", "fold"}
 _SCALES = {"k": "e3", "K": "e3", "M": "e6", "G": "e9"}
@@ -61,11 +59,9 @@ def numerals(text: str) -> list[str]:
 def cell_of(text: str, mark: Mark) -> Cell | None:
     """Read a cell. Return None if it isn't one number, with or without a deviation."""
     label, body = _split_label(text)
-    if duration := _DURATION.fullmatch(body):
-        hours, minutes, seconds = duration.groups()
-        rest = seconds.replace(",", ".")
-        total = 3600 * int(hours or 0) + 60 * int(minutes) + float(rest)
-        return Cell(f"{total:.{len(rest.partition('.')[2])}f}", unit="s", label=label)
+    clock = seconds_of_clock(body) if _FRACTION.search(body) else ""  # without a fraction it is a time of day as well
+    if seconds := seconds_of_duration(body) or clock:
+        return Cell(seconds, unit="s", label=label)
     match = _SHAPE.fullmatch(body)
     if not match:
         return None
@@ -109,9 +105,18 @@ def _deviation(match: re.Match[str], mark: Mark) -> tuple[str, str, str]:
     if not inner:
         return "", "", text
     unit = (inner["unit"] or "").strip()
+    if text.isdecimal() and match[0][match.start("inner") - 2 - match.start()].isdecimal():
+        return _of_last_digits(text, match["mean"], mark), "", ""
     if inner["number"][0] in "+-" or (unit == "%" and not inner["sign"]) or unit in _RATIOS:
         return "", "", text
     return plain(inner["number"], mark) or "?", unit, ""
+
+
+def _of_last_digits(text: str, mean: str, mark: Mark) -> str:
+    """Return the deviation that digits right behind a number say, as in `4.61(2)`: they are of its last digits."""
+    places = len(plain(mean, mark).partition(".")[2])
+    digits = text.zfill(places + 1)
+    return f"{digits[:-places]}.{digits[-places:]}" if places else digits
 
 
 def _one_unit(unit: str, sd: str, sd_unit: str) -> tuple[str, str, bool]:

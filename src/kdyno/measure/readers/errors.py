@@ -113,9 +113,9 @@ class UnknownText(FileError):
     )
 
 
-class ForPeople(FileError):
-    message = "{file} is what perf stat prints for people, and kdyno reads what it prints for programs"
-    hint = "measure again with perf stat -x';', or with -j"
+class Benchstat(FileError):
+    message = "{file} is what benchstat prints, and the measurements are not in it"
+    hint = "name the files that benchstat read, as in: kdyno judge old=old.txt new=new.txt"
 
 
 class SummaryOfResults(FileError):

@@ -22,6 +22,12 @@ _THOUSANDS = re.compile(rf"(?<=\d)[{_BLANKS} '’](?=\d{{3}}(?!\d))")
 _START = re.compile(rf"{NUMBER}(?![\d.,:-])")
 
 
+_CLOCK = re.compile(r"(?:(\d{1,4}):)?(\d{1,4}):(\d{1,2}(?:[.,]\d{1,9})?)")
+_DURATION = re.compile(
+    r"(?:(\d{1,4}) ?(?:h|hours?) ?)?(\d{1,4}) ?(?:m|mins?|minutes?) ?(\d{1,4}(?:[.,]\d{1,9})?) ?(?:s|secs?|seconds?)"
+)
+
+
 @dataclass(frozen=True)
 class Decimal:
     """The decimal mark of a file."""
@@ -57,6 +63,26 @@ def plain(text: str, mark: Mark) -> str:
     if other in fraction or mark in fraction or not _has_valid_groups(whole, other):
         return ""
     return f"{whole.replace(other, '')}{'.' if point else ''}{fraction}"
+
+
+def seconds_of_clock(text: str) -> str:
+    """Return a duration such as `1:12.3` or `1:02:03` in seconds; empty for any other text."""
+    return _total_seconds(_CLOCK.fullmatch(text))
+
+
+def seconds_of_duration(text: str) -> str:
+    """Return a duration such as `1m12.3s` in seconds; empty for any other text."""
+    return _total_seconds(_DURATION.fullmatch(text))
+
+
+def _total_seconds(match: re.Match[str] | None) -> str:
+    """Return hours, minutes and seconds as seconds, with the digits that they were written with."""
+    if not match:
+        return ""
+    hours, minutes, seconds = match.groups()
+    rest = seconds.replace(",", ".")
+    total = 3600 * int(hours or 0) + 60 * int(minutes) + float(rest)
+    return f"{total:.{len(rest.partition('.')[2])}f}"
 
 
 def decimal_of(texts: Iterable[str], default: Mark = ".") -> Decimal | None:

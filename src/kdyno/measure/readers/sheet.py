@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from dataclasses import dataclass
 
-from kdyno.measure.readers.delimited import DELIMITERS, LINE_END, SAMPLE, agreement, aligned_blocks
+from kdyno.measure.readers.delimited import DELIMITERS, LINE_END, SAMPLE, agreement
 from kdyno.measure.readers.errors import (
     BadValue,
     BeyondLimits,
     ColumnTwice,
     HugeField,
     NoHeader,
-    NoRows,
     NothingButComments,
     RaggedRow,
-    SpannedCells,
     TooLarge,
 )
 from kdyno.measure.readers.headings import name_statistics
@@ -42,27 +38,9 @@ MOST_DIGITS = 9
 """Digits of a whole number."""
 DOUBLE_DIGITS = 15
 """Digits of a number that was written as precisely as it was known."""
-_DASHES = re.compile(r":?[-=]+:?")
 _WRITTEN = re.compile(r"[-+]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][-+]?[0-9]{1,3})?")
-_BAR = re.compile(r"(?<!\\)\|")
-_MARKS = re.compile(r"\*\*|__|`|^=(?=[^=]+=$)|(?<=[^=])=$")
 _SEPARATOR_LINE = re.compile(r"sep=(?P<delimiter>[,;\t|])")
 """The first line of a file that tells Excel its delimiter."""
-_JIRA = re.compile(r"^[ \t]*\|\|.*\|\|[ \t\r]*$", re.MULTILINE)
-"""The header of a table in Jira and Confluence, which has no row of dashes below it."""
-_FRAMED = re.compile(r"^[ \t]*[┌╔┏├╠┣]?[─═━]{2}", re.MULTILINE)
-"""The beginning of a line of a table that is drawn, as duckdb, psql and rich do."""
-_FRAME = str.maketrans(
-    {
-        **dict.fromkeys("│┃║", "|"),
-        **dict.fromkeys("─━═", "-"),
-        **dict.fromkeys("┌┬┐├┼┤└┴┘╔╦╗╠╬╣╚╩╝┏┳┓┣╋┫┗┻┛╞╪╡╒╤╕╘╧╛╭╮╰╯┡╇┩", "+"),
-    }
-)
-_HTML_TABLE = re.compile(r"<table\b", re.IGNORECASE)
-_TAG = re.compile(r"<(?P<end>/?)(?P<tag>table|tr|t[hd])\b[^<>]*>", re.IGNORECASE)
-_ANY_TAG = re.compile(r"<[^<>]*>")
-_ASCIIDOC = re.compile(r"^\|={3,}\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -155,8 +133,8 @@ def shape_of(source: FileSource) -> Shape:
     delimiter = told["delimiter"] if told else max(DELIMITERS, key=lambda candidate: agreement(sample, candidate))
     rows = [tuple(cell.strip() for cell in row) for row in csv.reader(sample, delimiter=delimiter) if row]
     header, first = _fill_header(name_statistics(rows[0])), tuple(rows[1:])
-    _require_small(source, above + 1, header)
-    _require_different(source, above + 1, header)
+    require_small(source, above + 1, header)
+    require_different(source, above + 1, header)
     if all(is_number(cell) or not cell for cell in rows[0]):
         raise NoHeader(file=source.shown, command=header_command(source.shown, len(header), delimiter))
     columns = [[row[index] for row in first if index < len(row)] for index in range(len(header))]
@@ -220,7 +198,7 @@ def rows(source: FileSource, shape: Shape) -> Iterator[SheetRow]:
             if not below:
                 below = True
                 continue
-            _require_small(source, reader.line_num, cells)
+            require_small(source, reader.line_num, cells)
             if len(cells) != len(shape.header):
                 raise RaggedRow(
                     file=source.shown,
@@ -235,44 +213,7 @@ def rows(source: FileSource, shape: Shape) -> Iterator[SheetRow]:
         raise HugeField(file=source.shown, line=reader.line_num, size=f"more than {size}") from error
 
 
-def grids(source: FileSource) -> list[SheetGrid]:
-    """Return all tables of a file: pipe tables if it has any, else the whole file as one.
-
-    Raise NoRows, TooLarge, HugeField, RaggedRow and ColumnTwice.
-    """
-    source.require_text()
-    if _HTML_TABLE.search(source.head):
-        tables = list(_html_tables(source))
-    elif _ASCIIDOC.search(source.head):
-        tables = list(_asciidoc_tables(source))
-    else:
-        tables = list(_pipe_tables(source)) if has_pipe_table(source.head) else list(_aligned_tables(source))
-    if not any(table.rows for table in tables):
-        raise NoRows(file=source.shown)
-    return tables
-
-
-def has_pipe_table(text: str) -> bool:
-    """Return whether there is a row of dashes below a line with a `|`, or a table of AsciiDoc, Jira or HTML."""
-    if _ASCIIDOC.search(text) or _JIRA.search(text) or _HTML_TABLE.search(text):
-        return True
-    lines = _without_frames(text).splitlines()
-    return any("|" in line and _is_rule(below) for line, below in pairwise(lines))
-
-
-def _without_frames(text: str) -> str:
-    """Return a text with bars, dashes and pluses in place of the lines that a table is drawn with."""
-    return text.translate(_FRAME) if _FRAMED.search(text[:LOOKED_AT]) else text
-
-
-def _is_rule(line: str) -> bool:
-    """Return whether a line is the row of dashes below the header of a pipe table, of markdown, Org or a database."""
-    if not ("|" in line or "+" in line) or not set(line) <= set("|:+-= \t"):
-        return False
-    return all(_DASHES.fullmatch(cell.strip()) for cell in line.strip().strip("|+").replace("+", "|").split("|"))
-
-
-def _require_small(source: FileSource, line: int, cells: Sequence[str]) -> None:
+def require_small(source: FileSource, line: int, cells: Sequence[str]) -> None:
     if len(cells) > MOST_COLUMNS:
         raise TooLarge(file=source.shown, most=MOST_COLUMNS, what="columns")
     longest = max(map(len, cells), default=0)
@@ -280,7 +221,7 @@ def _require_small(source: FileSource, line: int, cells: Sequence[str]) -> None:
         raise HugeField(file=source.shown, line=line, size=longest)
 
 
-def _require_different(source: FileSource, line: int, header: Sequence[str]) -> None:
+def require_different(source: FileSource, line: int, header: Sequence[str]) -> None:
     """Raise ColumnTwice if two columns have one name, which would name both."""
     first: dict[str, int] = {}
     for number, column in enumerate(header, 1):
@@ -292,130 +233,3 @@ def _require_different(source: FileSource, line: int, header: Sequence[str]) -> 
 def _fill_header(header: Sequence[str]) -> tuple[str, ...]:
     """Return the header with a name for every column that has none, such as those of commas at the ends of lines."""
     return tuple(column or f"column {number}" for number, column in enumerate(header, 1))
-
-
-def has_several_tables(source: FileSource) -> bool:
-    """Return whether a text has several tables that are aligned by blanks, judging by its beginning."""
-    return source.form == "text" and bool(aligned_blocks(source.head))
-
-
-def _aligned_tables(source: FileSource) -> Iterator[SheetGrid]:
-    """Yield the tables of a text that has several aligned ones, else the whole as one. Lines keep their numbers."""
-    blocks = aligned_blocks(source.text) if has_several_tables(source) else []
-    for above, block in blocks:
-        yield _whole(replace(source, data=("\n" * above + block).encode()))
-    if not blocks:
-        yield _whole(source)
-
-
-def _whole(source: FileSource) -> SheetGrid:
-    shape = shape_of(source)
-    table = tuple(islice(rows(source, shape), MOST_ROWS + 1))
-    if len(table) > MOST_ROWS:
-        raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows for a table of means")
-    return SheetGrid(shape.header, table, shape.above + 1, "." if shape.delimiter == "," else ",")
-
-
-def _pipe_tables(source: FileSource) -> Iterator[SheetGrid]:
-    lines = _without_frames(source.text).splitlines()
-    index = count = 0
-    while index + 1 < len(lines):
-        of_jira = bool(_JIRA.match(lines[index]))
-        if "|" not in lines[index] or not (of_jira or _is_rule(lines[index + 1])):
-            index += 1
-            continue
-        if of_jira:
-            lines[index] = lines[index].replace("||", "|")
-        header, body, start = name_statistics(_cells(lines[index])), [], index + 1
-        _require_small(source, index + 1, header)
-        _require_different(source, index + 1, header)
-        index += 1 if of_jira else 2
-        while index < len(lines) and ("|" in lines[index] or _is_rule(lines[index])):
-            if _is_rule(lines[index]):
-                index += 1
-                continue
-            cells = _cells(lines[index])
-            if len(cells) != len(header):
-                raise RaggedRow(
-                    file=source.shown, line=index + 1, fields=len(cells), columns=len(header), delimiter="a bar"
-                )
-            _require_small(source, index + 1, cells)
-            body.append(SheetRow(index + 1, cells))
-            index += 1
-            count += 1
-            if count > MOST_ROWS:
-                raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows for tables of means")
-        yield SheetGrid(header, tuple(body), start)
-
-
-def _html_tables(source: FileSource) -> Iterator[SheetGrid]:
-    """Yield the tables of a page; the first row of each is its header. Raise SpannedCells."""
-    table: list[SheetRow] = []
-    row: list[str] = []
-    place, line, row_line, opened = 0, 1, 1, -1
-    count = 0
-    for tag in [*_TAG.finditer(source.text), None]:
-        end = tag.start() if tag else len(source.text)
-        if opened >= 0:
-            row.append(" ".join(html.unescape(_ANY_TAG.sub(" ", source.text[opened:end])).split()))
-            opened = -1
-        name = tag["tag"].lower() if tag else "table"
-        line += source.text.count("\n", place, end)
-        place = end
-        if name in ("table", "tr"):
-            if row:
-                _require_small(source, row_line, row)
-                table.append(SheetRow(row_line, tuple(row)))
-                count += 1
-            row, row_line = [], line
-            if count > MOST_ROWS:
-                raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows for tables of means")
-        elif tag and not tag["end"]:
-            opened = tag.end()
-        if name == "table" and table:
-            yield _html_grid(table, source)
-            table = []
-
-
-def _html_grid(table: Sequence[SheetRow], source: FileSource) -> SheetGrid:
-    header = name_statistics(table[0].cells)
-    _require_different(source, table[0].line, header)
-    for row in table[1:]:
-        if len(row.cells) != len(header):
-            raise SpannedCells(file=source.shown, line=row.line, cells=len(row.cells), columns=len(header))
-    return SheetGrid(header, tuple(table[1:]), table[0].line)
-
-
-def _asciidoc_tables(source: FileSource) -> Iterator[SheetGrid]:
-    """Yield the tables between lines of `|===`; the first cells, up to a blank line, are the header."""
-    lines = source.text.splitlines()
-    marks = [index for index, line in enumerate(lines) if _ASCIIDOC.match(line)]
-    for start, end in zip(marks[::2], marks[1::2], strict=False):
-        cells: list[tuple[int, str]] = []
-        columns = 0
-        for number, line in enumerate(lines[start + 1 : end], start + 2):
-            cells += [(number, cell) for cell in _cells("|" + line.removeprefix("|"))] if line.startswith("|") else []
-            if cells and not columns and not line.strip():
-                columns = len(cells)
-            if len(cells) > MOST_ROWS * 10:
-                raise TooLarge(file=source.shown, most=MOST_ROWS * 10, what="cells in tables of means")
-        columns = columns or len(cells)
-        header = name_statistics([cell for _, cell in cells[:columns]])
-        _require_small(source, start + 2, header)
-        _require_different(source, start + 2, header)
-        rows = [cells[place : place + columns] for place in range(columns, len(cells), columns)] if columns else []
-        if rows and len(rows[-1]) != columns:
-            raise RaggedRow(
-                file=source.shown, line=rows[-1][0][0], fields=len(rows[-1]), columns=columns, delimiter="a bar"
-            )
-        for row in rows:
-            _require_small(source, row[0][0], [cell for _, cell in row])
-        yield SheetGrid(header, tuple(SheetRow(row[0][0], tuple(cell for _, cell in row)) for row in rows), start + 2)
-
-
-def _cells(line: str) -> tuple[str, ...]:
-    inner = line.strip()
-    if inner.startswith("|"):  # rows of psql have bars only between cells
-        inner = inner[1:-1] if inner.endswith("|") and len(inner) > 1 else inner[1:]
-    cells = _BAR.split(inner)
-    return tuple(_MARKS.sub("", cell.strip()).replace("\\|", "|").strip() for cell in cells)

@@ -12,8 +12,9 @@ from kdyno.measure.readers import json_values as json
 from kdyno.measure.readers import units
 from kdyno.measure.readers.errors import Broken
 from kdyno.measure.readers.readings import ONE_PROCESS, FileSeries, ProgramOutput, positive
-from kdyno.measure.readers.sheet import grids, is_printed_number, last_place, refusal, shape_of
+from kdyno.measure.readers.sheet import is_printed_number, last_place, refusal, shape_of
 from kdyno.measure.readers.source import FileSource
+from kdyno.measure.readers.tables import grids
 from kdyno.measure.readers.units import format_unit
 
 TITLE = "criterion output"

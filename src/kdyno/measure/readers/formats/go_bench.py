@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
+from kdyno.measure.readers.errors import Benchstat
 from kdyno.measure.readers.readings import ONE_PROCESS, ProgramOutput, positive, printed_series
 from kdyno.measure.readers.source import FileSource
 from kdyno.measure.readers.units import find, format_unit
@@ -12,9 +13,13 @@ from kdyno.measure.readers.units import find, format_unit
 TITLE = "go test -bench output"
 _ROW = re.compile(r"^Benchmark(\S+)\s+\d+\s+(\d\S*\s+\S+/\S+.*)$", re.MULTILINE)
 _PAIR = re.compile(r"(?<![\d.])(\d++(?:\.\d++)?(?:e[-+]\d++)?)\s++(\S+)")
+_BENCHSTAT = re.compile(r"\bvs base\b|^name +old \S+/op +new \S+/op +delta", re.MULTILINE)
 
 
 def recognises(source: FileSource) -> bool:
+    """Return whether a text has rows of benchmarks. Raise Benchstat for a summary of such rows."""
+    if _BENCHSTAT.search(source.head):
+        raise Benchstat(file=source.shown)
     return bool(_ROW.search(source.head))
 
 

@@ -8,13 +8,15 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from kdyno.measure.readers import json_values as json
 from kdyno.measure.readers import units
 from kdyno.measure.readers.errors import Broken
 from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive
-from kdyno.measure.readers.sheet import grids, is_printed_number, last_place, refusal
+from kdyno.measure.readers.sheet import is_printed_number, last_place, refusal
 from kdyno.measure.readers.source import FileSource
+from kdyno.measure.readers.tables import grids
 
 TITLE = "hyperfine output"
 _COLUMNS = "command,mean,stddev,median,user,system,min,max"
@@ -62,15 +64,23 @@ def _read_json(source: FileSource) -> ProgramOutput:
             good = tuple(time for time, code in zip(times, codes, strict=True) if code == 0)
             if len(good) < len(times):
                 notes.append(f"{len(times) - len(good)} of {len(times)} runs of {command} failed: left out")
-            if not times:
-                notes.append(f"{command} has no single times: left out")
-            series.append(FileSeries("elapsed", "s", good, command=command))
+            series.append(
+                FileSeries("elapsed", "s", good, command=command) if times else _mean_of_json(result, command)
+            )
             given = json.table(result.get("parameters") or {}, "parameters")
             parameters.append({name: value for name, value in given.items() if isinstance(value, str)})
     except ValueError as error:
         raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
     usable, unusable = positive(_with_parameters(series, parameters))
     return ProgramOutput(usable, (*notes, *unusable))
+
+
+def _mean_of_json(result: Mapping[str, Any], command: str) -> FileSeries:
+    """Return the mean of a command whose single times were removed; how many there were isn't known. Raise Unfit."""
+    mean = json.number(result.get("mean"), "times or mean")
+    deviation = result.get("stddev")
+    sd = json.number(deviation, "stddev") if deviation is not None else None
+    return FileSeries("elapsed", "s", (mean,), command=command, sd=sd / mean if sd is not None and mean else None)
 
 
 def _read_csv(source: FileSource) -> ProgramOutput:

@@ -6,36 +6,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from kdyno.measure.readers.errors import Broken, CommaTwice, ForPeople, Intervals
+from kdyno.measure.readers.errors import Broken, CommaTwice, Intervals
+from kdyno.measure.readers.formats.perf_counts import Count, program_output
 from kdyno.measure.readers.json_values import not_json, require_moderate
-from kdyno.measure.readers.readings import FileSeries, ProgramOutput, positive
-from kdyno.measure.readers.sheet import is_printed_number, last_place
+from kdyno.measure.readers.readings import ProgramOutput
+from kdyno.measure.readers.sheet import is_printed_number
 from kdyno.measure.readers.source import FileSource
-from kdyno.measure.readers.units import format_unit
 
 TITLE = "perf stat -x output"
-_FOR_PEOPLE = re.compile(r"\s*Performance counter stats for ")
 _SEPARATORS = ",;\t|:"
 LEAST_FIELDS = 5
 """Fields of the line of a count: value, unit, event, run time, percentage of it."""
 _PLACES = ("cpu", "core", "die", "socket", "node")
 """Keys of -j that say where an event was counted."""
-
-
-@dataclass(frozen=True)
-class _Count:
-    event: str
-    value: str
-    unit: str
-    error: str | None
-    """Standard error in percent of the value; only -r has it."""
-    ran: str
-    """Percentage of the time in which it was counted."""
-    interval: bool
 
 
 def _pattern(separator: str, decimal: str) -> re.Pattern[str]:
@@ -73,10 +58,8 @@ def _match_line(line: str) -> re.Match[str] | None:
 
 
 def recognises(source: FileSource) -> bool:
-    """Return whether the first line is one of -x or -j. Raise ForPeople for the output without them."""
+    """Return whether the first line is one of -x or -j."""
     lines = [line for line in source.head.splitlines() if line.strip() and not line.startswith("#")]
-    if lines and _FOR_PEOPLE.match(lines[0]):
-        raise ForPeople(file=source.shown)
     first = next((line for line in lines if line.startswith("{") or _has_fields(line)), "")
     if first.startswith("{"):
         return '"counter-value"' in first
@@ -84,37 +67,12 @@ def recognises(source: FileSource) -> bool:
 
 
 def read(source: FileSource) -> ProgramOutput:
-    """Read a benchmark from every event. Notes say which events weren't counted, or not all the time. Raise Broken and
-    CommaTwice.
-    """
-    values: dict[tuple[str, str], list[str]] = defaultdict(list)
-    errors: dict[tuple[str, str], float] = {}
-    notes: list[str] = []
-    for count in _counts(source):
-        if count.interval:
-            raise Intervals(file=source.shown)
-        if not is_printed_number(count.value):
-            notes.append(f"{count.event} was {count.value.strip('<>')}: left out")
-            continue
-        if float(count.ran) < 100:
-            notes.append(f"{count.event} was counted {count.ran} % of the time and scaled up (multiplexing)")
-        key = count.event, format_unit(count.unit)
-        values[key].append(count.value)
-        if count.error:
-            errors[key] = float(count.error) / 100
-    series = []
-    for (event, unit), texts in values.items():
-        numbers = tuple(map(float, texts))
-        error = errors.get((event, unit)) if len(numbers) == 1 else None
-        # A count is exact, unless it is the mean of several runs.
-        exact = error is None and all(number.is_integer() for number in numbers)
-        step = 0.0 if exact else max(map(last_place, texts))
-        series.append(FileSeries(event, unit, numbers, error=error, step=step))
-    usable, unusable = positive(series)
-    return ProgramOutput(usable, (*notes, *unusable))
+    """Read a benchmark from every event. Raise Broken, CommaTwice and Intervals."""
+    return program_output(_counts(source))
 
 
-def _counts(source: FileSource) -> Iterator[_Count]:
+def _counts(source: FileSource) -> Iterator[Count]:
+    """Yield all counts. Raise Broken, CommaTwice and Intervals."""
     for number, line in enumerate(source.text.splitlines(), 1):
         if line.startswith("{"):
             count = _count_from_json(line, number, source)
@@ -123,18 +81,19 @@ def _counts(source: FileSource) -> Iterator[_Count]:
         elif _has_commas(line):
             raise CommaTwice(file=source.shown, line=number)
         elif match := _match_line(line):
-            yield _Count(
+            if match["time"] is not None:
+                raise Intervals(file=source.shown)
+            yield Count(
                 event=match["event"] + (f", {match['where']}" if match["where"] else ""),
                 value=match["value"].replace(",", "."),
                 unit=match["unit"],
                 error=match["error"] and match["error"].replace(",", "."),
                 ran=match["ran"].replace(",", "."),
-                interval=match["time"] is not None,
             )
 
 
-def _count_from_json(line: str, number: int, source: FileSource) -> _Count | None:
-    """Return the count in a line of -j; None for a line with only a metric. Raise Broken."""
+def _count_from_json(line: str, number: int, source: FileSource) -> Count | None:
+    """Return the count in a line of -j; None for a line with only a metric. Raise Broken and Intervals."""
     try:
         require_moderate(line)
         row = json.loads(line, parse_int=str, parse_float=str)
@@ -143,13 +102,14 @@ def _count_from_json(line: str, number: int, source: FileSource) -> _Count | Non
     facts = {name: fact.encode(errors="replace").decode() for name, fact in row.items() if isinstance(fact, str)}
     if not {"counter-value", "event"} <= facts.keys():
         return None
+    if "interval" in facts:
+        raise Intervals(file=source.shown)
     place = next((f", {'CPU' if name == 'cpu' else ''}{facts[name]}" for name in _PLACES if name in facts), "")
     numbers = {name: facts.get(name, "") for name in ("variance", "pcnt-running")}
-    return _Count(
+    return Count(
         event=facts["event"] + place,
         value=facts["counter-value"],
         unit=facts.get("unit", ""),
         error=numbers["variance"] if is_printed_number(numbers["variance"]) else None,
         ran=numbers["pcnt-running"] if is_printed_number(numbers["pcnt-running"]) else "100",
-        interval="interval" in facts,
     )

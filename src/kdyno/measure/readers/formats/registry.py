@@ -15,17 +15,20 @@ from kdyno.measure.readers.formats import (
     go_bench,
     google_benchmark,
     hyperfine,
+    iperf2,
     iperf3,
     kernbench,
     lkp,
     lmbench,
+    ministat,
     mmtests,
     netperf,
     numbers,
     perf_stat,
+    perf_stat_text,
     pgbench,
     phoronix,
-    printed,
+    printed_programs,
     pyperf,
     pytest_benchmark,
     rustc_perf,
@@ -34,10 +37,12 @@ from kdyno.measure.readers.formats import (
     summary_table,
     sysbench,
 )
+from kdyno.measure.readers.markup import has_markup_table
 from kdyno.measure.readers.readings import LongTable, ProgramOutput, Reading
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.sheet import has_columns, has_pipe_table, has_several_tables, shape_of
+from kdyno.measure.readers.sheet import has_columns, shape_of
 from kdyno.measure.readers.source import FileSource, Form
+from kdyno.measure.readers.tables import has_several_tables
 
 SHOWN = 12
 """Keys of a document that an error names."""
@@ -111,6 +116,14 @@ READERS = (
         "lines like `1.79,msec,task-clock,1791568,100.00,,`",
         "text",
         "json",
+    ),
+    program_reader(
+        "perf-text",
+        perf_stat_text.TITLE,
+        perf_stat_text.recognises,
+        perf_stat_text.read,
+        "lines like `1,791.57 msec task-clock` below `Performance counter stats for ...`",
+        lone_variant="one file with several commands, or ",
     ),
     program_reader(
         "hyperfine",
@@ -229,8 +242,23 @@ READERS = (
     program_reader(
         "go-bench", go_bench.TITLE, go_bench.recognises, go_bench.read, "lines like `BenchmarkX-8  1000  98765 ns/op`"
     ),
+    program_reader(
+        "iperf",
+        iperf2.TITLE,
+        iperf2.recognises,
+        iperf2.read,
+        "lines like `[  3]  0.0-10.0 sec  11.2 GBytes  9.62 Gbits/sec` below `Client connecting to ...`",
+    ),
+    program_reader(
+        "ministat",
+        ministat.TITLE,
+        ministat.recognises,
+        ministat.read,
+        "rows like `x  10  6.121  6.242  6.183  6.1806  0.0361` below the names of the files",
+        lone_variant="a comparison of several files, or ",
+    ),
     program_reader(cyclictest.NAME, cyclictest.TITLE, cyclictest.recognises, cyclictest.read, cyclictest.EXCERPT),
-    *(program_reader(own.name, own.title, own.recognises, own.read, own.excerpt) for own in printed.PROGRAMS),
+    *(program_reader(own.name, own.title, own.recognises, own.read, own.excerpt) for own in printed_programs.PROGRAMS),
     Reader("numbers", numbers.TITLE, numbers.recognises, numbers.read, "a number in each line, and nothing else"),
     Reader(
         "table",
@@ -275,7 +303,7 @@ def is_claims(source: FileSource, request: JudgeRequest) -> bool:
     """Return whether a file is just a list of published statistics. Raise the errors of `recognise`."""
     if (
         recognise(source, request).name not in ("csv", "table")
-        or has_pipe_table(source.head)
+        or has_markup_table(source.head)
         or has_several_tables(source)
     ):
         return False

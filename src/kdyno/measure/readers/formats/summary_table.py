@@ -14,6 +14,7 @@ from kdyno.measure.readers.errors import BadValue, MaybeRows, MaybeWide, NoSize,
 from kdyno.measure.readers.failed_rows import drop_failed_rows
 from kdyno.measure.readers.headings import MEANS, SDS, bare, is_statistic, is_sum, is_summary_of_variants, sums_note
 from kdyno.measure.readers.layout import Layout, layout_of, merge_statistics
+from kdyno.measure.readers.markup import has_markup_table
 from kdyno.measure.readers.numerals import is_missing, tidy
 from kdyno.measure.readers.readings import PublishedValue, SummaryTables
 from kdyno.measure.readers.request import JudgeRequest
@@ -21,9 +22,6 @@ from kdyno.measure.readers.roles import PLACES, find_column, fold_name, with_lev
 from kdyno.measure.readers.sheet import (
     SheetGrid,
     SheetRow,
-    grids,
-    has_pipe_table,
-    has_several_tables,
     is_beyond,
     is_number,
     refusal,
@@ -31,6 +29,7 @@ from kdyno.measure.readers.sheet import (
     whole_number,
 )
 from kdyno.measure.readers.source import FileSource
+from kdyno.measure.readers.tables import grids, has_several_tables
 
 TITLE = "a table of means and standard deviations"
 
@@ -38,7 +37,7 @@ TITLE = "a table of means and standard deviations"
 def recognises(source: FileSource, request: JudgeRequest) -> bool:
     if not has_several_tables(source) and source.delimited.form != "text":
         return False
-    if has_pipe_table(source.head) or has_several_tables(source) or request.wide:
+    if has_markup_table(source.head) or has_several_tables(source) or request.wide:
         return True
     shape = shape_of(source)
     if _has_means(shape.header, request):
