@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -395,6 +396,26 @@ def test_faults_of_latex_tables_name_their_lines() -> None:
         table(LATEX.replace("80.1(4)", "fast"))
     with pytest.raises(errors.NoRows):
         table(LATEX.replace(r"\end{tabular}", ""))
+
+
+def test_files_that_are_named_as_variants_are_compared_whatever_variants_are_in_them() -> None:
+    texts = ("kernel,time\nx,1.1\nx,1.2\ny,1.3\ny,1.4\n", "kernel,time\nx,2.1\nx,2.2\ny,2.3\ny,2.4\n")
+    named = [replace(source(text, name), is_named=True) for text, name in zip(texts, ("old", "new"), strict=True)]
+    compared = gather(named, BY_NAME["csv"], JudgeRequest())
+    assert compared.variants == ("old", "new")
+    assert [one.benchmark for one in compared.observations] == ["time, kernel x", "time, kernel y"]
+    pooled = rows(*texts)
+    assert pooled.variants == ("x", "y")
+    assert "the values of x, y in several files are taken together" in " ".join(pooled.notes)
+    assert gather(named, BY_NAME["csv"], JudgeRequest(columns={"variant": "kernel"})).variants == ("x", "y")
+
+
+def test_files_that_are_named_keep_the_names_of_kernels_that_differ_from_file_to_file() -> None:
+    named = [
+        replace(source(f"kernel,time\n{kernel},1.1\n{kernel},1.2\n", name), is_named=True)
+        for kernel, name in (("6.6", "old"), ("6.12", "new"))
+    ]
+    assert gather(named, BY_NAME["csv"], JudgeRequest()).variants == ("6.6", "6.12")
 
 
 def test_digits_right_behind_a_number_are_a_deviation_of_its_last_digits() -> None:

@@ -31,13 +31,15 @@ def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
     """Join the tables of all files. Raise MixedUnits and BlockTwice."""
     columns: dict[str, str] = {}
     unused: dict[str, None] = {}
+    repeated = _variants_in_several_files(tables)
+    files_are_variants = bool(repeated) and all(table.is_named for table in tables)
     for table in tables:
         columns |= table.roles.shown()
-        if len(tables) > 1 and _is_last_variant(table.roles):
-            columns.pop("variant")
+        if len(tables) > 1 and (files_are_variants or _is_last_variant(table.roles)):
+            columns.pop("variant", None)
         unused |= dict.fromkeys(table.roles.unused)
     own = {*unused, *columns} >= OWN
-    frame = join_tables(_separate_files(tables))
+    frame = join_tables(_separate_files(tables, files_are_variants=files_are_variants))
     if len(tables) > 1 and "order" in frame and all(is_number(str(place)) for place in frame["order"].cat.categories):
         frame = frame.drop(columns="order")  # counted anew in each file, it doesn't say which file came first
     factors = settle_factors(frame, [table.roles for table in tables], own=own)
@@ -56,6 +58,7 @@ def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
             *dict.fromkeys(note for table in tables for note in table.notes),
             *missing_note(sum((Counter(table.missing) for table in tables), Counter())),
             *_note_failed_rows(tables),
+            *_note_pooled_files(repeated if not files_are_variants else []),
             *_note_unused_columns(unused, own),
             *directions.notes,
         ),
@@ -85,9 +88,20 @@ def _make_observations(benchmark: MeasuredBenchmark, column: str, directions: Di
     )
 
 
-def _separate_files(tables: Sequence[LongTable]) -> list[Frame]:
-    """Return the tables in a form that can be joined: boots of different files are different boots, and files are
-    variants unless a column distinguishes them better than `march` or `command`.
+def _variants_in_several_files(tables: Sequence[LongTable]) -> list[str]:
+    """Return the variants of a column that are in files of several names, unless the user named that column."""
+    names_by_variant: dict[str, set[str]] = {}
+    for table in tables:
+        if "variant" in table.roles.columns and "variant" not in table.roles.named:
+            for variant in table.frame["variant"].cat.categories:
+                names_by_variant.setdefault(str(variant), set()).add(table.name)
+    return [variant for variant, names in names_by_variant.items() if len(names) > 1]
+
+
+def _separate_files(tables: Sequence[LongTable], *, files_are_variants: bool) -> list[Frame]:
+    """Return the tables in a form that can be joined: boots of different files are different boots. Files are variants
+    unless a column distinguishes them better than `march` or `command`, or if they are said to be; then that column may
+    distinguish benchmarks.
     """
     if len(tables) == 1:
         return [tables[0].frame]
@@ -97,7 +111,7 @@ def _separate_files(tables: Sequence[LongTable]) -> list[Frame]:
         frame = table.frame.assign(
             **{column: _constant("", table) for column in unassigned if column not in table.frame}
         )
-        if _is_last_variant(table.roles):
+        if files_are_variants or _is_last_variant(table.roles):
             frame = frame.assign(
                 **{LEFT + table.roles.columns["variant"]: frame["variant"]},
                 variant=_constant(table.name, table),
@@ -123,6 +137,16 @@ def _note_failed_rows(tables: Sequence[LongTable]) -> tuple[str, ...]:
     counts = [f"{count:,} of {variant}" for variant, count in failed.items() if count]
     columns = list(dict.fromkeys(status.column for table in tables for status in table.roles.statuses))
     return failed_note(format_list(counts, 8), format_list(columns)) if counts else ()
+
+
+def _note_pooled_files(variants: Sequence[str]) -> tuple[str, ...]:
+    """Return the note on variants whose values come from several files."""
+    if not variants:
+        return ()
+    return (
+        f"the values of {format_list(variants, 8)} in several files are taken together; NAME=FILE for each file "
+        "compares the files instead",
+    )
 
 
 def _note_unused_columns(columns: Iterable[str], own: bool) -> tuple[str, ...]:

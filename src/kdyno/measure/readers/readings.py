@@ -66,6 +66,8 @@ class LongTable:
     roles: Roles
     name: str
     """The variant that the file stands for if no column names it."""
+    is_named: bool = False
+    """Whether the user gave this name, as NAME=FILE."""
     notes: tuple[str, ...] = ()
     missing: Mapping[str, int] = field(default_factory=dict)
     """Variant -> number of cells that say that nothing was measured."""

@@ -75,6 +75,8 @@ class FileSource:
     data: bytes
     file_sha256: str = ""
     """The hash of the file; empty if `data` is all of it, unchanged."""
+    is_named: bool = False
+    """Whether the user gave the name, as NAME=FILE."""
 
     @cached_property
     def sha256(self) -> str:
@@ -170,7 +172,7 @@ def read_all(named: Sequence[str]) -> list[FileSource]:
             raise FileReadTwice(file=printable(name), first=printable(first[real]))
         first[real] = name
     own = iter(_own_names([path for name, path in named_paths if not name], {name for name, _ in named_paths if name}))
-    return [_read(path, name or next(own)) for name, path in named_paths]
+    return [replace(_read(path, name or next(own)), is_named=bool(name)) for name, path in named_paths]
 
 
 def read(named: str) -> FileSource:

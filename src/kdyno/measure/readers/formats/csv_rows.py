@@ -80,7 +80,7 @@ def read(source: FileSource, request: JudgeRequest) -> LongTable:
             name = roles.columns.get(role, role)
             raise ManyVariants(column=name, count=len(whole[role].cat.categories), role=role)
     notes = (sums_note(sums) if sums else "", shape.decimal.note)
-    return LongTable(whole, roles, source.name, tuple(filter(None, notes)), missing, failed)
+    return LongTable(whole, roles, source.name, source.is_named, tuple(filter(None, notes)), missing, failed)
 
 
 def _without_sums(table: Frame, roles: Roles) -> tuple[Frame, list[str]]:
