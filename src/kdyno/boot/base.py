@@ -20,6 +20,7 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.platforms import Output
 from kdyno.kernel.image import ArchName
+from kdyno.kernel.recipe import KconfigValue
 from kdyno.measure.guest.job import Channel, Job, Program, TestOrder, VirtioPort
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.stream import AgentReport
@@ -132,6 +133,12 @@ class MachineSettings(Frozen):
         configuration and the available modules.
         """
         return self
+
+    def needed_kconfig(self) -> Mapping[str, KconfigValue]:
+        """Return the symbols of Kconfig that kdyno's kernels must have for this machine, beside what its own base
+        configuration has.
+        """
+        return {}
 
     def require_startable(
         self,

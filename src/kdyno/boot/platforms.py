@@ -79,6 +79,8 @@ NEEDS: Mapping[Platform, tuple[Need, ...]] = {
 }
 """The needs by platform. The symbols have had these names since before 4.19."""
 
+MENUS = (Need("VIRTIO_MENU", "drivers of virtio are in this menu"),)
+"""What must be on so that the needs can be."""
 SCRIPT = Need("BINFMT_SCRIPT", "a script loads the modules")
 STATES = {"m": "module", "n": "not set"}
 

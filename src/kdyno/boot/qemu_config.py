@@ -13,8 +13,9 @@ from kdyno.base.lanes import COUNTED_LANE, DEFAULT_LANE, LANES, TIMED_LANE, Lane
 from kdyno.base.names import absolute
 from kdyno.boot.base import BootLimits, MachineSettings
 from kdyno.boot.disk import MOST_DISK_MB, NEED
-from kdyno.boot.platforms import NEEDS, Need, Platform, lacks, require_cpus, require_startable
+from kdyno.boot.platforms import MENUS, NEEDS, Need, Platform, lacks, require_cpus, require_startable
 from kdyno.boot.pmu import PmuOutsideModelLane, located_pmu
+from kdyno.kernel.recipe import KconfigValue
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.workload.needs import Needs
 
@@ -72,6 +73,11 @@ class QemuConfig(MachineSettings):
             return not any(lacks(config, platform, "stream", self.more_needs, has) for config, has in kernels)
 
         return self.model_copy(update={"platform": next(filter(fits, NEEDS), self.platform)})
+
+    def needed_kconfig(self) -> Mapping[str, KconfigValue]:
+        platforms = [self.platform] if "platform" in self.model_fields_set else [*NEEDS]
+        needs = [need for platform in platforms for need in (*NEEDS[platform], *self.more_needs)]
+        return {need.symbol: True for need in (*MENUS, *needs) if need.output in (None, "stream")}
 
     def require_startable(
         self, config: Mapping[str, str], modules: Sequence[str], what: str, where: str, is_whole: bool = True

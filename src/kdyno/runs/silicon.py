@@ -28,8 +28,8 @@ RUNNER: Runner = "kernel"
 def on_silicon(experiment: Experiment) -> Experiment:
     """Return the experiment with this processor as its machine: same source, recipes, seeds and inputs. Pure.
 
-    Profiles are trained as in the experiment. Symbols that only its workloads and their training need are left out, as
-    no program is started.
+    Profiles are trained as in the experiment. Symbols that only its workloads, their training and its machine need are
+    left out, as no program is started.
     """
     machine = default_machine(RUNNER)
     arch = ARCHES[machine.arch]
@@ -38,7 +38,7 @@ def on_silicon(experiment: Experiment) -> Experiment:
         for recipe in experiment.variants.values()
         if recipe.profile and recipe.profile.trainee
     ]
-    needed = reduce(or_, loads, experiment.workload.needs()).kconfig
+    needed = {**experiment.machine.needed_kconfig(), **reduce(or_, loads, experiment.workload.needs()).kconfig}
     chosen = [path.name for path in paths().values() if path.kind == "path"]
     return experiment.model_copy(
         update={

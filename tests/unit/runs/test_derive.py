@@ -22,7 +22,7 @@ from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.workload.named import training_load
 from kdyno.runs.derive import _contents, boots_left
 from kdyno.runs.experiment.models import Experiment
-from kdyno.runs.experiment.variants import CircularTraining, UnknownTrainee, resolve_recipes
+from kdyno.runs.experiment.variants import CircularTraining, NeededKconfig, UnknownTrainee, resolve_recipes
 from kdyno.runs.exporters import EXPORTERS, Exporter
 from kdyno.runs.forecast import forecast, forecast_builds
 from kdyno.runs.images import build_images
@@ -95,7 +95,8 @@ def trained_on(variant: str, **settings: Any) -> Recipe:
 
 
 def experiment(tree: Path, **variants: Recipe) -> Experiment:
-    recipes = resolve_recipes({"plain": Recipe(), **variants}, str(tree), TINY, {}, {}, training_load)
+    needed = NeededKconfig()
+    recipes = resolve_recipes({"plain": Recipe(), **variants}, str(tree), TINY, needed, needed, training_load)
     return Experiment(name="x", source=str(tree), config=TINY, baseline="plain", variants=recipes)
 
 

@@ -50,6 +50,38 @@ def test_the_file_of_a_cpu_family_starts_from_there_too(tmp_path: Path) -> None:
     assert experiment.machine.pmu.family == f"file:{tmp_path / 'mine.toml'}"
 
 
+OF_A_GUEST = {"SYSFS", "VIRTIO_CONSOLE", "VIRTIO_MMIO", "VIRTIO_MMIO_CMDLINE_DEVICES", "VIRTIO_PCI"}
+
+
+def symbols(tmp_path: Path, config: str, machine: str = "", variant: str = "") -> dict[str, Any]:
+    text = (
+        f'name = "x"\nsource = "y"\nconfig = "{config}"\nbaseline = "a"\n[variants.a]\n{variant}\n[machine]\n{machine}'
+    )
+    return dict(load_experiment(written(tmp_path, text)).variants["a"].kconfig)
+
+
+def test_a_machine_s_configuration_gets_what_kdyno_s_guests_need(tmp_path: Path) -> None:
+    of_a_server = symbols(tmp_path, "make:defconfig")
+    assert of_a_server.keys() > OF_A_GUEST and set(of_a_server.values()) == {True}
+    assert not OF_A_GUEST & symbols(tmp_path, "dyno").keys(), "kdyno's own configuration has them"
+    assert "VIRTIO_MMIO" not in symbols(tmp_path, "make:defconfig", 'platform = "q35"')
+    own = symbols(tmp_path, "make:defconfig", variant='kconfig = { VIRTIO_CONSOLE = "m" }')
+    assert own["VIRTIO_CONSOLE"] == "m"
+
+
+def test_a_box_behind_ssh_needs_nothing_of_a_guest_but_training_does(tmp_path: Path) -> None:
+    text = (
+        'name = "x"\nsource = "y"\nconfig = "make:defconfig"\nbaseline = "a"\n[variants.a]\n[variants.b]\n'
+        'profile = { use = ["order"], train = ["web"] }\n'
+        '[workload]\ntype = "programs"\nuse = ["web"]\n[machine]\ntype = "metal"\nhost = "box"\nlane = "wall"\n'
+    )
+    variants = load_experiment(written(tmp_path, text)).variants
+    assert not OF_A_GUEST & variants["a"].kconfig.keys()
+    profile = variants["b"].profile
+    assert profile and profile.trainee
+    assert profile.trainee.recipe.kconfig.keys() > OF_A_GUEST
+
+
 def test_a_debian_source_is_not_a_path(tmp_path: Path) -> None:
     text = MINIMAL.replace('"linux"', '"debian:linux-source-6.12"')
     assert load_experiment(written(tmp_path, text)).source == "debian:linux-source-6.12"

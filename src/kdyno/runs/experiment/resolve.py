@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from kdyno.base.mistakes import Mistake, first_fault, unfit
+from kdyno.boot.registry import default_machine
 from kdyno.kernel import knobs
 from kdyno.kernel.arch import ARCHES
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
@@ -32,7 +33,7 @@ from kdyno.runs.experiment.file import ReadFile, parse_file, read_file
 from kdyno.runs.experiment.models import MOST_RECORDED_BYTES, Experiment, confirmation_problem, too_many_boots
 from kdyno.runs.experiment.plan import pilot_blocks
 from kdyno.runs.experiment.tune import TuneConfig
-from kdyno.runs.experiment.variants import expand, matrix_mistakes, resolve_recipes
+from kdyno.runs.experiment.variants import NeededKconfig, expand, matrix_mistakes, resolve_recipes
 
 NOT_OF_A_RUN = {"variants", "tune", "space", "search"}
 """Keys of the file that an Experiment has in another form, or doesn't have."""
@@ -99,7 +100,9 @@ def resolve(file: ReadFile) -> Experiment:
         needed_kconfig = reduce(or_, map(load_of, training_loads), needs).kconfig
     # A kernel that runs its benchmarks itself starts no program; those that are trained on one are of guests.
     own_kconfig = needed_kconfig if machine.runner == "agent" else {}
-    recipes = resolve_recipes(variants, source, config, own_kconfig, needed_kconfig, load_of)
+    own = NeededKconfig(own_kconfig, machine.needed_kconfig())
+    of_trainees = NeededKconfig(needed_kconfig, default_machine("agent").needed_kconfig())
+    recipes = resolve_recipes(variants, source, config, own, of_trainees, load_of)
     resolved_settings = {
         "source": source,
         "config": config,

@@ -6,13 +6,14 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
 
 from kdyno.base.errors import UserError
 from kdyno.base.mistakes import Mistake, mistakes, problems
+from kdyno.kernel.arch import ARCHES
 from kdyno.kernel.knobs import MATRIX_KNOBS
 from kdyno.kernel.recipe import KconfigValue, Profile, ProfileSpec, Recipe, RecipeSpec, Trainee
 from kdyno.measure.workload.needs import Load
@@ -118,24 +119,38 @@ def matrix_mistakes(specs: Mapping[str, VariantSpec]) -> Iterator[Mistake]:
                     yield from (replace(mistake, keys=keys, location=keys) for mistake in value_mistakes)
 
 
+@dataclass(frozen=True)
+class NeededKconfig:
+    """The symbols that kernels must have for one purpose."""
+
+    of_loads: Mapping[str, KconfigValue] = field(default_factory=dict)
+    """What the loads need."""
+    of_machine: Mapping[str, KconfigValue] = field(default_factory=dict)
+    """What the machine needs, which kdyno's own configurations have."""
+
+    def on_top_of(self, config: str) -> dict[str, KconfigValue]:
+        """Return the symbols that this base configuration may lack."""
+        is_own = any(config == arch.base for arch in ARCHES.values())
+        return {**({} if is_own else self.of_machine), **self.of_loads}
+
+
 def resolve_recipes(
     specs: Mapping[str, RecipeSpec],
     source: str,
     config: str,
-    kconfig: Mapping[str, KconfigValue],
-    training_kconfig: Mapping[str, KconfigValue],
+    needed: NeededKconfig,
+    needed_by_trainees: NeededKconfig,
     load_of: Callable[[tuple[str, ...]], Load],
 ) -> dict[str, Recipe]:
     """Return the recipes of variants. Each profile has its trainee, which names source and configuration.
 
-    `kconfig` are the symbols that workloads need in each kernel, `training_kconfig` those that they need in trainees.
-    The symbols of a variant override them, and a built kernel stays as it is. `load_of` returns the load for the names
-    in `train`. Raises UnknownTrainee, TraineeIsBuilt and CircularTraining.
+    The symbols of a variant override those that are needed, and a built kernel stays as it is. `load_of` returns the
+    load for the names in `train`. Raises UnknownTrainee, TraineeIsBuilt and CircularTraining.
     """
 
     def recipe_of(spec: RecipeSpec, profile: ProfileSpec | None) -> Recipe:
         settings = {field: getattr(spec, field) for field in RecipeSpec.model_fields}
-        needed_kconfig = {} if spec.image is not None else kconfig
+        needed_kconfig = {} if spec.image is not None else needed.on_top_of(spec.config or config)
         return Recipe.model_validate({**settings, "kconfig": {**needed_kconfig, **spec.kconfig}, "profile": profile})
 
     def resolve_variant(name: str, path: tuple[str, ...]) -> Recipe:
@@ -158,8 +173,9 @@ def resolve_recipes(
         trainee = recipe_of(spec, None) if trainee_name is None else resolve_variant(trainee_name, path)
         if trainee.image is not None:
             raise TraineeIsBuilt(name=name, trainee=trainee_name)
-        trainee_kconfig = {**training_kconfig, **trainee.kconfig}
-        origin = {"source": trainee.source or source, "config": trainee.config or config, "kconfig": trainee_kconfig}
+        base = trainee.config or config
+        trainee_kconfig = {**needed_by_trainees.on_top_of(base), **trainee.kconfig}
+        origin = {"source": trainee.source or source, "config": base, "kconfig": trainee_kconfig}
         return trainee.model_copy(update=origin)
 
     return {name: resolve_variant(name, ()) for name in specs}
