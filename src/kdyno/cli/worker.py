@@ -18,6 +18,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="boots of the model lane at a time (default: one for each CPU)",
     )
+    parser.add_argument(
+        "--builds",
+        type=number_from(0, 64),
+        metavar="N",
+        help="kernels that are built at a time (default: one, and none with --wall, since builds disturb boots)",
+    )
     parser.add_argument("--wall", action="store_true", help="also boot for the wall lane, one boot at a time")
     parser.add_argument(
         "--name", metavar="NAME", help="the worker's name, if the host has several (default: the host's)"
@@ -39,6 +45,7 @@ def act(args: argparse.Namespace) -> int:
     slots: dict[Kind, int] = {
         "boot-model": (os.cpu_count() or 1) if args.boots is None else args.boots,
         "boot-wall": int(args.wall),
+        "build": int(not args.wall) if args.builds is None else args.builds,
     }
     serve_worker(
         read_fleet(args.directory),

@@ -1,13 +1,16 @@
-"""Carries a run out on a fleet: the machine of workers that are alike, and boots by tasks of the queue."""
+"""Carries a run out on a fleet: the machine of workers that are alike, builds and boots by tasks of the queue."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import MachineBackend, MachineSettings
 from kdyno.fleet.carried_boots import CarriedBoots
+from kdyno.fleet.carried_builds import build_on_fleet
+from kdyno.fleet.carried_tasks import CarriedTasks
 from kdyno.fleet.connection import FleetConnection
 from kdyno.fleet.errors import NobodyOffers, OtherKdyno
 from kdyno.fleet.machine import FleetMachine
@@ -15,10 +18,11 @@ from kdyno.fleet.messages import MachineAnswer, MachineQuestion
 from kdyno.fleet.package_digest import this_kdyno
 from kdyno.fleet.queue.model import Worker
 from kdyno.runs.carrier import BootCarrier, BootsToCarry
+from kdyno.runs.images import Images, Plans
 
 
 class FleetCarrier:
-    """A fleet that carries boots of runs out. Raises SchedulerUnreachable, OtherKdyno and NobodyOffers."""
+    """A fleet that carries runs out. Raises SchedulerUnreachable, OtherKdyno and NobodyOffers."""
 
     def __init__(self, connection: FleetConnection, talk: Talk) -> None:
         self._connection, self._talk = connection, talk
@@ -47,9 +51,14 @@ class FleetCarrier:
         with self._connection.lock:
             return self._connection.carriage.ask(question, names)
 
+    def build_images(self, plans: Plans, state: State, talk: Talk) -> Images:
+        """Have workers build the images. Raises what `build_on_fleet` raises."""
+        return build_on_fleet(plans, self._connection, self.workers(), state, talk)
+
     @contextmanager
     def carrying_boots(self, boots: BootsToCarry) -> Iterator[BootCarrier]:
         """Carry boots of a run out, and forget them when all are on record."""
-        assert isinstance(boots.machine, FleetMachine)
-        with CarriedBoots(self._connection, boots, boots.machine) as carried:
-            yield carried
+        machine = boots.machine
+        assert isinstance(machine, FleetMachine)
+        with CarriedTasks(self._connection, boots.run, machine.crew.kind, machine.crew.workers, boots.talk) as tasks:
+            yield CarriedBoots(self._connection.blobs, tasks, boots, machine)

@@ -134,3 +134,31 @@ class BootResult(Frozen):
     stream: Sha256 | None
     pmu: Sha256 | None
     counters: Sha256 | None
+
+
+class BuildSpec(Frozen):
+    """Images of one object directory, for a worker. Files are in the blob store."""
+
+    plans: Sha256
+    """The plans of the images, as JSON."""
+    tree: Sha256
+    """The archive of the source, patches applied."""
+    inputs: dict[str, Sha256]
+    """The files that the plans take, by their names there."""
+    packers: dict[str, str | None]
+    """The digests of the programs beside the compiler that decide the images; see kdyno.kernel.packers."""
+
+
+class BuildFailure(Frozen):
+    """Why a kernel doesn't build: on every host the same."""
+
+    error: str
+    advice: str
+    log: Sha256 | None = None
+
+
+class BuildResult(Frozen):
+    """The images, by the digests of their records, in the order of the plans; or why there are none."""
+
+    records: tuple[Sha256, ...] = ()
+    failure: BuildFailure | None = None

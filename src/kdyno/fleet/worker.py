@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,8 +16,9 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.fleet.blobs import Blobs
 from kdyno.fleet.carry_boot import CannotCarryOut, Machines, carry_boot
+from kdyno.fleet.carry_build import BuildCancelled, carry_build
 from kdyno.fleet.errors import QueueFailed
-from kdyno.fleet.messages import BootSpec, MachineAnswer, MachineQuestion, Ticket
+from kdyno.fleet.messages import BootResult, BootSpec, BuildResult, BuildSpec, MachineAnswer, MachineQuestion, Ticket
 from kdyno.fleet.package_digest import this_kdyno
 from kdyno.fleet.queue.model import TaskClaim, Worker
 from kdyno.fleet.queue.queue import Queue
@@ -87,8 +89,12 @@ class Attendant:
 
     def _carry(self, claim: TaskClaim, cancelled: Event) -> str:
         try:
-            spec = BootSpec.model_validate(claim.task.spec)
-            result = carry_boot(spec, self._machines, self._state, self._blobs, cancelled)
+            result = self._result(claim, cancelled)
+        except BuildCancelled:
+            if not self._stopping.is_set():
+                return self._say_taken_over(claim)
+            self._give_back(claim)
+            return "stopped"
         except CannotCarryOut as error:
             return self._refuse(claim, str(error))
         except ValidationError as error:
@@ -101,6 +107,16 @@ class Attendant:
         if cancelled.is_set():
             return self._say_taken_over(claim)
         return self._commit(claim, result.model_dump(mode="json"))
+
+    def _result(self, claim: TaskClaim, cancelled: Event) -> BootResult | BuildResult:
+        """Carry a task out. Raises ValidationError, and what carrying it out raises."""
+        if claim.task.kind == "build":
+            self._talk.say(f"{claim.task.key[:12]}: building")
+            jobs = max(1, (os.cpu_count() or 1) // self.worker.offer.slots["build"])
+            build_spec = BuildSpec.model_validate(claim.task.spec)
+            return carry_build(build_spec, self._state, self._blobs, jobs, cancelled)
+        boot_spec = BootSpec.model_validate(claim.task.spec)
+        return carry_boot(boot_spec, self._machines, self._state, self._blobs, cancelled)
 
     def _commit(self, claim: TaskClaim, result: dict[str, object]) -> str:
         deadline = time.monotonic() + PATIENCE_SECONDS

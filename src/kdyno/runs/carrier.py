@@ -1,4 +1,4 @@
-"""What carries the boots of a run out: this host, or a fleet of hosts (kdyno.fleet)."""
+"""What carries the builds and the boots of a run out: this host, or a fleet of hosts (kdyno.fleet)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from pathlib import Path
 from threading import Event
 from typing import Protocol
 
+from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, Description, MachineBackend, MachineSettings
 from kdyno.boot.registry import open_machine
 from kdyno.runs.experiment.plan import PlannedBoot
+from kdyno.runs.images import Images, Plans, build_images
 from kdyno.runs.one_boot import BootRequest
 from kdyno.store.store import Store
 
@@ -59,6 +61,10 @@ class Carrier(Protocol):
         """Return the machine of these settings. Raises KdynoError if they contradict each other."""
         ...
 
+    def build_images(self, plans: Plans, state: State, talk: Talk) -> Images:
+        """Build each image once, and return them all. Raises KdynoError."""
+        ...
+
     def carrying_boots(self, boots: BootsToCarry) -> AbstractContextManager[BootCarrier]:
         """Begin to carry boots of a run out."""
         ...
@@ -69,6 +75,9 @@ class ThisHost:
 
     def open_machine(self, settings: MachineSettings) -> MachineBackend:
         return open_machine(settings)
+
+    def build_images(self, plans: Plans, state: State, talk: Talk) -> Images:
+        return build_images(plans, state, talk)
 
     @contextmanager
     def carrying_boots(self, boots: BootsToCarry) -> Iterator[BootCarrier]:

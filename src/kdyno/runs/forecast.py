@@ -25,7 +25,8 @@ from kdyno.measure.workload.registry import default_workload
 from kdyno.runs.checks import checks_left
 from kdyno.runs.derive import PlannedTraining, boots_left, boots_to_do
 from kdyno.runs.experiment.plan import PlannedBoot
-from kdyno.runs.prepare import Plan, Plans, Prepared
+from kdyno.runs.images import Plan, Plans
+from kdyno.runs.prepare import Prepared
 from kdyno.runs.run_plan import RunPlan
 from kdyno.store.store import Store
 

@@ -15,8 +15,10 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.images import is_built, load_image
 from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs.kconfig import MOST_BYTES
-from kdyno.runs.prepare import Plans
 
+Plan = BuildPlan | GivenPlan
+Plans = Mapping[str, tuple[Plan, ...]]
+"""By variant, one for each layout; variants that differ only in how they are started share their images."""
 Images = Mapping[str, tuple[Image, ...]]
 """Images by variant, one for each layout."""
 

@@ -27,10 +27,8 @@ from kdyno.runs.derive import PlannedTraining, TrainingPlanner
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.plan import named_variants, recipes
 from kdyno.runs.given import fit_machine, given_plans, require_startable
+from kdyno.runs.images import Plan, Plans
 
-Plan = BuildPlan | GivenPlan
-Plans = Mapping[str, tuple[Plan, ...]]
-"""By variant, one for each layout; variants that differ only in how they are started share their images."""
 KUNIT = "kunit.enable="
 """The kernel parameter (lib/kunit/test.c, from 6.1 on)."""
 

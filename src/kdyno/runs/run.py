@@ -11,7 +11,7 @@ from kdyno.runs.boots import Boots, Outcome
 from kdyno.runs.checks import check_kernels, checks_left
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.forecast import forecast
-from kdyno.runs.images import Images, build_images, require_cpus
+from kdyno.runs.images import Images, require_cpus
 from kdyno.runs.outlook import ahead_of, run_ahead
 from kdyno.runs.prepare import Prepared, prepare
 from kdyno.runs.run_plan import RunPlan, plan_run
@@ -69,7 +69,7 @@ def _run(experiment: Experiment, session: Session, *, again: bool) -> Done:
             session.talk.say(line)
         with session.talk.watching(ahead_of(ahead, experiment.name)):
             make_inputs(prepared.trainings, session)
-            images = build_images(prepared.plans, session.state, session.talk)
+            images = session.carrier.build_images(prepared.plans, session.state, session.talk)
             require_cpus(prepared.settings, images)
             session.store.begin(_record(plan, prepared, images), plan.cells)
             lost_checks = check_kernels(prepared, images, session)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from kdyno.base.files import write_whole
 from kdyno.runs.derive import PlannedTraining
-from kdyno.runs.images import build_images
 from kdyno.runs.session import Session
 from kdyno.runs.single_boots import SingleBoots
 
@@ -35,7 +34,8 @@ def _content(planned: PlannedTraining, session: Session) -> bytes:
     from kdyno.runs.exporters import EXPORTERS
 
     training, exporter = planned.training, EXPORTERS[planned.derivation.exporter]
-    [image] = build_images({training.variant: (planned.plan,)}, session.state, session.talk)[training.variant]
+    plans = {training.variant: (planned.plan,)}
+    [image] = session.carrier.build_images(plans, session.state, session.talk)[training.variant]
     with session.state.scratch("train") as scratch:
         boots = SingleBoots(session)
         files = [scratch / str(seed) for seed in training.seeds]

@@ -21,7 +21,8 @@ from kdyno.runs.experiment.errors import NotToConfirm
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.resolve import experiment_of, load_experiment
 from kdyno.runs.given import BuiltKernelIsNotAProgram
-from kdyno.runs.prepare import Plans, prepare
+from kdyno.runs.images import Plans
+from kdyno.runs.prepare import prepare
 from kdyno.runs.session import Session
 from kdyno.runs.silicon import BLOCKS, offer, on_silicon
 from kdyno.runs.silicon_kernels import build_on_silicon, plan_on_silicon
