@@ -65,7 +65,8 @@ class BootLimits(Frozen):
     boot: Seconds = 90.0
     """The time until the first record of the agent, in seconds."""
     silence: Seconds = 90.0
-    """The time without a new record or a new byte on the console, in seconds."""
+    """The time without a new record or a new byte on the console, in seconds. A boot that runs programs may be silent
+    for as long as one of their steps may take: compilers and load generators print nothing while they work."""
     total: Seconds = 1800.0
     """The time for the whole boot, in seconds."""
     console_mb: Megabytes = 4.0
@@ -73,6 +74,11 @@ class BootLimits(Frozen):
     stream_mb: Megabytes = 64.0
     """The records of the agent, in megabytes: all tests with 1000 iterations send 4, and a command that writes the most
     output that is kept, byte by byte, sends 56."""
+
+    def for_programs(self, programs: Sequence[Program]) -> BootLimits:
+        """Return the limits of a boot that runs these programs."""
+        longest = float(max((program.seconds or 0 for program in programs), default=0))
+        return self.model_copy(update={"silence": max(self.silence, min(longest, self.total))})
 
 
 class MachineSettings(Frozen):

@@ -228,7 +228,7 @@ class QemuMachine:
         pmu = self.pmu if order.is_counted else None
         command += pmu.words(order) if pmu else order.plugin
         start = time.monotonic()
-        watch = Watch(console, stream, self.config.limits)
+        watch = Watch(console, stream, self.config.limits.for_programs(order.job.programs))
         stopped = None
         with log_path.open("wb") as log, spawn(command, cwd=order.directory, stdout=log) as qemu:
             watch.bound(qemu.pid, (self.config.disk_mb or 0) * MIB)

@@ -260,7 +260,7 @@ class MetalMachine:
         job = order.directory / "job.json"
         job.write_bytes(order.job.model_copy(update={"channel": FileChannel(path=STREAM)}).encode())
         command = self.ssh.words(self.ssh.script(RUN_AGENT, DIRECTORY, installed.agent))
-        watch = Watch(console, stream, self.config.limits)
+        watch = Watch(console, stream, self.config.limits.for_programs(order.job.programs))
         stopped = None
         with (
             job.open("rb") as orders,
