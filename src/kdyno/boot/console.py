@@ -41,6 +41,8 @@ SYMPTOMS: tuple[Symptom, ...] = (
     _symptom("panic", r"Kernel panic - not syncing.*$"),
 )
 
+REFUSED_SETTING = _symptom("setting refused", r"Failed to set sysctl parameter '.*$")
+"""Of a parameter sysctl.NAME=VALUE (fs/proc/proc_sysctl.c). The kernel goes on without it."""
 REPORTS: tuple[Symptom, ...] = (
     # A kernel continues after these. KFENCE: mm/kfence/report.c, lockdep: kernel/locking/lockdep.c, lib/dump_stack.c.
     _symptom("KFENCE", r"BUG: KFENCE: .*$"),
@@ -131,8 +133,17 @@ def _visible_text(line: str) -> str:
 
 def diagnose(console: str) -> str | None:
     """Return the reason of a kernel's failure, with its line; None if the console has no such line."""
-    for symptom in SYMPTOMS:
-        if match := symptom.pattern.search(console):
-            text = "".join(c for c in (match[0] or "")[:SAID] if c.isprintable())
-            return f"{symptom.reason}: {text.strip()}"
-    return None
+    return next(filter(None, (_first(symptom, console) for symptom in SYMPTOMS)), None)
+
+
+def refused_setting(console: str) -> str | None:
+    """Return the first setting that the kernel refused to make, with its reason; None if it made all."""
+    return _first(REFUSED_SETTING, console)
+
+
+def _first(symptom: Symptom, console: str) -> str | None:
+    match = symptom.pattern.search(console)
+    if not match:
+        return None
+    text = "".join(c for c in (match[0] or "")[:SAID] if c.isprintable())
+    return f"{symptom.reason}: {text.strip()}"

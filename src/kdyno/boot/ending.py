@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kdyno.base.measurement import BootStatus
-from kdyno.boot.console import diagnose, read_console
+from kdyno.boot.console import diagnose, read_console, refused_setting
 from kdyno.measure.guest.stream import AgentReport
 
 DEADLY_AFTER_END = ("BUG", "oops", "soft lock-up", "hung task", "RCU stall", "out of memory")
@@ -30,10 +30,13 @@ def verdict_on_boot(left: Exit, report: AgentReport, console: Path) -> tuple[Boo
     """
     if left.lost:
         return "lost", left.lost
-    died_of = diagnose(read_console(console))
+    messages = read_console(console)
+    died_of = diagnose(messages)
     if report.complete:
         if died_of and died_of.startswith(DEADLY_AFTER_END):
             return "failed", died_of
+        if refused := refused_setting(messages):
+            return "failed", refused  # it would be measured without what the variant asks for
         return "ok", ""
     if died_of:
         return "failed", died_of

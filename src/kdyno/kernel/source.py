@@ -23,6 +23,7 @@ from kdyno.kernel.version import kernel_version
 USR_SRC = Path("/usr/src")
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 """The form of a package's name in Debian."""
+ADDRESS = re.compile(r"(?:git:)?(?:[a-z][a-z0-9+.-]*://|git@)")
 PACKED = (".tar.xz", ".tar.bz2")
 """Debian's and Ubuntu's form of a kernel's source in its package."""
 TARBALLS = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
@@ -39,6 +40,11 @@ class SourceMissing(UserError):
 class UnknownSource(UserError):
     message = "`{spec}` names no kernel source"
     hint = KINDS
+
+
+class SourceIsAddress(UserError):
+    message = "`{spec}` is an address, and kdyno fetches no source"
+    hint = "fetch it (git clone, or a download whose signature you check), and name the file or directory here"
 
 
 class PackageMissing(UserError):
@@ -83,6 +89,8 @@ def located(spec: str | None, base: Path) -> str | None:
     """
     if spec is None:
         return None
+    if ADDRESS.match(spec):
+        raise SourceIsAddress(spec=spec)
     kind, separator, rest = spec.partition(":")
     if not separator:
         return absolute(spec, base)
@@ -93,6 +101,8 @@ def located(spec: str | None, base: Path) -> str | None:
 
 
 def _kind(spec: str) -> tuple[str, str]:
+    if ADDRESS.match(spec):
+        raise SourceIsAddress(spec=spec)
     prefix, colon, rest = spec.partition(":")
     if colon and prefix in FETCHERS and rest:
         return prefix, rest

@@ -206,7 +206,7 @@ def forecast_builds(plans: Plans, state: State, trainings: Sequence[PlannedTrain
     all_plans: list[tuple[str, Plan]] = [*only_booted.values(), *plan_by_name]
     for variant, plan in all_plans:
         if plan.key in first:
-            reason = f"same image as {first[plan.key]}: only the command lines differ"
+            reason = f"same image as {first[plan.key]}: at most the command lines differ"
             builds.append(_build_forecast(plan, variant, "shared", reason))
             continue
         first[plan.key] = variant

@@ -13,6 +13,7 @@ from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.forecast import forecast
 from kdyno.runs.images import Images, require_cpus
 from kdyno.runs.outlook import ahead_of, run_ahead
+from kdyno.runs.parameters import parameter_notices
 from kdyno.runs.prepare import Prepared, prepare
 from kdyno.runs.run_plan import RunPlan, plan_run
 from kdyno.runs.session import Session
@@ -71,7 +72,10 @@ def _run(experiment: Experiment, session: Session, *, again: bool) -> Done:
             make_inputs(prepared.trainings, session)
             images = session.carrier.build_images(prepared.plans, session.state, session.talk)
             require_cpus(prepared.settings, images)
-            session.store.begin(_record(plan, prepared, images), plan.cells)
+            unknown = parameter_notices(prepared, images)
+            for notice in unknown:
+                session.talk.warn(f"note: {notice}")
+            session.store.begin(_record(plan, prepared, images, unknown), plan.cells)
             lost_checks = check_kernels(prepared, images, session)
             boots = Boots(plan, prepared, images, session)
             boots.outcome.lost |= lost_checks
@@ -88,7 +92,7 @@ def _choose(prepared: Prepared, store: Store, *, again: bool) -> RunPlan:
         repeat += 1
 
 
-def _record(plan: RunPlan, prepared: Prepared, images: Images) -> RunRecord:
+def _record(plan: RunPlan, prepared: Prepared, images: Images, unknown: tuple[str, ...]) -> RunRecord:
     experiment, about = prepared.experiment, prepared.about
     return RunRecord(
         id=plan.id,
@@ -102,7 +106,7 @@ def _record(plan: RunPlan, prepared: Prepared, images: Images) -> RunRecord:
         lane=about.lane,
         machine=about.facts,
         host=about.host,
-        notices=(*about.notices, *experiment.workload.notices(about.lane), *filter(None, [experiment.pilot])),
+        notices=(*about.notices, *experiment.workload.notices(about.lane), *filter(None, [experiment.pilot]), *unknown),
         margin=experiment.judge.margin,
         alpha=experiment.judge.alpha,
         correction=experiment.judge.correction,

@@ -85,6 +85,25 @@ def test_every_boot_ends_ok_failed_or_lost(
     assert ending[1].startswith(reason)
 
 
+def test_a_boot_without_the_sysctl_that_was_asked_for_has_failed(tmp_path: Path) -> None:
+    path = tmp_path / "console.log"
+    path.write_text("[    0.7] Failed to set sysctl parameter 'vm.swapiness=1': parameter not found\r\n")
+    assert verdict_on_boot(Exit(), DONE, path) == (
+        "failed",
+        "setting refused: Failed to set sysctl parameter 'vm.swapiness=1': parameter not found",
+    )
+
+
+def test_programs_may_be_silent_for_as_long_as_a_step_may_take() -> None:
+    slow, quick = (Program(name="x", command=("true",), seconds=seconds) for seconds in (900, 10))
+    limits = BootLimits()
+    assert limits.for_programs([]) == limits
+    assert limits.for_programs([quick]).silence == limits.silence
+    assert limits.for_programs([quick, slow]).silence == 900
+    assert BootLimits(total=600).for_programs([slow]).silence == 600
+    assert BootLimits(silence=1200).for_programs([slow]).silence == 1200
+
+
 class Clock:
     def __init__(self) -> None:
         self.now = 0.0

@@ -186,12 +186,20 @@ def test_a_missing_path_is_said(state: State, spec: str) -> None:
         fetch(spec, state, silent)
 
 
-@pytest.mark.parametrize(
-    "spec", ["https://kernel.org/linux.git", "debian:", "debian:../x", "debian:--admindir=x", "", "svn:/x"]
-)
+@pytest.mark.parametrize("spec", ["debian:", "debian:../x", "debian:--admindir=x", "", "svn:/x"])
 def test_what_names_no_source_is_said(state: State, spec: str) -> None:
     with pytest.raises(source.UnknownSource):
         fetch(spec, state, silent)
+
+
+@pytest.mark.parametrize(
+    "spec", ["https://kernel.org/linux.git", "git:https://kernel.org/linux.git#v6.6", "git@kernel.org:linux"]
+)
+def test_an_address_is_told_from_a_path(state: State, spec: str, tmp_path: Path) -> None:
+    with pytest.raises(source.SourceIsAddress, match="fetches no source"):
+        fetch(spec, state, silent)
+    with pytest.raises(source.SourceIsAddress):
+        source.located(spec, tmp_path)
 
 
 @pytest.mark.parametrize(
