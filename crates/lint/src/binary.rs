@@ -85,16 +85,54 @@ pub struct Binary<'data> {
     positions: Vec<Option<usize>>,
 }
 
+/// How a compressed file begins, the name of its format, and the program that unpacks it.
+const COMPRESSED: [(&[u8], &str, &str); 4] = [
+    (b"\xfd7zXZ\0", "xz", "xz -dk"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "zstd -d"),
+    (b"\x1f\x8b", "gzip", "gzip -dk"),
+    (b"BZh", "bzip2", "bzip2 -dk"),
+];
+/// The architectures that Linux is built for most often, as people name them.
+const ARCHITECTURES: [(u16, &str); 8] = [
+    (elf::EM_386, "32-bit x86"),
+    (elf::EM_AARCH64, "arm64"),
+    (elf::EM_ARM, "32-bit ARM"),
+    (elf::EM_RISCV, "RISC-V"),
+    (elf::EM_PPC64, "64-bit POWER"),
+    (elf::EM_S390, "s390"),
+    (elf::EM_LOONGARCH, "LoongArch"),
+    (elf::EM_MIPS, "MIPS"),
+];
+
+/// Return why these bytes are no kernel or module for x86-64, if their beginning tells.
+fn why_not_x86_64(data: &[u8]) -> Option<String> {
+    if let Some((_, format, program)) = COMPRESSED.iter().find(|(magic, ..)| data.starts_with(magic)) {
+        return Some(format!("it is compressed ({format}): unpack it first, with {program}"));
+    }
+    let header = data.get(..20).filter(|header| header.starts_with(&elf::ELFMAG))?;
+    let is_big = header[5] == elf::ELFDATA2MSB;
+    let machine = [header[18], header[19]];
+    let machine = if is_big { u16::from_be_bytes(machine) } else { u16::from_le_bytes(machine) };
+    if machine == elf::EM_X86_64 {
+        return None;
+    }
+    let known = ARCHITECTURES.iter().find(|(number, _)| *number == machine);
+    Some(match known {
+        Some((_, name)) => format!("it is made for {name}, and only x86-64 is known here"),
+        None => format!("it isn't made for x86-64 (its ELF machine is {machine})"),
+    })
+}
+
 impl<'data> Binary<'data> {
     /// Read a file; the error says in one line what is wrong with it.
     ///
     /// `named` are its functions if it is linked and has no symbols of functions.
     pub fn parse(data: &'data [u8], named: &'data [Named]) -> Result<Self, String> {
+        if let Some(why) = why_not_x86_64(data) {
+            return Err(why);
+        }
         let elf = Elf::parse(data).map_err(|error| format!("it is not a readable ELF file: {error}"))?;
         let header = elf.elf_header();
-        if header.e_machine(LittleEndian) != elf::EM_X86_64 {
-            return Err("it isn't made for x86-64".to_owned());
-        }
         let is_object = header.e_type(LittleEndian) == elf::ET_REL;
         let (sections, positions) = sections(&elf, is_object, data.len() as u64)?;
         require_short_names(&elf)?;

@@ -118,7 +118,7 @@ class CarriedBuilds:
         inputs = {file.file_name: file for plan in group.plans for file in plan.inputs}
         spec = BuildSpec(
             plans=self._stored(PLANS.dump_json(group.plans)),
-            tree=store_tree(first.tree, self._blobs, self._state),
+            tree=store_tree(first.tree, self._blobs, self._state, self._talk.say),
             inputs={name: self._blobs.put(file.path) for name, file in inputs.items()},
             packers=packers.digests(first.asked, first.arch.is_packed, self._state),
         )

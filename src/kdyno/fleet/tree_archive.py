@@ -10,7 +10,7 @@ from kdyno.base.frozen import digest
 from kdyno.base.state import State, translate_disk_full
 from kdyno.fleet.blobs import Blobs
 from kdyno.kernel import unpack
-from kdyno.kernel.source_trees import made_once, tree_path
+from kdyno.kernel.source_trees import Say, made_once, tree_path
 
 NAME = "linux.tar.gz"
 PACK = (
@@ -28,7 +28,7 @@ PACK = (
 """A tree of Linux is packed in half a minute."""
 
 
-def store_tree(tree: Path, blobs: Blobs, state: State) -> str:
+def store_tree(tree: Path, blobs: Blobs, state: State, say: Say) -> str:
     """Bring the archive of a tree into the blob store, unless it is there; return its digest.
 
     Nothing writes to a tree of the state directory, so what it was packed to is remembered.
@@ -37,6 +37,7 @@ def store_tree(tree: Path, blobs: Blobs, state: State) -> str:
     known = recall(name, state)
     if known and blobs.has(known):
         return known
+    say("packing the source for the fleet")
     with state.scratch("archive") as place, translate_disk_full(place):
         process.output([*PACK, "-f", place / NAME, "-C", tree, "."], env={"TAR_OPTIONS": "", "LC_ALL": "C"})
         stored = blobs.put(place / NAME)

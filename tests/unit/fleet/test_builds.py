@@ -27,7 +27,7 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import KernelSource
 from kdyno.runs.images import Plan
 from tests.unit.base.test_process import wait_until
-from tests.unit.kernel_toy import no_progress, plan, toy_source
+from tests.unit.kernel_toy import no_progress, plan, silent, toy_source
 
 OWN_OF_A_BUILD = {"build.log", "image.json"}
 SLOW = Recipe(kconfig={"FAKE_SLOW": 3})
@@ -193,8 +193,8 @@ def test_the_build_of_a_worker_that_ends_is_another_one_s(
 def test_a_source_is_packed_once_and_its_archive_is_the_same_again(
     fleet: FleetOfBuilders, source: KernelSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    archive = store_tree(source.tree, fleet.blobs, fleet.client)
+    archive = store_tree(source.tree, fleet.blobs, fleet.client, silent)
     elsewhere = receive_tree(archive, fleet.blobs, State(tmp_path / "other"))
-    assert store_tree(elsewhere, fleet.blobs, State(tmp_path / "other")) == archive
+    assert store_tree(elsewhere, fleet.blobs, State(tmp_path / "other"), silent) == archive
     monkeypatch.setattr("kdyno.fleet.tree_archive.PACK", ("false",))
-    assert store_tree(source.tree, fleet.blobs, fleet.client) == archive, "it is remembered"
+    assert store_tree(source.tree, fleet.blobs, fleet.client, silent) == archive, "it is remembered"

@@ -205,7 +205,26 @@ fn what_is_no_object_is_refused_with_one_line() {
     assert!(why(b"\x7fELF, but cut off").starts_with("it is not a readable ELF file"));
     let mut other = object(&[plain("f", RET)]);
     other[18] = 0x28;
-    assert_eq!(why(&other), "it isn't made for x86-64");
+    assert_eq!(why(&other), "it is made for 32-bit ARM, and only x86-64 is known here");
+    other[18] = 0xb7;
+    assert_eq!(why(&other), "it is made for arm64, and only x86-64 is known here");
+    other[18] = 0x01;
+    assert_eq!(why(&other), "it isn't made for x86-64 (its ELF machine is 1)");
+    other[5] = 2; // big-endian
+    other[18..20].copy_from_slice(&[0, 22]);
+    assert_eq!(why(&other), "it is made for s390, and only x86-64 is known here");
+}
+
+#[test]
+fn what_is_compressed_is_refused_with_the_program_that_unpacks_it() {
+    for (content, said) in [
+        (&b"\xfd7zXZ\0..."[..], "it is compressed (xz): unpack it first, with xz -dk"),
+        (&b"\x28\xb5\x2f\xfd..."[..], "it is compressed (zstd): unpack it first, with zstd -d"),
+        (&b"\x1f\x8b..."[..], "it is compressed (gzip): unpack it first, with gzip -dk"),
+        (&b"BZh9..."[..], "it is compressed (bzip2): unpack it first, with bzip2 -dk"),
+    ] {
+        assert_eq!(lint_object(content, "a.ko", &Settings::default()).unwrap_err(), said);
+    }
 }
 
 #[test]
