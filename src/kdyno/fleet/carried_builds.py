@@ -59,7 +59,12 @@ def build_on_fleet(
     Raises BuildFailed, RefusedByFleet, BuildQuarantined, and what the queue and the blob store raise.
     """
     builders = [worker for worker in workers if worker.offer.slots.get("build")]
-    groups = [group for group in missing_groups(plans, state) if why_not_carried(group) is None]
+    groups = []
+    for group in missing_groups(plans, state):
+        if why := why_not_carried(group):
+            talk.say(f"note: {group.variants}: this host builds it: {why}")
+        else:
+            groups.append(group)
     if groups and builders:
         builds = CarriedBuilds(connection.blobs, state, talk, digest([group.key for group in groups])[:12])
         with CarriedTasks(connection, builds.run, "build", builders, talk) as tasks:
