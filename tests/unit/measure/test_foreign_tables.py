@@ -14,7 +14,7 @@ from kdyno.judge.stats.observations import ReplicateSample, Summary
 from kdyno.judge.verdicts.of_files import gather
 from kdyno.measure.readers import errors
 from kdyno.measure.readers.cells import cell_of
-from kdyno.measure.readers.formats.registry import BY_NAME
+from kdyno.measure.readers.formats.registry import BY_NAME, recognise
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.sheet import shape_of
 from kdyno.measure.readers.source import FileSource
@@ -432,3 +432,27 @@ def test_durations_as_clocks_show_them_are_seconds_and_times_of_day_are_not() ->
         if (cell := cell_of(text, "."))
     }
     assert seconds == {"1:12.3": "72.3", "0:45,12": "45.12", "1:02:03.5": "3723.5"}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_headers_between_files_that_were_put_together_are_no_rows(end: str) -> None:
+    lines = ["# made by cat", "kernel,time", "6.6,4.61", "kernel,time", "6.12,4.52", "kernel,time", "6.12,4.55"]
+    gathered = rows(end.join([*lines, ""]))
+    assert sample(gathered, "6.12").values.tolist() == [4.52, 4.55]
+    with pytest.raises(errors.BadValue, match="line 5"):
+        rows(end.join([*lines, ""]).replace("4.52", "four"))
+
+
+def test_lists_of_numbers_by_name_are_variants_in_json() -> None:
+    gathered = rows('{"6.6": [4.61, 4.63], "6.12": [4.52, 4.51, 4.55]}')
+    assert sample(gathered, "6.12").values.tolist() == [4.52, 4.51, 4.55]
+    with pytest.raises(errors.UnknownForm):
+        recognise(source('{"6.6": [4.61], "name": "x"}'), JudgeRequest())
+
+
+def test_lists_of_numbers_by_other_names_are_benchmarks_in_json() -> None:
+    before, after = '{"pipe": [4.61, 4.63], "fork": [81.2, 81.4]}', '{"pipe": [4.52, 4.51], "fork": [80.1, 80.3]}'
+    gathered = rows(before, after)
+    assert [one.benchmark for one in gathered.observations] == ["pipe", "fork"]
+    assert gathered.variants == ("file0", "file1")
+    assert rows(before).variants == ("file0",)

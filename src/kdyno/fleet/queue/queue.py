@@ -46,7 +46,7 @@ class Queue:
         self._engine = create_engine(
             self._url.url,
             pool_pre_ping=True,
-            pool_size=2,
+            pool_size=1,
             max_overflow=32,
             pool_timeout=60,
             connect_args={"connect_timeout": 10},

@@ -1,4 +1,4 @@
-"""Tables that are rewritten as delimited text: columns aligned by blanks, and lists of records in JSON."""
+"""Tables that are rewritten as delimited text: columns aligned by blanks, JSON, and files put one after the other."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kdyno.measure.readers.errors import UnalignedRow
+from kdyno.measure.readers.headings import looks_like_a_variant
 from kdyno.measure.readers.numerals import NUMBER, tidy
 
 DELIMITERS = ",;\t|"
@@ -20,6 +21,10 @@ _WIDE_GAP = re.compile(r"(?<![ \u00a0\t±])(?<!\+/-)(?:[ \u00a0\t]{2,}+|\t)(?!±
 _ONE_BLANK = re.compile(r"[ \u00a0\t]+")
 _RULE = re.compile(r"[-=_+\s─━┼]*")
 _NUMERAL = re.compile(NUMBER)
+_FIRST_LINE = re.compile(rb"^(?!#)[^\r\n]*[^\s][^\r\n]*", re.MULTILINE)
+"""The first line that is neither blank nor a comment."""
+_NAMES = re.compile(rb"[A-Za-z][^\r\n]*[,;\t|]|[,;\t|][^\r\n]*[A-Za-z]")
+"""What a header has, and a line of numbers has not."""
 
 
 def agreement(sample: Sequence[str], delimiter: str) -> tuple[bool, int]:
@@ -97,14 +102,37 @@ def _has_header(paragraph: Sequence[str]) -> bool:
     return len(header) > 1 and not any(_NUMERAL.fullmatch(tidy(field)) for field in header[1:])
 
 
-def from_records(document: Any) -> str | None:
-    """Return a list of flat objects as CSV, with a line for each; None for any other document."""
+def without_repeated_headers(data: bytes) -> bytes:
+    """Return a table without the lines below its header that are the header again, as `cat *.csv` leaves them. They
+    become blank lines.
+    """
+    match = _FIRST_LINE.search(data)
+    header = match[0] if match else b""
+    if not _NAMES.search(header) or data.find(b"\n" + header, match.end() if match else 0) < 0:
+        return data
+    assert match
+    again = re.compile(rb"^" + re.escape(header) + rb"(?=\r?$)", re.MULTILINE)
+    return data[: match.end()] + again.sub(b"", data[match.end() :])
+
+
+def from_json(document: Any) -> str | None:
+    """Return a list of flat objects as CSV, with a line for each; or lists of numbers by name, with a line for each
+    number: the names are benchmarks, unless all look like kernels. None for any other document.
+    """
+    if isinstance(document, dict) and len(document) > 1 and all(map(_is_list_of_numbers, document.values())):
+        rows = [[name, _cell(value)] for name, values in document.items() for value in values]
+        what = "variant" if all(map(looks_like_a_variant, document)) else "benchmark"
+        return _written([[what, "value"], *rows], ",")
     if not isinstance(document, list) or not document or not all(isinstance(row, dict) and row for row in document):
         return None
     if any(isinstance(value, (dict, list)) for row in document for value in row.values()):
         return None
     header = list(dict.fromkeys(key for row in document for key in row))
     return _written([header, *([_cell(row.get(key)) for key in header] for row in document)], ",")
+
+
+def _is_list_of_numbers(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(number, float) for number in value)
 
 
 def _cell(value: str | float | bool | None) -> str:
