@@ -11,7 +11,6 @@ import pytest
 
 from kdyno.kernel import build
 from kdyno.kernel.make import BuildFailed
-from kdyno.runs import run as line_run
 from tests.cli.conftest import CommandResult, Lab
 from tests.cli.replay import Change, Recording, died, ended, slower
 from tests.unit.kernel_toy import commit, git, toy_repository
@@ -105,7 +104,7 @@ def test_a_kernel_that_does_not_build_is_exit_code_125(ab: Lab, monkeypatch: pyt
         raise BuildFailed(what="a-tree (6.12)", error="fs/pipe.c:1: error: no", log="log")
 
     ab.recording.add("opt-O3")
-    monkeypatch.setattr(line_run, "build_images", unbuildable)
+    monkeypatch.setattr("kdyno.runs.carrier.build_images", unbuildable)
     result = compared(ab, "--fail-on-regression", "lat_pipe")
     assert (result.status, "a-tree (6.12) doesn't build: fs/pipe.c:1" in result.err) == (125, True)
     assert compared(ab).status == 1
