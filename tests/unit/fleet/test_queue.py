@@ -115,7 +115,7 @@ def test_a_queue_that_is_missing_older_newer_or_of_another_fleet_is_refused(serv
         for refused in (queue.require_current, queue.migrate):
             with pytest.raises(QueueNewer, match="version 9999"):
                 refused(FLEET)
-        execute(server, f"UPDATE {VERSION_TABLE} SET version_num = '0001'")
+        execute(server, f"UPDATE {VERSION_TABLE} SET version_num = '0002'")
         with pytest.raises(OtherFleet, match="belongs to the fleet fleet-of-tests, and this is the fleet another"):
             queue.require_current("another")
         with pytest.raises(OtherFleet):

@@ -209,7 +209,7 @@ class Queue:
     def claim(self, worker: Worker, run: str, kind: Kind, preferred: str = "") -> TaskClaim | None:
         """Return a task of a run for a worker, with a lease; None if there is none that it may carry out.
 
-        Of several, the preferred key comes first, then the block that this host has begun, then the order of the run.
+        Of several, the preferred key comes first, or the block that this host has begun; then the order of the run.
         """
         values = {
             "run": run,
@@ -227,7 +227,7 @@ class Queue:
                     # Two workers of one host wait for each other here: the slot is one for the host.
                     connection.execute(statements.LOCK_HOST, {"host": worker.host})
                     self._reopen_blocks_of_the_dead(connection, values)
-                row = connection.execute(statements.CLAIM, {**values, "not_now": not_now}).one_or_none()
+                row = self._lease_one(connection, {**values, "not_now": not_now})
                 if row is None:
                     return None
                 if (
@@ -243,6 +243,17 @@ class Queue:
                     not_now.append(row.subject)
                     continue
                 return TaskClaim(_task(row), row.fence)
+
+    @staticmethod
+    def _lease_one(connection: Connection, values: dict[str, Any]) -> Row[Any] | None:
+        """Lease the first task that the worker may have; None if there is none."""
+        ways = (
+            (statements.CLAIM_OF_BLOCK,)
+            if values["kind"] == "boot-wall"
+            else (statements.CLAIM_PREFERRED, statements.CLAIM_EXPIRED, statements.CLAIM_OPEN)
+        )
+        rows = (connection.execute(way, values).one_or_none() for way in ways)
+        return next((row for row in rows if row is not None), None)
 
     def renew(self, worker: Worker, claims: Iterable[TaskClaim]) -> set[TaskName]:
         """Renew the leases of a worker; return the tasks that it still has."""

@@ -80,7 +80,7 @@ task = Table(
 )
 """`state` is open, leased, done or quarantined. `fence` counts the leases: a commit names the one that it has."""
 Index("kdyno_fleet_task_waiting", task.c.run, task.c.kind, task.c.state, task.c.position)
-Index("kdyno_fleet_task_subject", task.c.subject)
+Index("kdyno_fleet_task_subject", task.c.subject, task.c.state)
 Index("kdyno_fleet_task_block", task.c.block)
 Index("kdyno_fleet_task_worker", task.c.worker)
 

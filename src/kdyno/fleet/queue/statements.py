@@ -21,17 +21,22 @@ def _with_json(statement: str, name: str) -> TextClause:
     return text(statement).bindparams(bindparam(name, type_=JSONB))
 
 
-CLAIM = text(f"""
+EXPIRED_LEASE = f"t.state = 'leased' AND {EXPIRED.format('t.until')}"
+FREE_SLOT = f"""NOT EXISTS (
+    SELECT 1 FROM kdyno_fleet_task o
+    WHERE o.kind = 'boot-wall' AND o.state = 'leased' AND o.host = :host AND NOT {EXPIRED.format("o.until")})"""
+"""A host measures one boot at a time."""
+
+
+def _claim(condition: str, order: str = "t.position") -> TextClause:
+    """Return the statement that leases the first task of a run for which a condition holds."""
+    return text(f"""
 WITH next AS (
     SELECT t.key, t.attempt, t.state, t.worker, t.host
     FROM kdyno_fleet_task t LEFT JOIN kdyno_fleet_block b ON b.id = t.block
-    WHERE t.run = :run AND t.kind = :kind AND {CLAIMABLE_STATE} AND NOT jsonb_exists(t.refusals, :name)
+    WHERE t.run = :run AND t.kind = :kind AND {condition} AND NOT jsonb_exists(t.refusals, :name)
         AND t.subject <> ALL(CAST(:not_now AS text[]))
-        AND (t.block IS NULL OR b.host IS NULL OR b.host = :host)
-        AND (t.kind <> 'boot-wall' OR NOT EXISTS (
-            SELECT 1 FROM kdyno_fleet_task o
-            WHERE o.kind = 'boot-wall' AND o.state = 'leased' AND o.host = :host AND NOT {EXPIRED.format("o.until")}))
-    ORDER BY (b.host IS NOT NULL) DESC, (t.block IS NULL AND t.key = :preferred) DESC, t.position
+    ORDER BY {order}
     FOR UPDATE OF t SKIP LOCKED
     LIMIT 1)
 UPDATE kdyno_fleet_task t
@@ -40,6 +45,17 @@ FROM next WHERE t.key = next.key AND t.attempt = next.attempt
 RETURNING t.key, t.attempt, t.run, t.kind, t.subject, t.block, t.position, t.spec, t.fence,
     next.state AS before_state, next.worker AS before_worker, next.host AS before_host
 """)
+
+
+CLAIM_PREFERRED = _claim(f"t.key = :preferred AND {CLAIMABLE_STATE}")
+CLAIM_EXPIRED = _claim(EXPIRED_LEASE)
+CLAIM_OPEN = _claim("t.state = 'open'")
+"""Of tasks without a block. Each of these three finds its task by an index, however many tasks there are."""
+CLAIM_OF_BLOCK = _claim(
+    f"{CLAIMABLE_STATE} AND (b.host IS NULL OR b.host = :host) AND {FREE_SLOT}",
+    "(b.host IS NOT NULL) DESC, t.position",
+)
+"""Of a block that this host has begun, or of the first that nobody has."""
 BIND = text(
     "UPDATE kdyno_fleet_block SET host = :host WHERE id = :block AND (host IS NULL OR host = :host) RETURNING id"
 )
