@@ -231,7 +231,7 @@ def test_verify_names_a_file_that_was_added_and_a_claim_that_is_not_true(
 
 
 def test_verify_refuses_a_run_of_another_image(shipped: Shipped, session: Session, tmp_path: Path) -> None:
-    other = judged_run(experiment_of(tmp_path, {"MODULES": True, "PCI": True}), session, run_id="5" * 64)
+    other = judged_run(experiment_of(tmp_path, {"MODULES": True, "SMP": True}), session, run_id="5" * 64)
     with pytest.raises(OtherKernel, match=f"run {other.id[:12]} judged"):
         verify([shipped.packages[0].path], other.id, None, session, uses_ccache=False)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from alembic import op
 
+from kdyno.fleet.queue.versions import r0001_queue as before
+
 revision = "0002"
-down_revision = "0001"
+down_revision = before.revision
 
 
 def upgrade() -> None:
