@@ -22,9 +22,10 @@ from kdyno.kernel import build
 from kdyno.kernel.recipe import Recipe
 from kdyno.measure.guest.stream import AgentReport
 from kdyno.tune.bisect.choice import TrialCosts
+from kdyno.tune.bisect.culprit import Culprit
 from kdyno.tune.bisect.evidence import Check
 from kdyno.tune.bisect.recipes import read_recipes
-from kdyno.tune.bisect.search import Culprit, Search
+from kdyno.tune.bisect.search import Search
 from tests.cli.conftest import CommandResult, Lab
 from tests.cli.replay import Change, died, slower
 from tests.cli.test_golden import check
@@ -593,7 +594,7 @@ def test_a_kernel_that_fails_once_is_booted_again_and_one_that_fails_twice_is_sk
 def test_a_check_whose_only_boots_fail_is_made_again(replayed: ToyRange, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a check of one block nothing is measured if both of its boots fail."""
     replayed.plant(1, total=1)
-    checked, replay = Search._check_trial, FakeMachine.boot
+    checked, replay = Search.check_trial, FakeMachine.boot
     seeds: list[int] = []
 
     def check_one_block(search: Search, culprit: Culprit, costs: TrialCosts) -> Check | None:
@@ -606,7 +607,7 @@ def test_a_check_whose_only_boots_fail_is_made_again(replayed: ToyRange, monkeyp
         is_first_of_check = order.block == 0 and order.seed not in seeds[:8]
         return replace(end, status="failed", reason="hung at boot", report=AgentReport()) if is_first_of_check else end
 
-    monkeypatch.setattr(Search, "_check_trial", check_one_block)
+    monkeypatch.setattr(Search, "check_trial", check_one_block)
     monkeypatch.setattr(FakeMachine, "boot", boot)
     done = replayed.bisect()
     assert culprits(done) == [[replayed.name(1)]], done.err

@@ -10,12 +10,14 @@ from kdyno.base.text import cut, format_count
 from kdyno.runs.outlook import span
 from kdyno.runs.session import Session
 from kdyno.tune.bisect.bench import BisectBench, Trialled
+from kdyno.tune.bisect.culprit import interval_of
 from kdyno.tune.bisect.evidence import Check, Differences, Revert, SameCode, Trial
+from kdyno.tune.bisect.forecast import SearchForecast
 from kdyno.tune.bisect.model import Bisection
 from kdyno.tune.bisect.order import BisectOrder
 from kdyno.tune.bisect.record import RecordFile
 from kdyno.tune.bisect.result import MOST_REASON, BisectionResult, effect_of, effect_text
-from kdyno.tune.bisect.search import Search, interval_of
+from kdyno.tune.bisect.search import Search
 
 
 def bisect(order: BisectOrder, session: Session, *, again: bool) -> Bisection:
@@ -49,6 +51,7 @@ class BisectionWork:
             code_by_state=file.codes(),
         )
         self.search = Search(file.evidence(), replace(order.settings, layouts=self.bench.most_layouts))
+        self.forecast = SearchForecast(self.search)
         self._seconds = self._forecast_seconds = 0.0
 
     def carry_out(self) -> Bisection:
@@ -80,7 +83,7 @@ class BisectionWork:
         guess = ", a guess: no such build is on record" if self.bench.times.is_guess else ""
         talk.say(
             f"bisection {self.order.id}: {format_count(steps, 'step')} from {self.kernels.name(0)} to "
-            f"{self.kernels.name(steps)}; about {format_count(self.search.kernels_ahead(), 'kernel')}, "
+            f"{self.kernels.name(steps)}; about {format_count(self.forecast.kernels_ahead(), 'kernel')}, "
             f"{span(self._seconds_left())}{guess}"
         )
 
@@ -88,7 +91,7 @@ class BisectionWork:
         """Return about how long the rest of the bisection takes, by how long its trials took so far."""
         # Images on record make trials faster than those to come.
         pace = max(1.0, self._seconds / self._forecast_seconds) if self._forecast_seconds else 1.0
-        return pace * self.search.seconds_left(self.bench.costs())
+        return pace * self.forecast.seconds_left(self.bench.costs())
 
     def _announcement(self, trial: Trial) -> str:
         if isinstance(trial, Check):
@@ -130,6 +133,6 @@ class BisectionWork:
         remaining = search.smallest_set(search.posterior()) if ends == "worse" and not search.is_explained() else None
         if remaining is None or len(remaining.steps) == 1:
             return f"; {span(seconds)} left"
-        kernels = format_count(max(1, math.ceil(search.trials_left())), "more kernel")
+        kernels = format_count(max(1, math.ceil(self.forecast.trials_left())), "more kernel")
         steps = format_count(len(remaining.steps), "step")
         return f"; the culprit is among {steps}: about {kernels}, {span(seconds)} left"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from kdyno.base.text import cut, format_count, format_signed
 from kdyno.judge.verdicts.regression import means
 from kdyno.tune.bisect.bench import BisectBench
+from kdyno.tune.bisect.culprit import Culprit, Interval, interval_of
 from kdyno.tune.bisect.evidence import Differences, Untestable
 from kdyno.tune.bisect.model import (
     BisectBenchmark,
@@ -22,7 +23,7 @@ from kdyno.tune.bisect.model import (
 from kdyno.tune.bisect.order import BisectOrder
 from kdyno.tune.bisect.packages import PackageRange
 from kdyno.tune.bisect.record import RecordFile
-from kdyno.tune.bisect.search import Culprit, Interval, Search, interval_of
+from kdyno.tune.bisect.search import Search
 
 MOST_REASON = 400
 """The most characters of the reason why a kernel is skipped."""

@@ -18,6 +18,7 @@ from scipy import special
 from kdyno.judge.stats.estimate import EstimateLimits, estimate_ratio
 from kdyno.judge.stats.verdict import BETTER, WORSE, decide
 from kdyno.tune.bisect.choice import BOOTS, Choice, TrialCosts, candidates, choose, designs, grown
+from kdyno.tune.bisect.culprit import CONFIDENCE, Checked, Culprit, Interval, interval_of
 from kdyno.tune.bisect.evidence import (
     BisectEvidence,
     Check,
@@ -35,44 +36,15 @@ from kdyno.tune.bisect.settings import SearchSettings
 ENOUGH = 0.5
 """The part of the range's effect that the culprits must explain."""
 MOST_CULPRITS = 4
-CONFIDENCE = 0.95
 ENDS_ALPHA = 0.05
 MOST_ORDERS = 256
 """More link orders than this are not advised."""
-SPARE_BUILDS = 2
-"""Kernels beyond one for each halving that a forecast counts: noise, and kernels that don't build."""
 POWER = 0.5
 """By how many standard errors an effect should be beyond the limit that shows it."""
 
 PairTrial = TypeVar("PairTrial", Measure, Check)
 Ends = Literal["worse", "equal", "reversed", "undecided", "untestable", "unknown"]
 Answer = Literal["better", "worse", "undecided"]
-Checked = Literal["confirmed", "contradicted", "undecided"]
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An effect as a fraction, with its 95 % interval."""
-
-    effect: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Culprit:
-    """A step, or several that no testable state divides, that made the benchmark worse."""
-
-    before: int
-    after: int
-    steps: tuple[int, ...]
-    probability: float
-    """The probability of these steps before the check."""
-    size: Interval | None = None
-    """The effect of the check; None without one."""
-    checked: Checked = "undecided"
-    share: float | None = None
-    """The part of the range's effect that it explains; None without a check."""
 
 
 @dataclass
@@ -115,7 +87,8 @@ class Search:
             return "reversed"
         return "equal" if verdict == "equivalent" else "undecided"
 
-    def _ends_trial(self, costs: TrialCosts) -> Measure | None:
+    def ends_trial(self, costs: TrialCosts) -> Measure | None:
+        """Return what to measure of the bad end next; None if the most blocks and link orders are measured."""
         last, state, settings = self.evidence.steps, self.ends(), self.settings
         if state == "unknown":
             return Measure(last, *self._first_design(costs))
@@ -170,7 +143,7 @@ class Search:
         """Return what to measure next; None at the end."""
         match self.ends():
             case "unknown" | "undecided":
-                return self._ends_trial(costs)
+                return self.ends_trial(costs)
             case "worse":
                 return self._search_trial(costs)
         return None
@@ -178,21 +151,22 @@ class Search:
     def _search_trial(self, costs: TrialCosts) -> Trial | None:
         self.settle()
         if self.is_explained():
-            return self._revert_trial()
+            return self.revert_trial()
         posterior = self.posterior()
         if culprit := self.suspect(posterior):
             # None: probable, but the most blocks didn't confirm it
-            return self._check_trial(culprit, costs) or self._revert_trial()
-        if choice := self._choose(posterior, costs):
+            return self.check_trial(culprit, costs) or self.revert_trial()
+        if choice := self.choose_trial(posterior, costs):
             return choice.trial
         candidate = self.smallest_set(posterior)
-        return (self._check_trial(candidate, costs) if candidate else None) or self._revert_trial()
+        return (self.check_trial(candidate, costs) if candidate else None) or self.revert_trial()
 
-    def _choose(self, posterior: Posterior, costs: TrialCosts) -> Choice | None:
+    def choose_trial(self, posterior: Posterior, costs: TrialCosts) -> Choice | None:
+        """Return the trial that tells most about the culprit for its time; None if no state tells anything."""
         may_build = self.builds < self.settings.most_builds
         return choose(posterior, costs, self.settings.most_blocks, may_build=may_build, layouts=self.settings.layouts)
 
-    def _revert_trial(self) -> Revert | None:
+    def revert_trial(self) -> Revert | None:
         """Return the next confirmed step to revert on top of the bad end; None if there is none."""
         if not self.settings.revert:
             return None
@@ -257,16 +231,17 @@ class Search:
 
     # The checks.
 
-    def _check_trial(self, culprit: Culprit, costs: TrialCosts) -> Check | None:
+    def check_trial(self, culprit: Culprit, costs: TrialCosts) -> Check | None:
+        """Return the next check of a culprit; None if it is decided, can't be checked, or has the most blocks."""
         pair, settings = (culprit.before, culprit.after), self.settings
         if pair in self.evidence.uncheckable:
             return None
         checked = self.evidence.checks.get(pair)
         if checked and (self.judge_check(checked) != "undecided" or checked.blocks >= settings.most_blocks):
             return None
-        return self._check_of(pair, checked, costs)
+        return self.plan_check(pair, checked, costs)
 
-    def _check_of(self, pair: tuple[int, int], checked: Differences | None, costs: TrialCosts) -> Check:
+    def plan_check(self, pair: tuple[int, int], checked: Differences | None, costs: TrialCosts) -> Check:
         """Return the cheapest check that should show ENOUGH of the effect, after what was checked already."""
         settings = self.settings
         if checked:
@@ -354,67 +329,3 @@ class Search:
         if abs(ratio) < math.log(self.settings.probability / (1 - self.settings.probability)):
             return "undecided"
         return "worse" if ratio > 0 else "better"
-
-    def kernels_ahead(self) -> int:
-        """Return about how many kernels a search takes from its beginning."""
-        steps = self.evidence.steps
-        states = 2 + math.ceil(math.log2(steps)) + SPARE_BUILDS * (steps > 1)
-        return min(states, steps + 1, self.settings.most_builds)
-
-    def seconds_left(self, costs: TrialCosts) -> float:
-        """Return about how long the rest of the search takes: what it needs to know, at the pace of its next trial."""
-        match self.ends():
-            case "unknown" | "undecided":
-                return self._seconds_from_ends(costs)
-            case "worse":
-                return self._seconds_of_search(costs)
-        return 0.0
-
-    def _seconds_from_ends(self, costs: TrialCosts) -> float:
-        trial = self._ends_trial(costs)
-        if trial is None:
-            return 0.0
-        # A kernel in between gets half as many boots as the ends: it need not be compared with one other kernel alone.
-        blocks, orders = math.ceil(trial.blocks / 2), math.ceil(trial.orders / 2)
-        kernel = costs.build + max(0, orders - 1) * costs.link + blocks * costs.block
-        check = Check(0, self.evidence.steps, trial.blocks, trial.orders)
-        revert = costs.seconds(Revert(1, trial.blocks, trial.orders), self.evidence) if self.settings.revert else 0.0
-        between = (self.kernels_ahead() - 2) * kernel
-        return costs.seconds(trial, self.evidence) + between + costs.seconds(check, self.evidence) + revert
-
-    def _seconds_of_search(self, costs: TrialCosts) -> float:
-        self.settle()
-
-        def cost(trial: Trial | None) -> float:
-            return costs.seconds(trial, self.evidence) if trial else 0.0
-
-        if self.is_explained():
-            return cost(self._revert_trial())
-        posterior = self.posterior()
-        check = self._check_of((0, self.evidence.steps), None, costs)
-        revert = cost(Revert(1, check.blocks, check.orders)) if self.settings.revert else 0.0
-        if culprit := self.suspect(posterior):
-            return cost(self._check_trial(culprit, costs)) + revert
-        choice = self._choose(posterior, costs)
-        if choice is None:
-            candidate = self.smallest_set(posterior)
-            return cost(self._check_trial(candidate, costs)) + revert if candidate else 0.0
-        return max(choice.seconds, self.trials_left() * choice.seconds / choice.bits) + cost(check) + revert
-
-    def trials_left(self) -> float:
-        """Return about how many states are still to be measured: as many as there are bits in the probabilities."""
-        probabilities = self.posterior().step_probabilities()
-        total = probabilities.sum()
-        if total <= 0:
-            return 0.0
-        parts = probabilities[probabilities > 0] / total
-        return float(-(parts * np.log2(parts)).sum())
-
-
-def interval_of(differences: Differences) -> Interval:
-    """Return the effect of differences with its interval; without a spread the interval is everything."""
-    ratio = differences.log_ratio()
-    if ratio.error is None or ratio.df is None:
-        return Interval(math.expm1(ratio.mean), -1.0, math.inf)
-    reach = float(special.stdtrit(ratio.df, (1 + CONFIDENCE) / 2)) * ratio.error
-    return Interval(math.expm1(ratio.mean), math.expm1(ratio.mean - reach), math.expm1(ratio.mean + reach))
