@@ -549,6 +549,7 @@ def test_an_end_that_never_boots_is_refused(replayed: ToyRange) -> None:
     died("init-exited.log")(replayed.lab.recording.directory / replayed.name(0))
     good = replayed.bisect(named="good..HEAD~1")
     assert (good.status, "the good end" in good.err, "never boots" in good.err) == (1, True, True)
+    assert "begin with another good end" in good.err
 
 
 def test_ends_that_differ_in_one_benchmark_alone_are_undecided_and_that_benchmark_is_advised(

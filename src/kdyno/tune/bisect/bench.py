@@ -74,7 +74,7 @@ class BootsLost(InfrastructureError):
 
 class GoodEndUntestable(UserError):
     message = "the good end {name} can't be tested: {reason}"
-    hint = "begin with another commit, or change the configuration until `kdyno ab` measures it"
+    hint = "begin with another good end, or change the configuration until `kdyno ab` measures it"
 
 
 @dataclass(frozen=True)
