@@ -104,7 +104,9 @@ class Queue:
                     index_elements=["key", "attempt"], set_={"run": new.excluded.run}, where=is_unfinished
                 )
                 added += sum(connection.execute(new.returning(literal_column("xmax = 0"))).scalars())
-            connection.execute(statements.QUARANTINE_NEW, {"subjects": sorted({task.subject for task in tasks})})
+            subjects = sorted({task.subject for task in tasks})
+            if bad := connection.execute(statements.QUARANTINED_AMONG, {"subjects": subjects}).scalars().all():
+                connection.execute(statements.QUARANTINE_NEW, {"subjects": bad})
         return added
 
     def ended(self, names: Iterable[TaskName]) -> list[EndedTask]:

@@ -124,6 +124,9 @@ UPDATE kdyno_fleet_task
 SET state = 'quarantined', result = jsonb_build_object('reason', CAST(:reason AS text)), ended = now(), until = NULL
 WHERE subject = :subject AND (state = 'open' OR (key = :key AND attempt = :attempt))
 """)
+QUARANTINED_AMONG = text("""
+SELECT DISTINCT subject FROM kdyno_fleet_task WHERE subject = ANY(:subjects) AND state = 'quarantined'
+""")
 QUARANTINE_NEW = text("""
 UPDATE kdyno_fleet_task t SET state = 'quarantined', result = q.result, ended = now()
 FROM kdyno_fleet_task q
