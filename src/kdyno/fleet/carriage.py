@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import ssl
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from kdyno.fleet.queue.model import Kind, Worker
 from kdyno.fleet.serve import configure_dask
 
 CONNECT_SECONDS = 10
+LOOK_SECONDS = 1.0
+"""The time between looks at whether a worker that was asked is still there."""
 ANSWER_SECONDS = 600
 """The seconds for an answer: a worker may have to make a root file system first."""
 LOST = (OSError, TimeoutError, asyncio.TimeoutError, RuntimeError, ValueError, ssl.SSLError)
@@ -79,25 +82,40 @@ class Carriage:
 
     def workers(self) -> list[str]:
         """Return the names of the connected workers. Raises SchedulerUnreachable."""
-        try:
-            known = self._connected().scheduler_info(n_workers=-1)["workers"]
-        except LOST as error:
-            raise self._lost(error) from error
-        return sorted(str(worker["name"]) for worker in known.values())
+        return sorted(self._addresses())
 
     def ask(self, question: MachineQuestion, names: Sequence[str]) -> dict[str, MachineAnswer]:
         """Ask workers, by their names; who doesn't answer is left out. Raises SchedulerUnreachable."""
         client, text = self._connected(), question.model_dump_json()
+        addresses = self._addresses()
         futures = {
             name: client.submit(ask, text, key=self._key("ask", name), workers=[name], pure=False) for name in names
         }
-        answers = {}
-        for name, future in futures.items():
+        return {name: self._answer(future, name, addresses.get(name)) for name, future in futures.items()}
+
+    def _answer(self, future: Future, name: str, address: str | None) -> MachineAnswer:
+        """Wait for the answer of a worker. One that was started again has another address, and never gets the question.
+        Raises SchedulerUnreachable.
+        """
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while True:
             try:
-                answers[name] = MachineAnswer.model_validate_json(future.result(timeout=ANSWER_SECONDS))
+                return MachineAnswer.model_validate_json(future.result(timeout=LOOK_SECONDS))
+            except TimeoutError:
+                if self._addresses().get(name) != address:
+                    return MachineAnswer(refusal="it doesn't answer: it was started again")
+                if time.monotonic() > deadline:
+                    return MachineAnswer(refusal=f"it doesn't answer within {ANSWER_SECONDS} s")
             except LOST as error:
-                answers[name] = MachineAnswer(refusal=f"it doesn't answer: {error}")
-        return answers
+                return MachineAnswer(refusal=f"it doesn't answer: {error}")
+
+    def _addresses(self) -> dict[str, str]:
+        """Return the addresses of the connected workers by name. Raises SchedulerUnreachable."""
+        try:
+            known = self._connected().scheduler_info(n_workers=-1)["workers"]
+        except LOST as error:
+            raise self._lost(error) from error
+        return {str(worker["name"]): str(address) for address, worker in known.items()}
 
     def outstanding(self, kind: Kind, alive: Iterable[Worker]) -> int:
         """Return the number of tickets that were neither used nor lost: one of their workers is alive."""

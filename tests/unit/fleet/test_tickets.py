@@ -130,3 +130,25 @@ def test_a_run_without_any_of_its_workers_says_so(tasks: CarriedTasks, queue: Fa
     queue.alive = [worker("three")]
     with pytest.raises(NobodyLeft, match="one, two"):
         tasks._send_tickets()
+
+
+def test_a_worker_that_is_started_again_after_it_was_asked_refuses(now: list[float]) -> None:
+    class Silent:
+        def result(self, timeout: float) -> str:
+            now[0] += timeout
+            raise TimeoutError
+
+    class Restarting(FakeDask):
+        def submit(self, *_: object, workers: list[str], **__: object) -> Any:
+            assert workers == ["one"]
+            return Silent()
+
+        def scheduler_info(self, **_: object) -> dict[str, Any]:
+            return {"workers": {f"tls://h:{int(now[0] > 2)}": {"name": "one"}}}
+
+    file = FleetFile(id="0" * 16, scheduler="tls://h:1", database="postgresql://h/d", blobs="b", lease_seconds=LEASE)
+    carriage = Carriage(Fleet(Path("/nowhere"), file))
+    carriage._client = cast("Any", Restarting())
+    answers = carriage.ask(cast("Any", SimpleNamespace(model_dump_json=lambda: "{}")), ["one"])
+    assert answers["one"].refusal == "it doesn't answer: it was started again"
+    assert now[0] == 3, "it looks each second"
