@@ -7,7 +7,7 @@ import pytest
 
 from kdyno.tune.bisect.choice import TrialCosts
 from kdyno.tune.bisect.evidence import BisectEvidence, Check, Differences, Measure, Revert
-from kdyno.tune.bisect.forecast import SearchForecast
+from kdyno.tune.bisect.forecast import BisectForecast
 from kdyno.tune.bisect.search import Search
 from kdyno.tune.bisect.settings import SearchSettings
 from tests.unit.tune.bisect_range import COSTS, STEPS, UML_COSTS, SyntheticRange, bisected, found_steps, planted
@@ -72,11 +72,11 @@ def test_the_forecast_is_right_within_a_factor_of_two_in_most_ranges(size: float
     for seed in range(8):
         kernels = planted(seed, size, noise, luck, layouts=16)
         search = Search(BisectEvidence(STEPS), SearchSettings(margin=0.003, revert=False))
-        forecasts = [(0.0, SearchForecast(search).seconds_left(UML_COSTS))]
+        forecasts = [(0.0, BisectForecast(search).seconds_left(UML_COSTS))]
         while (trial := search.next_trial(UML_COSTS)) is not None:
             seconds = forecasts[-1][0] + UML_COSTS.seconds(trial, search.evidence)
             search.learn(trial, kernels.measure(trial))
-            forecasts.append((seconds, SearchForecast(search).seconds_left(UML_COSTS)))
+            forecasts.append((seconds, BisectForecast(search).seconds_left(UML_COSTS)))
         total, left_at_the_end = forecasts[-1]
         assert left_at_the_end == 0
         ahead.append(forecasts[0][1] / total)

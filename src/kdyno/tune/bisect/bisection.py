@@ -12,7 +12,7 @@ from kdyno.runs.session import Session
 from kdyno.tune.bisect.bench import BisectBench, Trialled
 from kdyno.tune.bisect.culprit import interval_of
 from kdyno.tune.bisect.evidence import Check, Differences, Revert, SameCode, Trial
-from kdyno.tune.bisect.forecast import SearchForecast
+from kdyno.tune.bisect.forecast import BisectForecast
 from kdyno.tune.bisect.model import Bisection
 from kdyno.tune.bisect.order import BisectOrder
 from kdyno.tune.bisect.record import RecordFile
@@ -51,7 +51,7 @@ class BisectionWork:
             code_by_state=file.codes(),
         )
         self.search = Search(file.evidence(), replace(order.settings, layouts=self.bench.most_layouts))
-        self.forecast = SearchForecast(self.search)
+        self.forecast = BisectForecast(self.search)
         self._seconds = self._forecast_seconds = 0.0
 
     def carry_out(self) -> Bisection:

@@ -16,7 +16,7 @@ SPARE_BUILDS = 2
 
 
 @dataclass(frozen=True)
-class SearchForecast:
+class BisectForecast:
     """What is ahead of a search in its present state."""
 
     search: Search
