@@ -47,9 +47,8 @@ def parameter_notices(prepared: Prepared, images: Images) -> tuple[str, ...]:
     for variant, recipe in prepared.experiment.variants.items():
         for image in images.get(variant, ())[:1]:
             if unknown := _unknown_in(image.directory / "vmlinux", recipe.words):
-                plural = "s" if len(unknown) > 1 else ""
                 notices.append(
-                    f"the kernel of {variant} has no parameter{plural} {format_list(unknown)}: it changes nothing there"
+                    f"words that the kernel of {variant} doesn't know, and that change nothing: {format_list(unknown)}"
                 )
     return tuple(notices)
 

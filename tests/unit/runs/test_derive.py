@@ -12,6 +12,7 @@ import pytest
 from kdyno.base.frozen import digest
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
+from kdyno.boot.registry import default_machine
 from kdyno.kernel import knobs
 from kdyno.kernel.image import Image
 from kdyno.kernel.knobs.base import Contribution, Knob, KnobContext
@@ -95,8 +96,8 @@ def trained_on(variant: str, **settings: Any) -> Recipe:
 
 
 def experiment(tree: Path, **variants: Recipe) -> Experiment:
-    needed = NeededKconfig()
-    recipes = resolve_recipes({"plain": Recipe(), **variants}, str(tree), TINY, needed, needed, training_load)
+    needed = NeededKconfig(of_machine=default_machine().needed_kconfig())
+    recipes = resolve_recipes({"plain": Recipe(), **variants}, str(tree), TINY, needed, {}, training_load)
     return Experiment(name="x", source=str(tree), config=TINY, baseline="plain", variants=recipes)
 
 

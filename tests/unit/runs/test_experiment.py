@@ -82,6 +82,16 @@ def test_a_box_behind_ssh_needs_nothing_of_a_guest_but_training_does(tmp_path: P
     assert profile.trainee.recipe.kconfig.keys() > OF_A_GUEST
 
 
+def test_a_kernel_that_trains_as_a_process_needs_nothing_of_a_guest(tmp_path: Path) -> None:
+    text = (
+        'name = "x"\nsource = "y"\nconfig = "make:defconfig"\nbaseline = "a"\n[variants.a]\n'
+        'profile = { use = ["order"], train = ["paths"] }\n[machine]\ntype = "uml"\n'
+    )
+    profile = load_experiment(written(tmp_path, text)).variants["a"].profile
+    assert profile and profile.trainee
+    assert not OF_A_GUEST & profile.trainee.recipe.kconfig.keys()
+
+
 def test_a_debian_source_is_not_a_path(tmp_path: Path) -> None:
     text = MINIMAL.replace('"linux"', '"debian:linux-source-6.12"')
     assert load_experiment(written(tmp_path, text)).source == "debian:linux-source-6.12"

@@ -42,4 +42,4 @@ def test_variants_whose_kernels_lack_a_parameter_are_named(vmlinux: Path) -> Non
     prepared = cast("Any", SimpleNamespace(experiment=SimpleNamespace(variants=variants)))
     images = cast("Any", dict.fromkeys(variants, (SimpleNamespace(directory=vmlinux.parent),)))
     [notice] = parameter_notices(prepared, images)
-    assert notice.startswith("the kernel of off has no parameter mitigatons")
+    assert "the kernel of off" in notice and notice.endswith("mitigatons")

@@ -12,7 +12,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from kdyno.base.mistakes import Mistake, first_fault, unfit
-from kdyno.boot.registry import default_machine
 from kdyno.kernel import knobs
 from kdyno.kernel.arch import ARCHES
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
@@ -101,8 +100,7 @@ def resolve(file: ReadFile) -> Experiment:
     # A kernel that runs its benchmarks itself starts no program; those that are trained on one are of guests.
     own_kconfig = needed_kconfig if machine.runner == "agent" else {}
     own = NeededKconfig(own_kconfig, machine.needed_kconfig())
-    of_trainees = NeededKconfig(needed_kconfig, default_machine("agent").needed_kconfig())
-    recipes = resolve_recipes(variants, source, config, own, of_trainees, load_of)
+    recipes = resolve_recipes(variants, source, config, own, needed_kconfig, load_of)
     resolved_settings = {
         "source": source,
         "config": config,

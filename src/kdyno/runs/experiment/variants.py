@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from kdyno.base.errors import UserError
 from kdyno.base.mistakes import Mistake, mistakes, problems
+from kdyno.boot.registry import default_machine
 from kdyno.kernel.arch import ARCHES
 from kdyno.kernel.knobs import MATRIX_KNOBS
 from kdyno.kernel.recipe import KconfigValue, Profile, ProfileSpec, Recipe, RecipeSpec, Trainee
@@ -139,13 +140,14 @@ def resolve_recipes(
     source: str,
     config: str,
     needed: NeededKconfig,
-    needed_by_trainees: NeededKconfig,
+    training_kconfig: Mapping[str, KconfigValue],
     load_of: Callable[[tuple[str, ...]], Load],
 ) -> dict[str, Recipe]:
     """Return the recipes of variants. Each profile has its trainee, which names source and configuration.
 
-    The symbols of a variant override those that are needed, and a built kernel stays as it is. `load_of` returns the
-    load for the names in `train`. Raises UnknownTrainee, TraineeIsBuilt and CircularTraining.
+    `needed` is what each kernel must have, `training_kconfig` what loads need in trainees. The symbols of a variant
+    override these, and a built kernel stays as it is. `load_of` returns the load for the names in `train`. Raises
+    UnknownTrainee, TraineeIsBuilt and CircularTraining.
     """
 
     def recipe_of(spec: RecipeSpec, profile: ProfileSpec | None) -> Recipe:
@@ -160,21 +162,22 @@ def resolve_recipes(
         profile = spec.profile
         if profile is None or profile.from_ is not None:
             return recipe_of(spec, profile)
-        trainee = Trainee(
-            variant=profile.on or name,
-            recipe=resolve_trainee(name, spec, profile.on, (*path, name)),
-            load=load_of(profile.train or DEFAULT_LOAD),
-        )
+        load = load_of(profile.train or DEFAULT_LOAD)
+        recipe = resolve_trainee(name, spec, profile.on, load, (*path, name))
+        trainee = Trainee(variant=profile.on or name, recipe=recipe, load=load)
         return recipe_of(spec, Profile.model_validate({**profile.model_dump(exclude_unset=True), "trainee": trainee}))
 
-    def resolve_trainee(name: str, spec: RecipeSpec, trainee_name: str | None, path: tuple[str, ...]) -> Recipe:
+    def resolve_trainee(
+        name: str, spec: RecipeSpec, trainee_name: str | None, load: Load, path: tuple[str, ...]
+    ) -> Recipe:
         if trainee_name is not None and trainee_name not in specs:
             raise UnknownTrainee(name=name, trainee=trainee_name, known=", ".join(specs))
         trainee = recipe_of(spec, None) if trainee_name is None else resolve_variant(trainee_name, path)
         if trainee.image is not None:
             raise TraineeIsBuilt(name=name, trainee=trainee_name)
         base = trainee.config or config
-        trainee_kconfig = {**needed_by_trainees.on_top_of(base), **trainee.kconfig}
+        by_trainee = NeededKconfig(training_kconfig, default_machine(load.runner).needed_kconfig())
+        trainee_kconfig = {**by_trainee.on_top_of(base), **trainee.kconfig}
         origin = {"source": trainee.source or source, "config": base, "kconfig": trainee_kconfig}
         return trainee.model_copy(update=origin)
 
