@@ -85,15 +85,18 @@ class Carriage:
         return sorted(self._addresses())
 
     def ask(self, question: MachineQuestion, names: Sequence[str]) -> dict[str, MachineAnswer]:
-        """Ask workers, by their names; who doesn't answer is left out. Raises SchedulerUnreachable."""
+        """Ask workers, by their names; the answer of one that gives none says so. Raises SchedulerUnreachable."""
         client, text = self._connected(), question.model_dump_json()
         addresses = self._addresses()
         futures = {
-            name: client.submit(ask, text, key=self._key("ask", name), workers=[name], pure=False) for name in names
+            name: client.submit(ask, text, key=self._key("ask", name), workers=[name], pure=False)
+            for name in names
+            if name in addresses  # Dask keeps a question for any other for ever
         }
-        return {name: self._answer(future, name, addresses.get(name)) for name, future in futures.items()}
+        gone = MachineAnswer(refusal="it isn't connected any more")
+        return {name: self._answer(futures[name], name, addresses[name]) if name in futures else gone for name in names}
 
-    def _answer(self, future: Future, name: str, address: str | None) -> MachineAnswer:
+    def _answer(self, future: Future, name: str, address: str) -> MachineAnswer:
         """Wait for the answer of a worker. One that was started again has another address, and never gets the question.
         Raises SchedulerUnreachable.
         """

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event
 
-from kdyno.base.errors import Unbuildable, UserError
+from kdyno.base.errors import Unbuildable
 from kdyno.base.files import write_whole
 from kdyno.base.frozen import digest
 from kdyno.base.state import State
@@ -17,7 +17,7 @@ from kdyno.fleet.blobs import Blobs
 from kdyno.fleet.carried_tasks import CarriedTasks
 from kdyno.fleet.carry_build import PLANS
 from kdyno.fleet.connection import FleetConnection
-from kdyno.fleet.errors import NobodyOffers
+from kdyno.fleet.errors import AnotherImage, BuildQuarantined, NobodyOffers, RefusedByFleet
 from kdyno.fleet.messages import BuildFailure, BuildResult, BuildSpec
 from kdyno.fleet.queue.model import EndedTask, Task, Worker
 from kdyno.fleet.tree_archive import store_tree
@@ -26,16 +26,6 @@ from kdyno.kernel.build import BuildFailed, BuildPlan
 from kdyno.kernel.build_directory import log_file
 from kdyno.kernel.images import RECORD, is_built, read_record, receive_image
 from kdyno.runs.images import Images, Plans, build_images
-
-
-class RefusedByFleet(Unbuildable):
-    message = "{error} (said by {host}, which was to build it)"
-    hint = "{advice}"
-
-
-class BuildQuarantined(UserError):
-    message = "{variants} can't be built on the fleet: {why}"
-    hint = "look at those hosts; `kdyno fleet release DIR {subject}` lifts it, and without --fleet this host builds it"
 
 
 @dataclass(frozen=True)
@@ -52,20 +42,20 @@ class BuildGroup:
 
 
 def build_on_fleet(
-    plans: Plans, connection: FleetConnection, workers: Sequence[Worker], state: State, talk: Talk
+    plans: Plans, connection: FleetConnection, workers: Callable[[], Sequence[Worker]], state: State, talk: Talk
 ) -> Images:
     """Have workers build what isn't built yet; what none of them can build is built here. Return all images.
 
-    Raises BuildFailed, RefusedByFleet, BuildQuarantined, and what the queue and the blob store raise.
+    Raises BuildFailed, RefusedByFleet, BuildQuarantined, AnotherImage, and what the queue and the blob store raise.
     """
-    builders = [worker for worker in workers if worker.offer.slots.get("build")]
     groups = []
     for group in missing_groups(plans, state):
         if why := why_not_carried(group):
             talk.say(f"note: {group.variants}: this host builds it: {why}")
         else:
             groups.append(group)
-    if groups and builders:
+    builders = [worker for worker in workers() if worker.offer.slots.get("build")] if groups else []
+    if builders:
         builds = CarriedBuilds(connection.blobs, state, talk, digest([group.key for group in groups])[:12])
         with CarriedTasks(connection, builds.run, "build", builders, talk) as tasks:
             builds.carry_all(groups, tasks)
@@ -150,7 +140,8 @@ class CarriedBuilds:
             with self._state.scratch("image") as place:
                 self._blobs.get(record, place / RECORD)
                 image = read_record(place)
-            assert image.key == plan.key, "a worker built another image"
+            if image.key != plan.key:
+                raise AnotherImage(host=ended.host, built=image.key[:12], planned=plan.key[:12])
             receive_image(image, self._blobs.get, self._state)
 
     def _failed(self, plan: BuildPlan, failure: BuildFailure, host: str) -> Unbuildable:

@@ -53,7 +53,7 @@ class FleetCarrier:
 
     def build_images(self, plans: Plans, state: State, talk: Talk) -> Images:
         """Have workers build the images. Raises what `build_on_fleet` raises."""
-        return build_on_fleet(plans, self._connection, self.workers(), state, talk)
+        return build_on_fleet(plans, self._connection, self.workers, state, talk)
 
     @contextmanager
     def carrying_boots(self, boots: BootsToCarry) -> Iterator[BootCarrier]:

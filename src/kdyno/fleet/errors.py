@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.errors import InfrastructureError, Unbuildable, UserError
 
 
 class NotAFleet(UserError):
@@ -63,6 +63,21 @@ class NobodyOffers(UserError):
 class NobodyLeft(InfrastructureError):
     message = "none of the workers that this run began with is there any more ({names})"
     hint = "start them again, with the same names"
+
+
+class RefusedByFleet(Unbuildable):
+    message = "{error} (said by {host}, which was to build it)"
+    hint = "{advice}"
+
+
+class BuildQuarantined(UserError):
+    message = "{variants} can't be built on the fleet: {why}"
+    hint = "look at those hosts; `kdyno fleet release DIR {subject}` lifts it, and without --fleet this host builds it"
+
+
+class AnotherImage(InfrastructureError):
+    message = "{host} built the image {built} in place of {planned}"
+    hint = "look at that worker: nothing of its image was kept here"
 
 
 class BlobMissing(InfrastructureError):

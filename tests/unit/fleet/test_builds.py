@@ -13,7 +13,8 @@ import pytest
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.fleet.blobs import Blobs
-from kdyno.fleet.carried_builds import RefusedByFleet, build_on_fleet
+from kdyno.fleet.carried_builds import build_on_fleet
+from kdyno.fleet.errors import AnotherImage, RefusedByFleet
 from kdyno.fleet.messages import Ticket
 from kdyno.fleet.package_digest import this_kdyno
 from kdyno.fleet.queue.model import Kind, Offer, Worker
@@ -73,7 +74,7 @@ class FleetOfBuilders:
     def build(self, **plans: Plan) -> dict[str, Image]:
         workers = [attendant.worker for attendant in self.attendants.values()]
         images = build_on_fleet(
-            {name: (one,) for name, one in plans.items()}, self.connection, workers, self.client, self.talk
+            {name: (one,) for name, one in plans.items()}, self.connection, lambda: workers, self.client, self.talk
         )
         return {name: image for name, [image] in images.items()}
 
@@ -130,7 +131,7 @@ def test_link_orders_of_one_kernel_are_built_together_with_their_input(
     state = fleet.start_worker("one")
     layouts = tuple(planned(Recipe(layout_seed=seed)) for seed in (1, 2))
     images = build_on_fleet(
-        {"plain": layouts}, fleet.connection, [fleet.attendants["one"].worker], fleet.client, fleet.talk
+        {"plain": layouts}, fleet.connection, lambda: [fleet.attendants["one"].worker], fleet.client, fleet.talk
     )
     assert [image.record.key for image in images["plain"]] == [one.key for one in layouts]
     assert all(is_built(one.key, state) for one in layouts)
@@ -167,6 +168,18 @@ def test_what_no_worker_can_build_as_planned_is_built_here_and_said(
     image = fleet.build(plain=one)["plain"]
     assert image.record.key == one.key and not is_built(one.key, state)
     assert any("this host builds it" in line and "gzip" in line for line in fleet.talk.lines)
+
+
+def test_another_image_than_the_planned_one_is_not_taken(
+    fleet: FleetOfBuilders, planned: Callable[[Recipe], Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet.start_worker("one")
+    one = planned(Recipe())
+    other = SimpleNamespace(key="0" * 64)
+    monkeypatch.setattr("kdyno.fleet.carried_builds.read_record", lambda _: other)
+    with pytest.raises(AnotherImage, match="one built the image 000000000000"):
+        fleet.build(plain=one)
+    assert not is_built(one.key, fleet.client)
 
 
 def test_without_a_worker_that_builds_this_host_does(fleet: FleetOfBuilders, planned: Callable[[Recipe], Plan]) -> None:

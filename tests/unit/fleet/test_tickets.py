@@ -149,6 +149,7 @@ def test_a_worker_that_is_started_again_after_it_was_asked_refuses(now: list[flo
     file = FleetFile(id="0" * 16, scheduler="tls://h:1", database="postgresql://h/d", blobs="b", lease_seconds=LEASE)
     carriage = Carriage(Fleet(Path("/nowhere"), file))
     carriage._client = cast("Any", Restarting())
-    answers = carriage.ask(cast("Any", SimpleNamespace(model_dump_json=lambda: "{}")), ["one"])
+    answers = carriage.ask(cast("Any", SimpleNamespace(model_dump_json=lambda: "{}")), ["one", "gone"])
+    assert answers["gone"].refusal == "it isn't connected any more"
     assert answers["one"].refusal == "it doesn't answer: it was started again"
     assert now[0] == 3, "it looks each second"
