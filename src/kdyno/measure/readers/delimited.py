@@ -7,6 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from kdyno.measure.readers.errors import UnalignedRow
@@ -23,8 +24,9 @@ _RULE = re.compile(r"[-=_+\s─━┼]*")
 _NUMERAL = re.compile(NUMBER)
 _FIRST_LINE = re.compile(rb"^(?!#)[^\r\n]*[^\s][^\r\n]*", re.MULTILINE)
 """The first line that is neither blank nor a comment."""
-_NAMES = re.compile(rb"[A-Za-z][^\r\n]*[,;\t|]|[,;\t|][^\r\n]*[A-Za-z]")
-"""What a header has, and a line of numbers has not."""
+_LETTER = re.compile(rb"[A-Za-z]")
+_DELIMITER = re.compile(rb"[,;\t|]")
+"""A header has a letter and a delimiter; a line of numbers has no letter."""
 
 
 def agreement(sample: Sequence[str], delimiter: str) -> tuple[bool, int]:
@@ -89,9 +91,8 @@ def _has_no_delimiter(text: str) -> bool:
 
 def _paragraphs(lines: Sequence[str]) -> list[tuple[int, int]]:
     """Return where each group of lines between blank ones begins and ends."""
-    edges = [
-        index for index, line in enumerate(["", *lines]) if bool(line.strip()) != bool([*lines, ""][index].strip())
-    ]
+    filled = [False, *(bool(line.strip()) for line in lines), False]
+    edges = [index for index, (above, below) in enumerate(pairwise(filled)) if above != below]
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
@@ -108,7 +109,8 @@ def without_repeated_headers(data: bytes) -> bytes:
     """
     match = _FIRST_LINE.search(data)
     header = match[0] if match else b""
-    if not _NAMES.search(header) or data.find(b"\n" + header, match.end() if match else 0) < 0:
+    has_names = _LETTER.search(header) and _DELIMITER.search(header)
+    if not has_names or data.find(b"\n" + header, match.end() if match else 0) < 0:
         return data
     assert match
     again = re.compile(rb"^" + re.escape(header) + rb"(?=\r?$)", re.MULTILINE)

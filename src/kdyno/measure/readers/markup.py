@@ -32,7 +32,8 @@ _ANY_TAG = re.compile(r"<[^<>]*>")
 _ASCIIDOC = re.compile(r"^\|={3,}\s*$", re.MULTILINE)
 _LATEX_TABLE = re.compile(r"\\begin\{(?P<kind>tabular[*x]?|longtable|array)\}")
 _LATEX_COMMENT = re.compile(r"(?<!\\)%.*")
-_LATEX_ROW_END = re.compile(r"\\\\(?:\[[^\]\n]*\])?")
+_LATEX_ROW_END = re.compile(r"\\\\(?:\[[^\[\]\n]{0,40}\])?")
+"""With the space below the row, as in `\\[2pt]`."""
 _LATEX_RULE = re.compile(
     r"\\(?:hline|toprule|midrule|bottomrule|addlinespace|end(?:first|last)?(?:head|foot)|"
     r"(?:cline|cmidrule)(?:\([^()]*\))?\{[^{}]*\})(?![a-z])"
@@ -200,7 +201,7 @@ def _latex_tables(source: FileSource) -> Iterator[SheetGrid]:
             break
         line += text.count("\n", place, start)
         table: list[SheetRow] = []
-        for row in re.split(_LATEX_ROW_END, text[start:end]):
+        for row in _LATEX_ROW_END.split(text[start:end]):
             printed = _LATEX_RULE.sub("", row)
             first = line + row.count("\n", 0, row.find(printed.strip()))
             line += row.count("\n")

@@ -10,7 +10,7 @@ from kdyno.measure.readers.source import FileSource
 
 TITLE = "ministat output"
 _HEADER = re.compile(r"^ +N +Min +Max +Median +Avg +Stddev\s*$", re.MULTILINE)
-_LEGEND = re.compile(r"^(?P<mark>[x+*%#@O]) (?P<name>\S.*?)\s*$")
+_LEGEND = re.compile(r"^(?P<mark>[x+*%#@O]) (?P<name>\S.*)$")
 _NUMBER = r"\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 _ROW = re.compile(
     rf"^(?P<mark>[x+*%#@O]) +(?P<n>\d{{1,9}})(?: +{_NUMBER}){{3}} +(?P<mean>{_NUMBER}) +(?P<sd>{_NUMBER})\s*$"
@@ -40,5 +40,5 @@ def read(source: FileSource) -> ProgramOutput:
                 )
             )
         elif legend := _LEGEND.match(line):
-            names[legend["mark"]] = legend["name"]
+            names[legend["mark"]] = legend["name"].rstrip()
     return ProgramOutput(*positive(series))
