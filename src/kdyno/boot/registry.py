@@ -44,6 +44,10 @@ MACHINES = {
 """By `type` in [machine]; the first is meant where none is named."""
 
 
+OpenMachine = Callable[[MachineSettings], MachineBackend]
+"""Opens the machine of these settings, here or on a fleet."""
+
+
 class BadMachine(UserError):
     message = "{where}: {problems}"
     hint = "choose a type of {types}; docs/formats.md lists the keys of [machine]"

@@ -1,4 +1,4 @@
-"""The boots of a run on a fleet, as tasks of its queue."""
+"""Boots on a fleet, as tasks of its queue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kdyno.measure.guest.agent import expected_records
 from kdyno.measure.guest.counters import COUNTERS
 from kdyno.measure.guest.pmu import RECORD
 from kdyno.measure.guest.stream import AgentReport, read_stream
-from kdyno.runs.carrier import BootsToCarry, BootToCarry
+from kdyno.runs.carrier import BootsToCarry
 from kdyno.runs.one_boot import BootRequest
 
 MOST_IN_FLIGHT = 400
@@ -30,15 +30,16 @@ class CarriedBoots:
     """Boots that a fleet carries out; see kdyno.runs.carrier.BootCarrier."""
 
     def __init__(self, blobs: Blobs, tasks: CarriedTasks, boots: BootsToCarry, machine: FleetMachine) -> None:
-        self._blobs, self._tasks, self._to_carry = blobs, tasks, boots
+        self._blobs, self._tasks, self._name = blobs, tasks, boots.name
         self._crew, self._needs = machine.crew, machine.needs
         self._facts = digest(boots.about.facts)
         self._attempts: Counter[str] = boots.store.count_attempts(boots.boots)
         self._first = dict(self._attempts)
-        self._of_block: dict[int, dict[str, BootToCarry]] = defaultdict(dict)
+        self._settings = machine.settings
+        self._of_block: dict[int, dict[str, BootRequest]] = defaultdict(dict)
         if self._crew.kind == "boot-wall":
-            for key, boot in boots.boots.items():
-                self._of_block[boot.planned.block][key] = boot
+            for key, request in boots.boots.items():
+                self._of_block[request.block][key] = request
         self._image_records: dict[str, str] = {}
         self._numbering, self._uploading = Lock(), Lock()
 
@@ -47,30 +48,29 @@ class CarriedBoots:
         """Return the number of boots that keep the workers busy: in the wall lane whole blocks."""
         boots = 2 * self._crew.slots + 2
         if self._crew.kind == "boot-wall":
-            variants = self._to_carry.variants
+            variants = max(map(len, self._of_block.values()), default=1)
             boots = max(1, min(2 * self._crew.slots, MOST_IN_FLIGHT // variants)) * variants
         return min(boots, MOST_IN_FLIGHT)
 
-    def boot(self, key: str, boot: BootToCarry, directory: Path, cancelled: Event) -> BootEnd:
+    def boot(self, key: str, request: BootRequest, directory: Path, cancelled: Event) -> BootEnd:
         """Put a boot into the queue, unless it is there; wait for its end, and fetch its files."""
         with self._numbering:
             attempt = self._attempts[key]
             self._attempts[key] += 1
         name = (key, attempt)
         is_first = attempt == self._first.get(key, 0)
-        together = self._of_block.get(boot.planned.block, {}) if is_first else {}
+        together = self._of_block.get(request.block, {}) if is_first else {}
         tasks = [self._task(other, self._first.get(other, 0), one) for other, one in together.items()]
-        ended = self._tasks.carry(name, tasks or [self._task(key, attempt, boot)], cancelled)
+        ended = self._tasks.carry(name, tasks or [self._task(key, attempt, request)], cancelled)
         if ended is None:
             return _lost("interrupted", directory)
         if ended.result is None:
             return _lost(ended.reason, directory)
-        return self._end(ended, boot.request, directory)
+        return self._end(ended, request, directory)
 
-    def _task(self, key: str, attempt: int, boot: BootToCarry) -> Task:
-        planned, request = boot.planned, boot.request
+    def _task(self, key: str, attempt: int, request: BootRequest) -> Task:
         spec = BootSpec(
-            machine=self._to_carry.settings,
+            machine=self._settings,
             needs=self._needs,
             facts=self._facts,
             image=self._uploaded(request.image) if request.image else None,
@@ -80,16 +80,17 @@ class CarriedBoots:
             seed=request.seed,
             variant=request.variant,
             block=request.block,
+            is_counted=request.is_counted,
         )
         is_wall = self._crew.kind == "boot-wall"
         return Task(
             key=key,
             attempt=attempt,
-            run=self._to_carry.run,
+            run=self._name,
             kind=self._crew.kind,
-            subject=request.image.record.key if request.image else f"{self._to_carry.run}/{planned.variant}",
-            block=f"{self._to_carry.run}/{planned.block}" if is_wall else None,
-            position=planned.position,
+            subject=request.image.record.key if request.image else f"{self._name}/{request.variant}",
+            block=f"{self._name}/{request.block}" if is_wall else None,
+            position=request.position,
             spec=spec.model_dump(mode="json"),
         )
 

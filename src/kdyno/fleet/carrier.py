@@ -57,8 +57,8 @@ class FleetCarrier:
 
     @contextmanager
     def carrying_boots(self, boots: BootsToCarry) -> Iterator[BootCarrier]:
-        """Carry boots of a run out, and forget them when all are on record."""
+        """Carry boots out, and forget them when all are on record."""
         machine = boots.machine
         assert isinstance(machine, FleetMachine)
-        with CarriedTasks(self._connection, boots.run, machine.crew.kind, machine.crew.workers, boots.talk) as tasks:
+        with CarriedTasks(self._connection, boots.name, machine.crew.kind, machine.crew.workers, boots.talk) as tasks:
             yield CarriedBoots(self._connection.blobs, tasks, boots, machine)

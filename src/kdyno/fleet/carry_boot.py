@@ -70,7 +70,16 @@ def carry_boot(spec: BootSpec, machines: Machines, state: State, blobs: Blobs, c
     if digest(about.facts) != spec.facts:
         raise CannotCarryOut("its machine describes itself differently from the one that the run was planned for")
     image = _image(spec.image, state, blobs) if spec.image else None
-    request = BootRequest(spec.name, image, spec.cmdline, spec.job, spec.seed, spec.variant, spec.block)
+    request = BootRequest(
+        name=spec.name,
+        image=image,
+        cmdline=spec.cmdline,
+        job=spec.job,
+        seed=spec.seed,
+        variant=spec.variant,
+        block=spec.block,
+        is_counted=spec.is_counted,
+    )
     with state.scratch("fleet") as place:
         started = datetime.now(UTC)
         try:

@@ -116,6 +116,7 @@ class BootSpec(Frozen):
     seed: int
     variant: str
     block: int
+    is_counted: bool
 
 
 class BootResult(Frozen):

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from pathlib import Path
-from tempfile import mkdtemp
 from threading import Event
 
 from kdyno.base.stop_signals import stops_set
-from kdyno.base.threads import ThreadCall, ThreadCalls
 from kdyno.boot.base import BootEnd
-from kdyno.runs.carrier import BootCarrier, BootsToCarry, BootToCarry
+from kdyno.runs.carrier import BootCarrier, BootsToCarry
 from kdyno.runs.experiment.plan import PlannedBoot
 from kdyno.runs.images import Images
 from kdyno.runs.one_boot import BootRequest, attach_samples, boot_record
 from kdyno.runs.prepare import Prepared
 from kdyno.runs.run_plan import RunPlan
 from kdyno.runs.session import Session
+from kdyno.runs.side_by_side import SideBySide
 from kdyno.runs.so_far import judge_of_run
 
 ATTEMPTS = 3
 """The number of times that one command starts a boot before it counts as lost."""
 RERUNS = 2
 """The most times that a boot is run again, by all commands together, because other work on the host disturbed it."""
-LOOK_SECONDS = 1.0
-"""The time between checks for a stop signal: a signal just before a wait without a timeout would go unnoticed."""
 
 
 @dataclass
@@ -44,15 +38,6 @@ class Outcome:
     """The reason by name of each variant that doesn't boot."""
 
 
-@dataclass(frozen=True)
-class _Running:
-    """A boot that has started and not ended."""
-
-    boot: PlannedBoot
-    started: datetime
-    scratch: Path
-
-
 class Boots:
     """The boots of one run. A boot that is on record is not repeated, whichever run recorded it."""
 
@@ -60,7 +45,6 @@ class Boots:
         self.plan, self.prepared, self.images = plan, prepared, images
         self.session, self.artefacts = session, session.artefacts
         self.so_far = judge_of_run(session.store, plan.id, self.artefacts, session.talk)
-        self.cancelled = Event()
         self.outcome = Outcome()
 
     def carry_out(self, blocks: int) -> Outcome:
@@ -68,88 +52,74 @@ class Boots:
 
         Ctrl-C ends the guests, and keeps the records.
         """
-        self.cancelled = Event()
         progress = self.plan.progress(self.session.store, blocks)
         self.outcome.given_up = progress.given_up
         waiting = deque(self.plan.boots_of(progress.left))
         if not waiting:
             return self.outcome
+        cancelled = Event()
         with (
-            stops_set(self.cancelled),
+            stops_set(cancelled),
             self.session.talk.working("booting") as advance,
             self.session.state.scratch(self.plan.id) as place,
             self._carrying(waiting) as carrier,
-            ThreadCalls() as calls,
+            SideBySide(carrier, place, cancelled) as boots,
         ):
             total = len(self.plan.boots_of(progress.cells))
             done = total - len(waiting)
             advance(done, total, "")
-            try:
-                for boot, end in self._run_boots(carrier, calls, waiting, blocks, place):
-                    done += 1
-                    advance(done, total, f"{boot.variant}, block {boot.block}: {end.status}")
-                    self.session.talk.on_boot_ended()
-                    if done < total:
-                        self.so_far.boot_ended()
-            finally:
-                self.cancelled.set()
+            for boot, end in self._run_boots(boots, waiting, blocks):
+                done += 1
+                advance(done, total, f"{boot.variant}, block {boot.block}: {end.status}")
+                self.session.talk.on_boot_ended()
+                if done < total:
+                    self.so_far.boot_ended()
         return self.outcome
 
     def _run_boots(
-        self, carrier: BootCarrier, calls: ThreadCalls, waiting: deque[PlannedBoot], blocks: int, place: Path
+        self, boots: SideBySide, waiting: deque[PlannedBoot], blocks: int
     ) -> Iterator[tuple[PlannedBoot, BootEnd]]:
-        """Yield boots when they have ended and are on record. Some run at a time, with files in `place`.
+        """Yield boots when they have ended and are on record.
 
         A lost boot is started again, and a disturbed one, whose last attempt counts in any case.
         """
+        planned = {self.plan.keys[boot.cell]: boot for boot in waiting}
         attempts: Counter[str] = Counter()
-        reruns = self.session.store.count_reruns(self.plan.keys[boot.cell] for boot in waiting)
-        running: dict[ThreadCall[BootEnd], _Running] = {}
-        while True:
-            while waiting and len(running) < carrier.in_flight:
+        reruns = self.session.store.count_reruns(planned)
+
+        def take_next() -> tuple[str, BootRequest] | None:
+            while waiting:
                 boot = waiting.popleft()
                 if boot.variant not in self.outcome.given_up:
-                    scratch = Path(mkdtemp(dir=place))
-                    key = self.plan.keys[boot.cell]
-                    call = calls.start(
-                        carrier.boot, key, BootToCarry(boot, self._request(boot)), scratch, self.cancelled
-                    )
-                    running[call] = _Running(boot, datetime.now(UTC), scratch)
-            if not running:
-                return
-            calls.wait_for_any(LOOK_SECONDS)
-            if self.cancelled.is_set():
-                raise KeyboardInterrupt
-            for call in [call for call in running if call.has_ended()]:
-                under_way = running.pop(call)
-                boot, key = under_way.boot, self.plan.keys[under_way.boot.cell]
-                end = attach_samples(call.result(), self.prepared.experiment.workload)
-                is_rerun = end.status == "ok" and bool(end.disturbance) and reruns[key] < RERUNS
-                if is_rerun:
-                    end = replace(end, status="lost", reason=end.disturbance)
-                record = boot_record(key, boot.seed, end.started or under_way.started, end, self.artefacts)
-                self.session.store.add_boot(record, end.report.benchmarks)
-                shutil.rmtree(under_way.scratch)
-                if is_rerun:
-                    reruns[key] += 1
-                    waiting.appendleft(boot)
-                    continue
-                attempts[key] += 1
-                self._learn(boot, end, blocks)
-                if end.status == "lost" and attempts[key] < ATTEMPTS:
-                    waiting.appendleft(boot)
-                    continue
-                yield boot, end
+                    return self.plan.keys[boot.cell], self._request(boot)
+            return None
+
+        for ended in boots.boot_all(take_next):
+            boot, key = planned[ended.key], ended.key
+            end = attach_samples(ended.end, self.prepared.experiment.workload)
+            is_rerun = end.status == "ok" and bool(end.disturbance) and reruns[key] < RERUNS
+            if is_rerun:
+                end = replace(end, status="lost", reason=end.disturbance)
+            record = boot_record(key, boot.seed, ended.started, end, self.artefacts)
+            self.session.store.add_boot(record, end.report.benchmarks)
+            if is_rerun:
+                reruns[key] += 1
+                waiting.appendleft(boot)
+                continue
+            attempts[key] += 1
+            self._learn(boot, end, blocks)
+            if end.status == "lost" and attempts[key] < ATTEMPTS:
+                waiting.appendleft(boot)
+                continue
+            yield boot, end
 
     def _carrying(self, waiting: Iterable[PlannedBoot]) -> AbstractContextManager[BootCarrier]:
         """Begin to carry these boots out, on this host or elsewhere."""
         prepared, session = self.prepared, self.session
         boots = BootsToCarry(
-            run=self.plan.id,
-            boots={self.plan.keys[boot.cell]: BootToCarry(boot, self._request(boot)) for boot in waiting},
-            variants=len(prepared.experiment.variants),
+            name=self.plan.id,
+            boots={self.plan.keys[boot.cell]: self._request(boot) for boot in waiting},
             machine=prepared.machine,
-            settings=prepared.settings,
             about=prepared.about,
             store=session.store,
             talk=session.talk,
@@ -165,6 +135,7 @@ class Boots:
             seed=boot.seed,
             variant=boot.variant,
             block=boot.block,
+            position=boot.position,
         )
 
     def _learn(self, boot: PlannedBoot, end: BootEnd, blocks: int) -> None:

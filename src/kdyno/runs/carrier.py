@@ -13,43 +13,33 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, Description, MachineBackend, MachineSettings
 from kdyno.boot.registry import open_machine
-from kdyno.runs.experiment.plan import PlannedBoot
 from kdyno.runs.images import Images, Plans, build_images
 from kdyno.runs.one_boot import BootRequest
 from kdyno.store.store import Store
 
 
 @dataclass(frozen=True)
-class BootToCarry:
-    """A boot of a run, and its request."""
-
-    planned: PlannedBoot
-    request: BootRequest
-
-
-@dataclass(frozen=True)
 class BootsToCarry:
-    """The boots of a run that are left, by their keys, and where they are carried out."""
+    """Boots that aren't on record, by their keys, and where they are carried out."""
 
-    run: str
-    boots: Mapping[str, BootToCarry]
-    variants: int
+    name: str
+    """The id of their run, or another name that no other boots have."""
+    boots: Mapping[str, BootRequest]
     machine: MachineBackend
-    settings: MachineSettings
     about: Description
     store: Store
     talk: Talk
 
 
 class BootCarrier(Protocol):
-    """What carries the boots of a run out."""
+    """What carries boots out."""
 
     @property
     def in_flight(self) -> int:
         """Return the number of boots that are asked for at a time."""
         ...
 
-    def boot(self, key: str, boot: BootToCarry, directory: Path, cancelled: Event) -> BootEnd:
+    def boot(self, key: str, request: BootRequest, directory: Path, cancelled: Event) -> BootEnd:
         """Carry a boot out, with its files in an empty directory. Many threads call this at a time."""
         ...
 
@@ -66,7 +56,7 @@ class Carrier(Protocol):
         ...
 
     def carrying_boots(self, boots: BootsToCarry) -> AbstractContextManager[BootCarrier]:
-        """Begin to carry boots of a run out."""
+        """Begin to carry boots out."""
         ...
 
 
@@ -92,5 +82,5 @@ class _BootsHere:
     def in_flight(self) -> int:
         return self._in_flight
 
-    def boot(self, key: str, boot: BootToCarry, directory: Path, cancelled: Event) -> BootEnd:  # noqa: ARG002
-        return self._machine.boot(boot.request.order(directory, cancelled))
+    def boot(self, key: str, request: BootRequest, directory: Path, cancelled: Event) -> BootEnd:  # noqa: ARG002
+        return self._machine.boot(request.order(directory, cancelled))

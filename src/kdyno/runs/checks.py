@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from kdyno.base import regex
 from kdyno.base.files import read_whole
-from kdyno.boot.base import MachineBackend
-from kdyno.boot.registry import open_machine
 from kdyno.judge.verdicts.checks import read_check
 from kdyno.kernel.image import Image
 from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.measure.guest.job import Program
+from kdyno.measure.workload.needs import Needs
 from kdyno.runs.images import Images
-from kdyno.runs.one_boot import BootRequest, boot_record
+from kdyno.runs.one_boot import BootRequest
 from kdyno.runs.prepare import Prepared
 from kdyno.runs.session import Session
+from kdyno.runs.single_boots import boot_once, open_equipped_machine
 from kdyno.store.checks import check_key
 from kdyno.store.store import Store
 
@@ -56,9 +54,25 @@ def check_kernels(prepared: Prepared, images: Images, session: Session) -> dict[
     ]
     if not images_with_kunit:
         return {}
-    checker = _Checker(prepared, open_machine(prepared.settings.for_check_boot()), session)
-    ends = {f"KUnit of {variant}": checker.check(variant, image) for variant, image in images_with_kunit}
-    return {name: reason for name, reason in ends.items() if reason}
+    state, talk, carrier = session.state, session.talk, session.carrier
+    settings = prepared.settings.for_check_boot()
+    machine = open_equipped_machine(settings, Needs(), state, talk, carrier.open_machine)
+    job = machine.describe().job(1, programs=(Program(name="checks", command=COMMAND),))
+    requests: dict[str, BootRequest] = {}
+    for variant, image in images_with_kunit:
+        cmdline = prepared.experiment.variants[variant].words
+        key = check_key(image.record.key, cmdline, prepared.about.facts)
+        name, words, number = f"{variant} for its own tests (KUnit)", (*cmdline, *WORDS), len(requests)
+        request = BootRequest(name, image, words, job, SEED, variant, number, number, is_counted=False)
+        requests.setdefault(key, request)
+    before = session.store.ends(requests)
+    boots = boot_once(requests, machine, session)
+    for key, (boot, _) in boots.items():
+        if key not in before:
+            check = read_check(requests[key].variant, boot, session.artefacts)
+            (talk.say if check.passed else talk.warn)(f"KUnit: {check.in_words()}")
+    lost = {requests[key].variant: boot.reason for key, (boot, _) in boots.items() if boot.status == "lost"}
+    return {f"KUnit of {variant}": reason for variant, reason in lost.items()}
 
 
 def has_kunit(image: Image) -> bool:
@@ -68,36 +82,3 @@ def has_kunit(image: Image) -> bool:
     except OSError:
         return False
     return HAS_KUNIT.search(config.decode(errors="replace")) is not None
-
-
-class _Checker:
-    def __init__(self, prepared: Prepared, machine: MachineBackend, session: Session) -> None:
-        self.prepared, self.machine = prepared, machine
-        self.session, self.artefacts = session, session.artefacts
-
-    def check(self, variant: str, image: Image) -> str:
-        """Boot the image once for its tests. Return why the boot was lost; empty if it was not.
-
-        A lost boot is started again with the run.
-        """
-        cmdline = self.prepared.experiment.variants[variant].words
-        key = check_key(image.record.key, cmdline, self.prepared.about.facts)
-        with self.session.state.lock(
-            f"boot-{key[:24]}", on_wait=lambda: self.session.talk.say(f"KUnit of {variant}: waiting for it")
-        ):
-            recorded_boot = self.session.store.boot(key)
-            if recorded_boot and recorded_boot[0].status != "lost":
-                return ""
-            self.session.talk.say(f"KUnit: booting {variant} for its own tests")
-            with self.session.state.scratch("kunit") as scratch:
-                job = self.machine.describe().job(1, programs=(Program(name="checks", command=COMMAND),))
-                words = (*cmdline, *WORDS)
-                request = BootRequest(f"{variant}, KUnit", image, words, job, SEED, variant, is_counted=False)
-                started = datetime.now(UTC)
-                end = self.machine.boot(request.order(scratch))
-                boot = boot_record(key, SEED, started, end, self.artefacts)
-            self.session.store.add_boot(boot, ())
-        check = read_check(variant, boot, self.artefacts)
-        say = self.session.talk.say if check.passed else self.session.talk.warn
-        say(f"KUnit: {check.in_words()}")
-        return boot.reason if boot.status == "lost" else ""

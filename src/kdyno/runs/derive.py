@@ -7,6 +7,7 @@ planned.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from kdyno.base.frozen import digest
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import Description, MachineBackend
-from kdyno.boot.registry import default_machine
+from kdyno.boot.registry import OpenMachine, default_machine
 from kdyno.kernel.arch import ARCHES
 from kdyno.kernel.inputs import Input, kept_at
 from kdyno.kernel.plan import BuildPlan, plan_build
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from kdyno.measure.cycles.family import Family
 
 
+BootKind = tuple[Events | None, Runner]
+
+
 @dataclass(frozen=True)
 class PlannedTraining:
     """The plan of an input that is made of boots."""
@@ -42,13 +46,17 @@ class PlannedTraining:
     plan: BuildPlan
     """The plan of the image that is booted."""
     input: Input
+    side_by_side: int
+    """The most of its boots that run at a time."""
 
 
 class TrainingPlanner:
     """Plans the inputs that recipes derive from boots, and the inputs of the images that are booted for them."""
 
-    def __init__(self, source_of: Callable[[str], KernelSource], state: State, talk: Talk) -> None:
-        self.source_of = source_of
+    def __init__(
+        self, source_of: Callable[[str], KernelSource], state: State, talk: Talk, open_it: OpenMachine
+    ) -> None:
+        self.source_of, self.open_it = source_of, open_it
         self.state = state
         self.talk = talk
         self.planned: dict[str, PlannedTraining] = {}
@@ -84,14 +92,14 @@ class TrainingPlanner:
         )
         key = derivation.digest
         result = Input(name=name, digest=key, path=kept_at(key, self.state))
-        self.planned.setdefault(key, PlannedTraining(training, derivation, plan, result))
+        self.planned.setdefault(key, PlannedTraining(training, derivation, plan, result, about.parallel))
         return result
 
     def _machine_for(self, counts: Events | Counters, load: Load) -> tuple[MachineBackend, Description]:
         """Return the machine, which is described once for all trainings with the same needs."""
         needs = repr((counts, load.needs, load.runner, bool(load.programs)))
         if needs not in self._machines:
-            machine = training_machine(counts, load, self.state, self.talk)
+            machine = training_machine(counts, load, self.state, self.talk, self.open_it)
             self._machines[needs] = machine, machine.describe()
         return self._machines[needs]
 
@@ -107,20 +115,22 @@ class TrainingPlanner:
         return tuple(reversed(ahead))
 
 
-def boots_left(trainings: Sequence[PlannedTraining], store: Store) -> dict[tuple[Events | None, Runner], int]:
+def boots_left(trainings: Sequence[PlannedTraining], store: Store) -> Mapping[BootKind, int]:
     """Return the number of boots for training not on record, by the events of the PMU (None: without PMU), and by what
     carries the loads out.
     """
-    number_by_kind: dict[tuple[Events | None, Runner], int] = {}
-    if not trainings:
-        return number_by_kind
+    number_by_kind: Counter[BootKind] = Counter()
+    for planned in trainings:
+        number_by_kind[boot_kind(planned)] += boots_to_do(planned, store)
+    return number_by_kind
+
+
+def boot_kind(planned: PlannedTraining) -> BootKind:
+    """Return what the time of this training's boots depends on."""
     from kdyno.runs.exporters import EXPORTERS
 
-    for planned in trainings:
-        counts = EXPORTERS[planned.derivation.exporter].counts
-        kind = (counts if isinstance(counts, str) else None, planned.training.load.runner)
-        number_by_kind[kind] = number_by_kind.get(kind, 0) + boots_to_do(planned, store)
-    return number_by_kind
+    counts = EXPORTERS[planned.derivation.exporter].counts
+    return (counts if isinstance(counts, str) else None, planned.training.load.runner)
 
 
 def boots_to_do(planned: PlannedTraining, store: Store) -> int:

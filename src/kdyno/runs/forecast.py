@@ -8,6 +8,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Literal
 
 from pydantic import computed_field
@@ -23,7 +24,7 @@ from kdyno.kernel.images import records
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.measure.workload.registry import default_workload
 from kdyno.runs.checks import checks_left
-from kdyno.runs.derive import PlannedTraining, boots_left, boots_to_do
+from kdyno.runs.derive import PlannedTraining, boot_kind, boots_left, boots_to_do
 from kdyno.runs.experiment.plan import PlannedBoot
 from kdyno.runs.images import Plan, Plans
 from kdyno.runs.prepare import Prepared
@@ -99,11 +100,11 @@ class Forecast(Frozen):
     trainings: tuple[TrainingForecast, ...] = ()
     """The inputs that are made of boots before the builds, in order."""
     training_boots: int = 0
-    """The number of boots for training, which come before the builds, one after the other."""
+    """The number of boots for training, which come before the builds."""
     training_seconds: float = 0.0
     training_guess: bool = False
     check_boots: int = 0
-    """The number of boots in which kernels run their own tests, one after the other."""
+    """The number of boots in which kernels run their own tests."""
     requirement: str = ""
     """What the machine must be, and why it could not be reached; empty: it was reached."""
     confirmation: ConfirmationForecast | None = None
@@ -135,7 +136,7 @@ class Forecast(Frozen):
     @property
     def seconds_of_boots(self) -> float:
         """The seconds of all boots: measured, for training and for checks."""
-        checks = self.check_boots * CHECK_SECONDS
+        checks = ceil(self.check_boots / self.side_by_side) * CHECK_SECONDS
         return len(self.boots) * self.boot_seconds / self.side_by_side + self.training_seconds + checks
 
     @computed_field  # type: ignore[prop-decorator]
@@ -165,13 +166,12 @@ def forecast(prepared: Prepared, plan: RunPlan, state: State, store: Store) -> F
     progress = plan.progress(store)
     boots = tuple(plan.boots_of(progress.left))
     training_boots = boots_left(prepared.trainings, store)
+    training_times = {
+        kind: boot_time(COUNTED_LANE.name, kind[0], default_workload(kind[1]), store) for kind in training_boots
+    }
     workload = prepared.experiment.workload
     counted_events = about.pmu.events if about.pmu else None
     boot_seconds, boot_basis, boot_guess = boot_time(about.lane, counted_events, workload, store)
-    training = [
-        (boots, *boot_time(COUNTED_LANE.name, events, default_workload(runner), store))
-        for (events, runner), boots in training_boots.items()
-    ]
     return Forecast(
         run="" if prepared.requirement else plan.id,
         builds=forecast_builds(prepared.plans, state, prepared.trainings),
@@ -183,8 +183,11 @@ def forecast(prepared: Prepared, plan: RunPlan, state: State, store: Store) -> F
         side_by_side=about.parallel,
         trainings=tuple(_training(planned, store) for planned in prepared.trainings),
         training_boots=sum(training_boots.values()),
-        training_seconds=sum(boots * seconds for boots, seconds, _, _ in training),
-        training_guess=any(guess for boots, _, _, guess in training if boots),
+        training_seconds=sum(
+            ceil(boots_to_do(planned, store) / planned.side_by_side) * training_times[boot_kind(planned)][0]
+            for planned in prepared.trainings
+        ),
+        training_guess=any(training_times[kind][2] for kind, boots in training_boots.items() if boots),
         check_boots=checks_left(prepared, store),
         requirement=prepared.requirement,
     )

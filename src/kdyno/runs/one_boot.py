@@ -29,6 +29,8 @@ class BootRequest:
     seed: int
     variant: str = ""
     block: int = 0
+    position: int = 0
+    """Its place in the order of all boots of the run."""
     is_counted: bool = True
 
     def order(self, directory: Path, cancelled: Event | None = None) -> BootOrder:

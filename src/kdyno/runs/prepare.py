@@ -11,7 +11,7 @@ from kdyno.base.errors import UserError
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import Description, MachineBackend, MachineSettings, MachineUnreachable
-from kdyno.boot.registry import open_machine
+from kdyno.boot.registry import OpenMachine, open_machine
 from kdyno.kernel.arch import ARCHES
 from kdyno.kernel.build import BuildPlan, plan_build
 from kdyno.kernel.built_kernels.plan import GivenPlan
@@ -114,7 +114,7 @@ def prepare(
     talk: Talk,
     *,
     may_be_unreachable: bool = False,
-    open_machine: Callable[[MachineSettings], MachineBackend] = open_machine,
+    open_machine: OpenMachine = open_machine,
 ) -> Prepared:
     """Check everything that needs no build and no boot. Raises KdynoError.
 
@@ -145,7 +145,7 @@ def prepare(
         talk.say(f"note: {notice}")  # not a warning: the report has it in its first line
     job = about.job(part.iterations, tests=part.tests, programs=part.programs)
     builds = (
-        _plan_all(experiment, variants, plan_by_built_variant, machine.cpu, state, talk)
+        _plan_all(experiment, variants, plan_by_built_variant, machine.cpu, state, talk, open_machine)
         if about.needs_images
         else Builds({})
     )
@@ -194,7 +194,9 @@ def plan_builds(experiment: Experiment, state: State, talk: Talk, names: Sequenc
     """
     variants = named_variants(experiment, names)
     cpu = open_machine(experiment.machine).cpu
-    return _plan_all(experiment, variants, given_plans(experiment, variants, state, talk), cpu, state, talk)
+    return _plan_all(
+        experiment, variants, given_plans(experiment, variants, state, talk), cpu, state, talk, open_machine
+    )
 
 
 def _plan_all(
@@ -204,6 +206,7 @@ def _plan_all(
     cpu: Callable[[], Cpu],
     state: State,
     talk: Talk,
+    open_it: OpenMachine,
 ) -> Builds:
     """Plan the builds of these variants; `given` has the plans of built kernels by variant."""
     built_here = [recipe for recipe in variants.values() if recipe.image is None]
@@ -212,7 +215,7 @@ def _plan_all(
     for spec in dict.fromkeys(recipe.source or experiment.source for recipe in built_here):
         require_source(spec, state)
     source_of = cache(lambda spec: fetch(spec, state, talk.say))
-    planner = TrainingPlanner(source_of, state, talk)
+    planner = TrainingPlanner(source_of, state, talk, open_it)
     plans: dict[str, tuple[Plan, ...]] = {
         name: (given[name],)
         if name in given

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import shutil
-from collections import defaultdict
-from collections.abc import Callable
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Literal
 
 from kdyno.base.errors import InfrastructureError, KdynoError, UserError
 from kdyno.base.files import require_writable
+from kdyno.base.frozen import digest
 from kdyno.base.lanes import LANES
 from kdyno.base.measurement import Benchmark
 from kdyno.base.state import State
+from kdyno.base.stop_signals import stops_set
 from kdyno.base.talk import Talk
-from kdyno.boot.base import Description, MachineBackend, MachineSettings
-from kdyno.boot.registry import default_machine, open_machine
+from kdyno.boot.base import BootEnd, Description, MachineBackend, MachineSettings
+from kdyno.boot.registry import OpenMachine, default_machine, open_machine
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Training
 from kdyno.measure.guest.agent import test_orders
@@ -27,9 +31,11 @@ from kdyno.measure.guest.steps import failure
 from kdyno.measure.paths.table import path_orders
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.measure.workload.needs import Load, Needs
+from kdyno.runs.carrier import BootsToCarry
 from kdyno.runs.keys import boot_key
 from kdyno.runs.one_boot import BootRequest, attach_samples, boot_record
 from kdyno.runs.session import Session
+from kdyno.runs.side_by_side import SideBySide
 from kdyno.store.records import Boot
 
 if TYPE_CHECKING:
@@ -70,6 +76,64 @@ class PmuRun:
     """By benchmark, the operations or bytes of each iteration."""
 
 
+Read = Callable[[BootEnd], BootEnd]
+"""Puts samples into the end of a boot, or makes it a failed one."""
+
+
+def boot_once(
+    requests: Mapping[str, BootRequest],
+    machine: MachineBackend,
+    session: Session,
+    *,
+    is_usable: Callable[[Boot], bool] = lambda _: True,
+    read: Read = lambda end: end,
+) -> dict[str, tuple[Boot, list[Benchmark]]]:
+    """Return the boot on record of each key if it `is_usable`, or carry it out and record it; with its benchmarks.
+
+    Boots run side by side, on what carries out the session's boots. This restores lost files of a boot. Raises what
+    machine, agent and store raise.
+    """
+    recorded: dict[str, tuple[Boot, list[Benchmark]]] = {}
+    with ExitStack() as locks:
+        for key in sorted(requests):
+            wait = partial(session.talk.say, f"another kdyno does the same boot, {requests[key].name}: waiting for it")
+            locks.enter_context(session.state.lock(f"boot-{key[:24]}", on_wait=wait))
+            if (on_record := session.store.boot(key)) and is_usable(on_record[0]):
+                recorded[key] = on_record
+        missing = {key: request for key, request in requests.items() if key not in recorded}
+        if missing:
+            recorded |= _boot_all(missing, machine, session, read)
+    return {key: recorded[key] for key in requests}
+
+
+def _boot_all(
+    requests: Mapping[str, BootRequest], machine: MachineBackend, session: Session, read: Read
+) -> dict[str, tuple[Boot, list[Benchmark]]]:
+    recorded: dict[str, tuple[Boot, list[Benchmark]]] = {}
+    waiting, cancelled = deque(requests.items()), Event()
+
+    def take_next() -> tuple[str, BootRequest] | None:
+        if not waiting:
+            return None
+        session.talk.say(f"booting {waiting[0][1].name}")
+        return waiting.popleft()
+
+    name = f"boots-{digest(sorted(requests))[:12]}"
+    to_carry = BootsToCarry(name, requests, machine, machine.describe(), session.store, session.talk)
+    with (
+        stops_set(cancelled),
+        session.state.scratch("once") as place,
+        session.carrier.carrying_boots(to_carry) as carrier,
+        SideBySide(carrier, place, cancelled) as boots,
+    ):
+        for ended in boots.boot_all(take_next):
+            end = read(ended.end)
+            boot = boot_record(ended.key, ended.request.seed, ended.started, end, session.artefacts)
+            session.store.add_boot(boot, end.report.benchmarks)
+            recorded[ended.key] = boot, list(end.report.benchmarks)
+    return recorded
+
+
 class SingleBoots:
     """Boots in the model lane, where a repeated boot writes the same files: a boot on record is not repeated.
 
@@ -79,45 +143,14 @@ class SingleBoots:
     def __init__(self, session: Session) -> None:
         self.session = session
 
-    def once(
+    def for_files(
         self,
         machine: MachineBackend,
-        request: BootRequest,
-        is_usable: Callable[[Boot], bool],
+        requests: Sequence[BootRequest],
+        kind: Kind,
         workload: WorkloadSettings | None = None,
-    ) -> tuple[Boot, list[Benchmark]]:
-        """Return the boot on record if it `is_usable`, or carry it out and record it; with its benchmarks.
-
-        This restores lost files of a boot. Without a `workload` its samples are those that the agent reports.
-        """
-        state, store, talk = self.session.state, self.session.store, self.session.talk
-        image = request.image.record.key if request.image else machine.stand_in(request.variant, request.block)
-        reading = workload.reading() if workload else {}
-        key = boot_key(
-            image, request.cmdline, request.job, machine.describe(), seed=request.seed, replicate={}, reading=reading
-        )
-        with state.lock(
-            f"boot-{key[:24]}", on_wait=lambda: talk.say("another kdyno does the same boot: waiting for it")
-        ):
-            recorded_boot = store.boot(key)
-            if recorded_boot and is_usable(recorded_boot[0]):
-                return recorded_boot
-            talk.say(f"booting {request.name}")
-            with state.scratch("once") as scratch:
-                start_time = datetime.now(UTC)
-                end = machine.boot(request.order(scratch))
-                if workload:
-                    end = attach_samples(end, workload)
-                elif end.status == "ok" and (reason := failure(end.report.steps)):
-                    end = replace(end, status="failed", reason=reason)
-                boot = boot_record(key, request.seed, start_time, end, self.session.artefacts)
-            store.add_boot(boot, end.report.benchmarks)
-            return boot, list(end.report.benchmarks)
-
-    def for_file(
-        self, machine: MachineBackend, request: BootRequest, kind: Kind, workload: WorkloadSettings | None = None
-    ) -> tuple[Path, Boot, list[Benchmark]]:
-        """Return the file of this boot, the boot, and its benchmarks.
+    ) -> list[tuple[Path, Boot, list[Benchmark]]]:
+        """Return the file of each of these boots, the boot, and its benchmarks.
 
         A boot on record is repeated if its file is missing or if it failed: the host may have been too slow. `workload`
         reads the samples if the agent doesn't report them. Raises BootForFileFailed, which names the console, and its
@@ -131,9 +164,28 @@ class SingleBoots:
             except KdynoError:
                 return False
 
-        boot, benchmarks = self.once(machine, request, is_there, workload)
+        about, reading = machine.describe(), workload.reading() if workload else {}
+        keys = [
+            boot_key(
+                request.image.record.key if request.image else machine.stand_in(request.variant, request.block),
+                request.cmdline,
+                request.job,
+                about,
+                seed=request.seed,
+                replicate={},
+                reading=reading,
+            )
+            for request in requests
+        ]
+        read = partial(attach_samples, workload=workload) if workload else _with_its_own_samples
+        by_key = dict(zip(keys, requests, strict=True))
+        recorded = boot_once(by_key, machine, self.session, is_usable=is_there, read=read)
+        return [(self._file(by_key[key], recorded[key][0], kind), *recorded[key]) for key in keys]
+
+    def _file(self, request: BootRequest, boot: Boot, kind: Kind) -> Path:
+        artefacts = self.session.artefacts
         if boot.status == "ok" and getattr(boot, kind) is not None:
-            return artefacts.get(getattr(boot, kind)), boot, benchmarks
+            return artefacts.get(getattr(boot, kind))
         error = BootForFileLost if boot.status == "lost" else BootForFileFailed
         console = artefacts.get(boot.console) if boot.console else "empty"
         image = request.image.record.key[:12] if request.image else "KERNEL"
@@ -156,7 +208,7 @@ class SingleBoots:
         machine.require_cpu(image.record.needs, name)
         job = pmu_job(machine.describe(), load)
         request = BootRequest(f"{name} with the emulated PMU", image, cmdline, job, seed)
-        record, boot, benchmarks = self.for_file(machine, request, "pmu")
+        [(record, boot, benchmarks)] = self.for_files(machine, [request], "pmu")
         return PmuRun(record, tuple(benchmark.name for benchmark in benchmarks), _work(boot))
 
     def record(
@@ -178,39 +230,63 @@ class SingleBoots:
         with_benchmarks(run.record, run.benchmarks, out)
         return read_pmu_record(out)
 
-    def train(self, image: Image, training: Training, counts: Events | Counters, out: Path, *, seed: int) -> None:
-        """Boot an image for training, and write the counts to `out`. Raises BootForFileFailed."""
-        if isinstance(counts, str):
-            self.record(
-                image,
-                training.load,
-                out,
-                seed=seed,
-                events=counts,
-                family=TRAINING_FAMILY,
-                cmdline=training.recipe.words,
-            )
-            return
-        machine = training_machine(counts, training.load, self.session.state, self.session.talk)
+    def train(self, image: Image, training: Training, counts: Events | Counters, place: Path) -> list[Path]:
+        """Boot an image for training, once for each seed; return the files of the counts, in this directory. Raises
+        BootForFileFailed.
+        """
+        from kdyno.measure.guest.pmu_record import with_benchmarks
+
+        machine = training_machine(
+            counts, training.load, self.session.state, self.session.talk, self.session.carrier.open_machine
+        )
+        image_name = f"image {image.record.key[:12]}"
+        machine.require_cpu(image.record.needs, image_name)
+        is_counted_outside = isinstance(counts, str)
+        how = "with the emulated PMU" if is_counted_outside else "which counts by itself"
         job = training_job(machine.describe(), training, counts)
-        name = f"image {image.record.key[:12]}, which counts by itself"
-        counters, *_ = self.for_file(machine, BootRequest(name, image, training.recipe.words, job, seed), "counters")
-        shutil.copyfile(counters, out)
+        requests = [
+            BootRequest(f"{image_name}, {how}, seed {seed}", image, training.recipe.words, job, seed, block=number)
+            for number, seed in enumerate(training.seeds)
+        ]
+        files = []
+        for file, boot, benchmarks in self.for_files(machine, requests, "pmu" if is_counted_outside else "counters"):
+            files.append(place / str(boot.seed))
+            if is_counted_outside:
+                with_benchmarks(file, tuple(benchmark.name for benchmark in benchmarks), files[-1])
+            else:
+                shutil.copyfile(file, files[-1])
+        return files
 
 
-def open_equipped_machine(settings: MachineSettings, needs: Needs, state: State, talk: Talk) -> MachineBackend:
+def _with_its_own_samples(end: BootEnd) -> BootEnd:
+    """Return the end of a boot whose agent reports the samples; failed if a program has."""
+    if end.status == "ok" and (reason := failure(end.report.steps)):
+        return replace(end, status="failed", reason=reason)
+    return end
+
+
+def open_equipped_machine(
+    settings: MachineSettings, needs: Needs, state: State, talk: Talk, open_it: OpenMachine = open_machine
+) -> MachineBackend:
     """Open a machine that meets the needs. Raises what making a root file system raises."""
-    machine = open_machine(settings.at_least(needs))
+    machine = open_it(settings.at_least(needs))
     machine.provide(needs, state, talk)
     return machine
 
 
 def pmu_machine(
-    events: Events, family: str, load: Load, *, state: State, talk: Talk, settings: MachineSettings | None = None
+    events: Events,
+    family: str,
+    load: Load,
+    *,
+    state: State,
+    talk: Talk,
+    settings: MachineSettings | None = None,
+    open_it: OpenMachine = open_machine,
 ) -> MachineBackend:
     """Open the machine of a boot that counts; `settings` are those of a run's machine. Raises NotEmulated."""
     pmu = PmuConfig(events=events, family=family, clock="instructions")
-    return open_equipped_machine((settings or default_machine(load.runner)).with_pmu(pmu), load, state, talk)
+    return open_equipped_machine((settings or default_machine(load.runner)).with_pmu(pmu), load, state, talk, open_it)
 
 
 def pmu_job(about: Description, load: Load) -> Job:
@@ -222,14 +298,16 @@ def pmu_job(about: Description, load: Load) -> Job:
     return about.job(LANES[about.lane].iterations, tests=tests, programs=load.programs)
 
 
-def training_machine(counts: Events | Counters, load: Load, state: State, talk: Talk) -> MachineBackend:
+def training_machine(
+    counts: Events | Counters, load: Load, state: State, talk: Talk, open_it: OpenMachine
+) -> MachineBackend:
     """Open a machine in the model lane, where a repeated boot counts the same. Raises CountsNoPrograms."""
     if isinstance(counts, str):
-        return pmu_machine(counts, TRAINING_FAMILY, load, state=state, talk=talk)
+        return pmu_machine(counts, TRAINING_FAMILY, load, state=state, talk=talk, open_it=open_it)
     if load.programs or load.runner != "agent":
         programs = f"programs ({', '.join(program.name for program in load.programs)})"
         raise CountsNoPrograms(loads=programs if load.programs else "paths")
-    return open_machine(default_machine())
+    return open_equipped_machine(default_machine(), Needs(), state, talk, open_it)
 
 
 def training_job(about: Description, training: Training, counts: Events | Counters) -> Job:

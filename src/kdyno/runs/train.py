@@ -37,8 +37,5 @@ def _content(planned: PlannedTraining, session: Session) -> bytes:
     plans = {training.variant: (planned.plan,)}
     [image] = session.carrier.build_images(plans, session.state, session.talk)[training.variant]
     with session.state.scratch("train") as scratch:
-        boots = SingleBoots(session)
-        files = [scratch / str(seed) for seed in training.seeds]
-        for seed, file in zip(training.seeds, files, strict=True):
-            boots.train(image, training, exporter.counts, file, seed=seed)
+        files = SingleBoots(session).train(image, training, exporter.counts, scratch)
         return exporter.write(files, image, training.settings)

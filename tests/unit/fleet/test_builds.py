@@ -15,7 +15,7 @@ from kdyno.base.talk import Talk
 from kdyno.fleet.blobs import Blobs
 from kdyno.fleet.carried_builds import build_on_fleet
 from kdyno.fleet.errors import AnotherImage, RefusedByFleet
-from kdyno.fleet.messages import Ticket
+from kdyno.fleet.messages import MachineAnswer, MachineQuestion, Ticket
 from kdyno.fleet.package_digest import this_kdyno
 from kdyno.fleet.queue.model import Kind, Offer, Worker
 from kdyno.fleet.queue.queue import Queue
@@ -55,7 +55,12 @@ class FleetOfBuilders:
         self.talk = Heard()
         self.client = State(directory / "client")
         carriage = SimpleNamespace(
-            outstanding=lambda _kind, _alive: 0, void=lambda _kind: None, connect=lambda: None, send=self._send
+            outstanding=lambda _kind, _alive: 0,
+            void=lambda _kind: None,
+            connect=lambda: None,
+            send=self._send,
+            workers=lambda: list(self.attendants),
+            ask=self._ask,
         )
         self.connection: Any = SimpleNamespace(queue=queue, blobs=self.blobs, carriage=carriage, lock=Lock())
 
@@ -81,6 +86,10 @@ class FleetOfBuilders:
     def _send(self, run: str, kind: Kind, preferred: str, workers: Sequence[Worker]) -> None:
         ticket = Ticket(package=this_kdyno(), run=run, kind=kind, preferred=preferred).model_dump_json()
         Thread(target=self.attendants[workers[0].name].carry_out, args=(ticket,), daemon=True).start()
+
+    def _ask(self, question: MachineQuestion, names: Sequence[str]) -> dict[str, MachineAnswer]:
+        answers = {name: self.attendants[name].answer(question.model_dump_json()) for name in names}
+        return {name: MachineAnswer.model_validate_json(answer) for name, answer in answers.items()}
 
     def stop(self) -> None:
         for attendant in self.attendants.values():

@@ -53,7 +53,7 @@ class Machine:
         self.orders: list[BootOrder] = []
 
     def describe(self) -> Description:
-        return Description(lane="model", parallel=2, facts={"type": "stub"}, host={})
+        return Description(lane="model", parallel=1, facts={"type": "stub"}, host={})
 
     def boot(self, order: BootOrder) -> BootEnd:
         self.orders.append(order)
@@ -82,7 +82,7 @@ def images_of(directory: Path, *, config: str = "CONFIG_KUNIT=y\n") -> dict[str,
 def checked(
     machine: Machine, images: dict[str, tuple[Image, ...]], state: State, store: Store, patch: pytest.MonkeyPatch
 ) -> dict[str, str]:
-    patch.setattr(checks, "open_machine", lambda _settings: machine)
+    patch.setattr(checks, "open_equipped_machine", lambda *_: machine)
     return check_kernels(prepared(), images, Session(state, store, Talk(quiet=True)))
 
 

@@ -25,7 +25,7 @@ from kdyno.runs.derive import _contents, boots_left
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.variants import CircularTraining, NeededKconfig, UnknownTrainee, resolve_recipes
 from kdyno.runs.exporters import EXPORTERS, Exporter
-from kdyno.runs.forecast import forecast, forecast_builds
+from kdyno.runs.forecast import Forecast, forecast, forecast_builds
 from kdyno.runs.images import build_images
 from kdyno.runs.outlook import run_ahead, training_ahead
 from kdyno.runs.prepare import Builds, plan_builds
@@ -220,7 +220,13 @@ def test_the_forecast_counts_the_builds_and_boots_of_training(tree: Path, state:
         ("tuned", "build"),
     ]
     whole = replace(prepared(), experiment=alone, plans=builds.plans, trainings=builds.trainings)
-    prediction = forecast(whole, RunPlan("run", (), {}), state, store)
+
+    def forecast_with(side_by_side: int) -> Forecast:
+        trainings = tuple(replace(planned, side_by_side=side_by_side) for planned in builds.trainings)
+        return forecast(replace(whole, trainings=trainings), RunPlan("run", (), {}), state, store)
+
+    assert forecast_with(2).training_seconds == forecast_with(2).boot_seconds
+    prediction = forecast_with(1)
     assert (prediction.training_boots, prediction.training_guess, prediction.guessed) == (2, True, ("build", "boot"))
     assert prediction.seconds_of_boots == prediction.training_seconds == 2 * prediction.boot_seconds
     assert run_ahead(prediction, alone, 1)[0].startswith("to do: boot 2 times to train, build 2 kernels, boot 0 times")

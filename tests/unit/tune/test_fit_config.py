@@ -78,14 +78,17 @@ class Lab:
         self.boots: list[tuple[str, int]] = []
         self.machine = SimpleNamespace(describe=self.describe, cpu=read_cpu)
         patch.setattr(bench, "open_equipped_machine", lambda *_: self.machine)
-        patch.setattr(bench, "SingleBoots", lambda _: SimpleNamespace(for_file=self.boot))
+        patch.setattr(bench, "SingleBoots", lambda _: SimpleNamespace(for_files=self.boot_all))
 
     def describe(self) -> Description:
         return Description(lane="model", parallel=1, facts={}, host={}, icount_shift=5)
 
-    def boot(
-        self, _machine: object, wanted: BootRequest, _kind: str, _workload: object
-    ) -> tuple[Path, Boot, list[Any]]:
+    def boot_all(
+        self, _machine: object, wanted: list[BootRequest], _kind: str, _workload: object
+    ) -> list[tuple[Path, Boot, list[Any]]]:
+        return [self.boot(one) for one in wanted]
+
+    def boot(self, wanted: BootRequest) -> tuple[Path, Boot, list[Any]]:
         assert wanted.image
         self.boots.append((wanted.name, wanted.seed))
         config = read_config(wanted.image.config.read_text())

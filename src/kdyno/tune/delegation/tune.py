@@ -167,7 +167,12 @@ def search_files(tuning: Tuning, session: Session) -> Found:
     source = fetch(tuning.recipe.source or experiment.source, session.state, session.talk.say)
     machine = open_machine(experiment.machine)
 
-    planner = TrainingPlanner(lambda spec: fetch(spec, session.state, session.talk.say), session.state, session.talk)
+    planner = TrainingPlanner(
+        lambda spec: fetch(spec, session.state, session.talk.say),
+        session.state,
+        session.talk,
+        session.carrier.open_machine,
+    )
 
     def plan(recipe: Recipe) -> BuildPlan:
         base, arch = recipe.config or experiment.config, ARCHES[experiment.machine.arch]

@@ -107,12 +107,9 @@ class FitBench:
         """Boot the image once for each seed, and return PMU records and boots. Raises BootForFileFailed."""
         workload = self.workload if job is self.job else None
         cmdline = (f"{KUNIT}0",) if image.record.recipe.kconfig.get("KUNIT") in (True, "y") else ()
-        boots = []
-        for seed in self.request.seeds:
-            request = WantedBoot(f"{name}, seed {seed}", image, cmdline, job, seed)
-            record, boot, _ = SingleBoots(self.session).for_file(self.machine, request, "pmu", workload)
-            boots.append((record, boot))
-        return boots
+        requests = [WantedBoot(f"{name}, seed {seed}", image, cmdline, job, seed) for seed in self.request.seeds]
+        files = SingleBoots(self.session).for_files(self.machine, requests, "pmu", workload)
+        return [(record, boot) for record, boot, _ in files]
 
     def boot_whole(self, image: Image, name: str, job: Job) -> list[tuple[Path, Boot]]:
         """Boot the whole kernel as `boot` does; it must pass. Raises BaseFails."""
