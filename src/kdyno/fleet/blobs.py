@@ -15,7 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from kdyno.base.state import DiskFull, translate_disk_full
+from kdyno.base.errors import KdynoError
+from kdyno.base.state import translate_disk_full
 from kdyno.fleet.errors import BlobDiffers, BlobMissing, BlobStoreFailed
 
 PIECE = 1 << 20
@@ -110,6 +111,7 @@ class Blobs:
         """Yield all files that have names of this store; half-written ones, too, which have a suffix."""
         with self._translated():
             files, root = self._open()
+            files.invalidate_cache()  # other hosts put files there, too
             for path, facts in files.find(root, detail=True).items():
                 if match := NAME.search(path):
                     yield StoredBlob(match[1], path, int(facts["size"]), files.modified(path))
@@ -146,9 +148,9 @@ class Blobs:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except (BlobMissing, BlobStoreFailed, DiskFull):
+        except (KdynoError, MemoryError):
             raise
         except OSError as error:
             raise BlobStoreFailed(where=self.where, why=error.strerror or str(error)) from error
-        except (ImportError, ValueError) as error:  # a protocol that isn't known, or whose library is missing
-            raise BlobStoreFailed(where=self.where, why=str(error)) from error
+        except Exception as error:  # each library behind fsspec has its own: botocore's are no OSError
+            raise BlobStoreFailed(where=self.where, why=str(error) or type(error).__name__) from error
