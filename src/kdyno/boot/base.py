@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any, ClassVar, Protocol, Self
+from typing import Annotated, Any, ClassVar, Protocol, Self, runtime_checkable
 
 from pydantic import Field
 
@@ -101,6 +101,11 @@ class MachineSettings(Frozen):
 
     type: str
     lane: LaneName = DEFAULT_LANE.name
+
+    @property
+    def box(self) -> str:
+        """The name of another machine, which boots; empty: the host that opens it does."""
+        return ""
 
     def located(self, base: Path) -> Self:
         """Return the settings with absolute paths; relative paths start from `base`. Raises NameUnfit."""
@@ -272,6 +277,15 @@ class Description:
             programs=programs,
             interactive=interactive,
         )
+
+
+@runtime_checkable
+class HoldsBox(Protocol):
+    """A machine that holds a box beyond the end of a boot, until the process ends or lets it go."""
+
+    def let_go(self) -> None:
+        """Give the box back: others may have it."""
+        ...
 
 
 class MachineBackend(Protocol):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Lock
@@ -11,7 +14,8 @@ from kdyno.base.errors import KdynoError
 from kdyno.base.frozen import digest
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
-from kdyno.boot.base import BootEnd, Description, MachineBackend, MachineSettings
+from kdyno.base.threads import ThreadCall
+from kdyno.boot.base import BootEnd, Description, HoldsBox, MachineBackend, MachineSettings
 from kdyno.boot.registry import open_machine
 from kdyno.fleet.blobs import Blobs
 from kdyno.fleet.messages import BootResult, BootSpec, MachineAnswer, MachineQuestion
@@ -25,26 +29,66 @@ class CannotCarryOut(Exception):
     """This host can't carry out a task; another one may. Its text is the reason."""
 
 
+@dataclass
+class _OpenMachine:
+    machine: MachineBackend
+    about: Description
+    boots: int = 0
+    """The boots that are under way."""
+    used: float = field(default_factory=time.monotonic)
+    """When the last of them ended."""
+
+
 class Machines:
     """The machines that this host has opened, each with what its guests share, and its description."""
 
     def __init__(self, state: State, talk: Talk) -> None:
         self._state, self._talk = state, talk
-        self._opened: dict[str, tuple[MachineBackend, Description]] = {}
+        self._opened: dict[str, _OpenMachine] = {}
         self._lock = Lock()
 
     def find(self, settings: MachineSettings, needs: Needs) -> tuple[MachineBackend, Description]:
         """Return the machine, equipped, and its description. Raises CannotCarryOut."""
-        name = f"{settings.model_dump_json()} {needs.model_dump_json()}"
         with self._lock:
-            if name not in self._opened:
-                try:
-                    machine = open_machine(settings)
-                    machine.provide(needs, self._state, self._talk)
-                    self._opened[name] = machine, machine.describe()
-                except KdynoError as error:
-                    raise CannotCarryOut(str(error)) from error
-            return self._opened[name]
+            one = self._find(settings, needs)
+            return one.machine, one.about
+
+    @contextmanager
+    def using(self, settings: MachineSettings, needs: Needs) -> Iterator[tuple[MachineBackend, Description]]:
+        """Yield what `find` returns, for a boot. Raises CannotCarryOut."""
+        with self._lock:
+            one = self._find(settings, needs)
+            one.boots += 1
+        try:
+            yield one.machine, one.about
+        finally:
+            with self._lock:
+                one.boots -= 1
+                one.used = time.monotonic()
+
+    def let_boxes_go(self, after_seconds: float) -> list[ThreadCall[None]]:
+        """Begin to give back the boxes that nothing was booted on for so long. The next run looks at them anew."""
+        deadline = time.monotonic() - after_seconds
+        with self._lock:
+            idle = {
+                name: one.machine
+                for name, one in self._opened.items()
+                if isinstance(one.machine, HoldsBox) and not one.boots and one.used <= deadline
+            }
+            for name in idle:
+                del self._opened[name]
+        return [ThreadCall(box.let_go) for box in idle.values()]
+
+    def _find(self, settings: MachineSettings, needs: Needs) -> _OpenMachine:
+        name = f"{settings.model_dump_json()} {needs.model_dump_json()}"
+        if name not in self._opened:
+            try:
+                machine = open_machine(settings)
+                machine.provide(needs, self._state, self._talk)
+                self._opened[name] = _OpenMachine(machine, machine.describe())
+            except KdynoError as error:
+                raise CannotCarryOut(str(error)) from error
+        return self._opened[name]
 
     def answer(self, question: MachineQuestion) -> MachineAnswer:
         """Return the description of a machine on this host, or why it has none."""
@@ -66,9 +110,13 @@ def carry_boot(spec: BootSpec, machines: Machines, state: State, blobs: Blobs, c
 
     Raises CannotCarryOut, ImageCorrupt, and what the blob store raises.
     """
-    machine, about = machines.find(spec.machine, spec.needs)
-    if digest(about.facts) != spec.facts:
-        raise CannotCarryOut("its machine describes itself differently from the one that the run was planned for")
+    with machines.using(spec.machine, spec.needs) as (machine, about):
+        if digest(about.facts) != spec.facts:
+            raise CannotCarryOut("its machine describes itself differently from the one that the run was planned for")
+        return _boot(spec, machine, state, blobs, cancelled)
+
+
+def _boot(spec: BootSpec, machine: MachineBackend, state: State, blobs: Blobs, cancelled: Event) -> BootResult:
     image = _image(spec.image, state, blobs) if spec.image else None
     request = BootRequest(
         name=spec.name,

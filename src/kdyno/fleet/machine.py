@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,17 @@ def choose_crew(
         say(f"note: not used, because their machine or host differs from that of most others: {names}")
     for name, reason in sorted(refused.items()):
         say(f"note: not used: {name}: {reason}")
-    return crews[0]
+    return _with_one_host(crews[0], say) if settings.box else crews[0]
+
+
+def _with_one_host(crew: Crew, say: Callable[[str], None]) -> Crew:
+    """Return a crew whose workers are on one host, since one box has one lease."""
+    host = min(worker.host for worker in crew.workers)
+    kept = tuple(worker for worker in crew.workers if worker.host == host)
+    for other in crew.workers:
+        if other not in kept:
+            say(f"note: not used: {other.name}: one host carries out the boots of a box, {host}")
+    return replace(crew, workers=kept)
 
 
 def _host(answer: MachineAnswer, kind: Kind) -> dict[str, Any]:

@@ -95,6 +95,7 @@ def serve_worker(
             attendant.stop()
             # Threads that are amid a boot would keep the process: the boots have been cancelled and given back.
             attendant.wait(GRACE_SECONDS)
+            attendant.let_boxes_go()
 
 
 class _Connection:

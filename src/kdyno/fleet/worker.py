@@ -28,6 +28,8 @@ RENEWALS = 4
 PATIENCE_SECONDS = 600.0
 """The seconds for which a finished task waits for a database that doesn't answer."""
 PAUSE_SECONDS = 0.5
+IDLE_SECONDS = 60.0
+"""The seconds for which a worker keeps a box between two boots."""
 
 
 class Attendant:
@@ -55,6 +57,11 @@ class Attendant:
                 cancelled.set()
         with suppress(KdynoError):
             self._queue.leave(self.worker)
+
+    def let_boxes_go(self) -> None:
+        """Give all boxes back that no boot uses."""
+        for call in self._machines.let_boxes_go(0):
+            call.wait()
 
     def wait(self, seconds: float) -> None:
         """Wait until nothing is under way, at most so many seconds."""
@@ -171,6 +178,7 @@ class Attendant:
                 for claim, cancelled in held:
                     if claim.task.name not in kept and claim.token in self._held:
                         cancelled.set()
+            self._machines.let_boxes_go(IDLE_SECONDS)
 
 
 def _other_kdyno(theirs: str) -> str:

@@ -17,17 +17,22 @@ from kdyno.boot.metal.settings import MetalConfig
 from tests.unit.boot.fake_box import FakeBox
 
 
+def quick_box(directory: Path, patch: pytest.MonkeyPatch) -> FakeBox:
+    """A box that ssh reaches, and that is waited for in seconds."""
+    fake = FakeBox(directory)
+    patch.setenv("PATH", fake.path)
+    patch.setattr(machine_module, "find_agent", lambda: fake.agent)
+    patch.setattr(machine_module, "REACHED_AGAIN_SECONDS", 1.0)
+    patch.setattr(way_back, "REACHED_AGAIN_SECONDS", 1.0)
+    patch.setattr(way_back, "LAST_LOOK_SECONDS", 2.0)
+    patch.setattr(box_module, "POLL_SECONDS", 0.05)
+    patch.setattr(lease_module, "AGAIN_SECONDS", 0.05)
+    return fake
+
+
 @pytest.fixture
 def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeBox:
-    fake = FakeBox(tmp_path / "box")
-    monkeypatch.setenv("PATH", fake.path)
-    monkeypatch.setattr(machine_module, "find_agent", lambda: fake.agent)
-    monkeypatch.setattr(machine_module, "REACHED_AGAIN_SECONDS", 1.0)
-    monkeypatch.setattr(way_back, "REACHED_AGAIN_SECONDS", 1.0)
-    monkeypatch.setattr(way_back, "LAST_LOOK_SECONDS", 2.0)
-    monkeypatch.setattr(box_module, "POLL_SECONDS", 0.05)
-    monkeypatch.setattr(lease_module, "AGAIN_SECONDS", 0.05)
-    return fake
+    return quick_box(tmp_path / "box", monkeypatch)
 
 
 @pytest.fixture

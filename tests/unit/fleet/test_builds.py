@@ -64,9 +64,9 @@ class FleetOfBuilders:
         )
         self.connection: Any = SimpleNamespace(queue=queue, blobs=self.blobs, carriage=carriage, lock=Lock())
 
-    def start_worker(self, name: str, builds: int = 1) -> State:
+    def start_worker(self, name: str, builds: int = 1, wall: int = 0) -> State:
         """Start a worker, and return its state."""
-        slots: dict[Kind, int] = {"build": builds, "boot-model": 1}
+        slots: dict[Kind, int] = {"build": builds, "boot-model": 1, "boot-wall": wall}
         offer = Offer(
             slots=slots, kvm=False, family="", cpu="", memory_mb=1, disk_mb=1, toolchains=(), machines=("qemu",)
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kdyno.boot.fake import FakeConfig
+from kdyno.boot.metal.settings import MetalConfig
 from kdyno.fleet.errors import NobodyOffers
 from kdyno.fleet.fleet_file import read_fleet
 from kdyno.fleet.machine import Crew, choose_crew
@@ -53,6 +54,14 @@ def test_hosts_of_the_wall_lane_are_alike_but_for_their_memory() -> None:
     assert crew.slots == 2
     assert crew.host == {"cpu": "a"}, "the keys of boots are the same whichever host is asked first"
     assert len(said) == 1
+
+
+def test_one_host_carries_out_the_boots_of_a_box() -> None:
+    said: list[str] = []
+    workers = [worker(name, wall=1) for name in ("b", "a")]
+    crew = choose_crew(MetalConfig(host="box"), workers, {"a": answer(), "b": answer()}, said.append)
+    assert (names(crew), crew.slots) == (["a"], 1)
+    assert said == ["note: not used: b: one host carries out the boots of a box, host-a"]
 
 
 def test_a_worker_that_refuses_is_named_with_its_reason() -> None:

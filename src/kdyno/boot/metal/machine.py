@@ -158,6 +158,9 @@ class MetalMachine:
     def converse(self, order: BootOrder) -> int:  # noqa: ARG002
         raise NoShell(type=self.config.type)
 
+    def let_go(self) -> None:
+        self.way_back.let_go()
+
     def boot(self, order: BootOrder) -> BootEnd:
         """Start the kernel, measure, and bring the box's own kernel back. Raises what ssh raises, BoxHeld, BoxFull,
         BoxFailed, BoxGone and ResetFailed.

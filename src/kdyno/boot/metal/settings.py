@@ -43,6 +43,10 @@ class MetalConfig(MachineSettings):
     limits: BootLimits = BootLimits(boot=300.0, total=7200.0)
     """`boot` is also the most seconds of a restart."""
 
+    @property
+    def box(self) -> str:
+        return self.host
+
     def located(self, base: Path) -> Self:
         if self.ssh_config is None:
             return self

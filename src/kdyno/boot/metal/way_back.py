@@ -55,6 +55,11 @@ class WayBack:
         self.lease.take()
         atexit.register(self.lease.release)
 
+    def let_go(self) -> None:
+        """Give the lease back now."""
+        atexit.unregister(self.lease.release)
+        self.lease.release()
+
     def hold_again(self) -> None:
         """Take the lease as `hold` does; if the connection breaks, a second time."""
         try:
