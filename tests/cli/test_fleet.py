@@ -17,7 +17,7 @@ from postgres_server import server_programs
 from kdyno.cli.main import main
 from kdyno.store.records import BootRecord
 from kdyno.store.store import Store
-from tests.cli.conftest import Lab
+from tests.cli.conftest import CommandResult, Lab
 from tests.cli.replay import BLOCKS, Change, slower
 
 LEASE = 4.0
@@ -51,6 +51,8 @@ real = time.time
 time.time = lambda: real() + 3600
 """
 NAMES = ("one", "two", "three")
+UNITS = {"instr": "ns", "B/instr": "MB/s"}
+"""Those of the wall lane, by those of the recording."""
 
 
 @pytest.fixture(scope="module")
@@ -121,12 +123,16 @@ def verdicts(report: str) -> Any:
 
 
 def in_lane(name: str) -> Change:
-    """The agent said hello in this lane."""
+    """The agent said hello in this lane, and measured in its units."""
 
     def change(boot: Path) -> None:
         stream = boot / "stream.jsonl"
-        hello, *others = stream.read_text().splitlines(keepends=True)
-        stream.write_text(json.dumps({**json.loads(hello), "lane": name}) + "\n" + "".join(others))
+        hello, *others = map(json.loads, stream.read_text().splitlines())
+        for record in others:
+            if record["type"] == "benchmark":
+                record["unit"] = UNITS[record["unit"]]
+        records = [{**hello, "lane": name}, *others]
+        stream.write_text("".join(json.dumps(record) + "\n" for record in records))
 
     return change
 
@@ -166,6 +172,46 @@ def test_a_block_of_the_wall_lane_is_on_one_host_which_is_on_record(
         hosts.setdefault(boot.block, set()).add(boot.host)
     assert sorted(hosts) == [*BLOCKS]
     assert all(len(names) == 1 and "" not in names for names in hosts.values())
+
+
+def test_a_host_that_tells_one_kernel_from_itself_does_not_count(lab: Lab, fleet: LocalFleet, experiment: str) -> None:
+    for variant in ("A", "B"):
+        lab.recording.add(variant)
+    for variant in ("A", "B", "baseline", "slow"):
+        lab.recording.change(variant, in_lane("wall"))
+    check = ("fleet", "check", str(fleet.directory), experiment, "--blocks", str(len(BLOCKS)))
+    exact = lab(*check)
+    assert exact.status == 1 and "is in the lane `model`" in exact.err
+    path = Path(experiment)
+    path.write_text(path.read_text().replace('type = "fake"', 'type = "fake"\nlane = "wall"'))
+    nobody = lab(*check, "--host", "host-four")
+    assert nobody.status == 1 and "no worker of the fleet measures in the wall lane on host-four" in nobody.err
+    assert "no A/A of these hosts is on record: host-one, host-three, host-two" in run_on(lab, fleet, experiment).out
+    passed = lab(*check, "--host", "host-one")
+    assert passed.status == 0, passed.err
+    assert passed.out.startswith("host-one: passed: no difference in ")
+    lab.recording.change("B", slower("lat_syscall.null", 100))
+    failed = lab(*check, "--host", "host-two", "--host", "host-three")
+    assert failed.status == 2, failed.err
+    assert "host-two: failed: one kernel under two names differs in lat_syscall.null " in failed.out
+    shown = lab("fleet", "workers", str(fleet.directory)).out
+    assert [line.split()[3] for line in shown.splitlines() if line.startswith("  A/A of ")] == [
+        *("passed:", "failed:", "failed:"),
+    ]
+    result = run_on(lab, fleet, experiment, "--again")
+    assert "not used: two: host-two failed its A/A of " in result.err
+    with Store(f"sqlite:///{lab.state}/store.sqlite") as store:
+        newest = store.newest()
+        assert newest and {boot.host for boot in store.boots(newest)} == {"host-one"}
+    with fleet.fleet.queue() as queue:
+        for host in ("host-one", "host-two", "host-three"):
+            queue.note_check(host, passed=True, detail="as before this test")
+
+
+def run_on(lab: Lab, fleet: LocalFleet, experiment: str, *words: str) -> CommandResult:
+    result = lab("run", experiment, "--fleet", str(fleet.directory), *words)
+    assert result.status == 0, result.err
+    return result
 
 
 @pytest.mark.parametrize("moment", ["boots", "commits"])

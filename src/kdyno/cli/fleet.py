@@ -8,10 +8,12 @@ from pathlib import Path
 from kdyno.base import terminal
 from kdyno.base.extras import require_extra
 from kdyno.base.text import format_count
-from kdyno.cli.common import add_action, number_from, talk_of
+from kdyno.cli import exit_codes
+from kdyno.cli.common import add_action, number_from, state_of, store_of, talk_of
 
 PORT = 8786
 BLOB_DAYS = 30
+CHECK_BLOCKS = 12
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +58,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_directory(release)
     release.add_argument("subject", metavar="IMAGE", help="what is quarantined, as `kdyno fleet workers` prints it")
 
+    check = add_action(verbs, "check", "measure one kernel under two names on each host of the wall lane")
+    _add_directory(check)
+    check.add_argument(
+        "experiment", type=Path, metavar="EXPERIMENT", help="its baseline, workload and machine are used"
+    )
+    check.add_argument("--host", action="append", metavar="NAME", help="only this one; may be repeated (default: all)")
+    check.add_argument(
+        "--blocks",
+        type=number_from(2, 10_000),
+        default=CHECK_BLOCKS,
+        metavar="N",
+        help="blocks of two boots on each host (default: %(default)s)",
+    )
+
     gc = add_action(verbs, "gc", "remove files from the blob store that no task on record needs")
     _add_directory(gc)
     gc.add_argument(
@@ -70,6 +86,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     require_extra("fleet")
+    if args.action == "check":
+        return _check(args)
     actions = {
         "init": _init,
         "migrate": _migrate,
@@ -119,12 +137,40 @@ def _scheduler(args: argparse.Namespace) -> None:
     serve_scheduler(fleet, talk_of(args), listen=listen, dashboard=args.dashboard)
 
 
+def _check(args: argparse.Namespace) -> int:
+    from kdyno.fleet.carrier import FleetCarrier
+    from kdyno.fleet.connection import FleetConnection
+    from kdyno.fleet.errors import NothingToCheck
+    from kdyno.fleet.fleet_file import read_fleet
+    from kdyno.runs.experiment.resolve import read_experiment
+    from kdyno.runs.session import Session
+    from kdyno.understand.host_check import check_host
+
+    experiment, talk = read_experiment(args.experiment), talk_of(args)
+    has_failed = False
+    with store_of(args) as store, FleetConnection(read_fleet(args.directory)) as connection:
+        workers = FleetCarrier(connection, talk).workers()
+        hosts = sorted({worker.host for worker in workers if worker.offer.slots.get("boot-wall")})
+        if missing := sorted(set(args.host or ()) - set(hosts)):
+            raise NothingToCheck(on=f" on {', '.join(missing)}")
+        if not hosts:
+            raise NothingToCheck(on="")
+        for host in args.host or hosts:
+            session = Session(state_of(args), store, talk, FleetCarrier(connection, talk, host))
+            verdict = check_host(experiment, host, args.blocks, session)
+            connection.queue.note_check(host, passed=verdict.passed, detail=verdict.detail)
+            terminal.data(f"{host}: {'passed' if verdict.passed else 'failed'}: {verdict.detail}\n")
+            has_failed |= not verdict.passed
+    return exit_codes.REGRESSION if has_failed else exit_codes.DONE
+
+
 def _workers(args: argparse.Namespace) -> None:
     from kdyno.fleet.fleet_file import read_fleet
 
     fleet = read_fleet(args.directory)
     with fleet.queue() as queue:
         queue.require_current(fleet.file.id)
+        checks = queue.checks()
         for worker in queue.workers():
             offer = worker.offer
             slots = ", ".join(f"{count} {kind}" for kind, count in offer.slots.items() if count)
@@ -134,6 +180,9 @@ def _workers(args: argparse.Namespace) -> None:
                 f"{f' ({offer.family})' if offer.family else ''}, {has}, {offer.memory_mb:,} MB of memory, "
                 f"{offer.disk_mb:,} MB of disk; kdyno {worker.package}\n"
             )
+            if check := checks.get(worker.host):
+                how = "passed" if check.passed else "failed"
+                terminal.data(f"  A/A of {check.checked:%Y-%m-%d} {how}: {check.detail}\n")
         for subject, reason in queue.quarantined().items():
             terminal.data(f"{subject} is {reason}\n")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
@@ -16,7 +17,7 @@ from kdyno.fleet.errors import NobodyOffers, OtherKdyno
 from kdyno.fleet.machine import FleetMachine
 from kdyno.fleet.messages import MachineAnswer, MachineQuestion
 from kdyno.fleet.package_digest import this_kdyno
-from kdyno.fleet.queue.model import Worker
+from kdyno.fleet.queue.model import HostCheck, Worker
 from kdyno.runs.carrier import BootCarrier, BootsToCarry
 from kdyno.runs.images import Images, Plans
 
@@ -24,12 +25,17 @@ from kdyno.runs.images import Images, Plans
 class FleetCarrier:
     """A fleet that carries runs out. Raises SchedulerUnreachable, OtherKdyno and NobodyOffers."""
 
-    def __init__(self, connection: FleetConnection, talk: Talk) -> None:
-        self._connection, self._talk = connection, talk
+    def __init__(self, connection: FleetConnection, talk: Talk, checked_host: str = "") -> None:
+        """With `checked_host` only that one measures, whatever came of its A/As: this is to be another."""
+        self._connection, self._talk, self._checked_host = connection, talk, checked_host
 
     def open_machine(self, settings: MachineSettings) -> MachineBackend:
         """Return the machine of the workers that are connected now."""
-        return FleetMachine(settings, self.workers(), self.ask)
+        workers, host = self.workers(), self._checked_host
+        if not host:
+            return FleetMachine(settings, workers, self.ask, self._connection.queue.checks())
+        under_way = {host: HostCheck(passed=True, detail="under way", checked=datetime.now(UTC))}
+        return FleetMachine(settings, [worker for worker in workers if worker.host == host], self.ask, under_way)
 
     def workers(self) -> list[Worker]:
         """Return the connected workers that have this kdyno. Raises NobodyOffers and OtherKdyno."""

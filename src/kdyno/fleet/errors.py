@@ -100,6 +100,11 @@ class WallSlotTaken(InfrastructureError):
     hint = "start this one without --wall: a host has one wall slot"
 
 
+class NothingToCheck(UserError):
+    message = "no worker of the fleet measures in the wall lane{on}"
+    hint = "start one with --wall on that host: kdyno worker DIR --wall"
+
+
 class NotQuarantined(UserError):
     message = "{subject} is not the start of one quarantined image"
     hint = "`kdyno fleet workers DIR` lists what is quarantined"

@@ -18,7 +18,7 @@ from kdyno.boot.registry import open_machine
 from kdyno.fleet.errors import NobodyOffers
 from kdyno.fleet.messages import MachineAnswer, MachineQuestion
 from kdyno.fleet.package_digest import this_kdyno
-from kdyno.fleet.queue.model import Kind, Worker
+from kdyno.fleet.queue.model import HostCheck, Kind, Worker
 from kdyno.measure.workload.needs import Needs
 
 VARIES = "memory_mb"
@@ -49,16 +49,22 @@ def choose_crew(
     workers: Sequence[Worker],
     answers: Mapping[str, MachineAnswer],
     say: Callable[[str], None],
+    checks: Mapping[str, HostCheck],
 ) -> Crew:
     """Return the largest group of workers that describe a machine alike. Raises NobodyOffers.
 
-    In the wall lane their hosts must be alike, too: the same processor, kernel and distribution.
+    In the wall lane their hosts must be alike, too: the same processor, kernel and distribution; and none whose A/A
+    failed (`checks`, by host) is used.
     """
     kind: Kind = "boot-wall" if not LANES[settings.lane].is_repeatable else "boot-model"
     fitting = [worker for worker in workers if worker.offer.slots.get(kind)]
     if not fitting:
         raise NobodyOffers(missing=f"{len(workers)} workers are there, and none has a slot {kind}")
-    refused = {worker.name: answers[worker.name].refusal for worker in fitting if answers[worker.name].refusal}
+    refused = {
+        worker.name: reason
+        for worker in fitting
+        if (reason := answers[worker.name].refusal or (_why_not_counted(worker, checks) if kind == "boot-wall" else ""))
+    }
     groups: dict[str, list[Worker]] = {}
     for worker in fitting:
         if worker.name not in refused:
@@ -76,6 +82,14 @@ def choose_crew(
     for name, reason in sorted(refused.items()):
         say(f"note: not used: {name}: {reason}")
     return _with_one_host(crews[0], say) if settings.box else crews[0]
+
+
+def _why_not_counted(worker: Worker, checks: Mapping[str, HostCheck]) -> str:
+    """Return why measurements of this worker's host don't count; empty: they do, as far as is known."""
+    check = checks.get(worker.host)
+    if check is None or check.passed:
+        return ""
+    return f"{worker.host} failed its A/A of {check.checked:%Y-%m-%d}: {check.detail}"
 
 
 def _with_one_host(crew: Crew, say: Callable[[str], None]) -> Crew:
@@ -102,9 +116,12 @@ def _likeness(answer: MachineAnswer, kind: Kind) -> str:
 class FleetMachine:
     """A machine that workers of a fleet open. It boots nothing itself: see carrier.py."""
 
-    def __init__(self, settings: MachineSettings, workers: Sequence[Worker], ask: Ask) -> None:
+    def __init__(
+        self, settings: MachineSettings, workers: Sequence[Worker], ask: Ask, checks: Mapping[str, HostCheck]
+    ) -> None:
+        """`checks` are the A/As of hosts, by name."""
         self.settings = settings
-        self._workers, self._ask = workers, ask
+        self._workers, self._ask, self._checks = workers, ask, checks
         self._here = open_machine(settings)
         self.needs = Needs()
         self._crew: Crew | None = None
@@ -120,10 +137,19 @@ class FleetMachine:
         self.needs = needs
         question = MachineQuestion(package=this_kdyno(), machine=self.settings, needs=needs)
         answers = self._ask(question, [worker.name for worker in self._workers])
-        self._crew = choose_crew(self.settings, self._workers, answers, talk.say)
+        self._crew = choose_crew(self.settings, self._workers, answers, talk.say, self._checks)
 
     def describe(self) -> Description:
-        return self.crew.answer.description(self.crew.slots, self.crew.host)
+        about = self.crew.answer.description(self.crew.slots, self.crew.host)
+        return replace(about, notices=(*about.notices, *self._notices()))
+
+    def _notices(self) -> tuple[str, ...]:
+        """Return the note that hosts of the wall lane have had no A/A, unless all have."""
+        unchecked = sorted({worker.host for worker in self.crew.workers} - self._checks.keys())
+        if self.crew.kind != "boot-wall" or not unchecked:
+            return ()
+        hosts = ", ".join(unchecked)
+        return (f"no A/A of these hosts is on record: {hosts} (`kdyno fleet check` measures one kernel twice there)",)
 
     def cpu(self) -> Cpu:
         if self.crew.answer.cpu is None:

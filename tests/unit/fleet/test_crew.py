@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,10 @@ from kdyno.fleet.errors import NobodyOffers
 from kdyno.fleet.fleet_file import read_fleet
 from kdyno.fleet.machine import Crew, choose_crew
 from kdyno.fleet.messages import MachineAnswer
-from kdyno.fleet.queue.model import Kind, Offer, Worker
+from kdyno.fleet.queue.model import HostCheck, Kind, Offer, Worker
 
 HERE = Path("/recording")
+NO_CHECKS: Mapping[str, HostCheck] = {}
 
 
 def worker(name: str, boots: int = 2, wall: int = 0) -> Worker:
@@ -29,10 +32,12 @@ def answer(qemu: str = "7", cpu: str = "a", memory: int = 100) -> MachineAnswer:
     )
 
 
-def chosen(lane: str, answers: dict[str, MachineAnswer], wall: int = 1) -> tuple[Crew, list[str]]:
+def chosen(
+    lane: str, answers: dict[str, MachineAnswer], wall: int = 1, checks: Mapping[str, HostCheck] = NO_CHECKS
+) -> tuple[Crew, list[str]]:
     said: list[str] = []
     settings = FakeConfig.model_validate({"recording": HERE, "lane": lane})
-    crew = choose_crew(settings, [worker(name, wall=wall) for name in answers], answers, said.append)
+    crew = choose_crew(settings, [worker(name, wall=wall) for name in answers], answers, said.append, checks)
     return crew, said
 
 
@@ -56,10 +61,19 @@ def test_hosts_of_the_wall_lane_are_alike_but_for_their_memory() -> None:
     assert len(said) == 1
 
 
+def test_a_host_that_failed_its_check_does_not_count_in_the_wall_lane() -> None:
+    noon = datetime(2026, 1, 2, 12, tzinfo=UTC)
+    checks = {"host-a": HostCheck(False, "lat_pipe +3 %", noon), "host-b": HostCheck(True, "", noon)}
+    crew, said = chosen("wall", {"a": answer(), "b": answer()}, checks=checks)
+    assert names(crew) == ["b"]
+    assert said == ["note: not used: a: host-a failed its A/A of 2026-01-02: lat_pipe +3 %"]
+    assert names(chosen("model", {"a": answer(), "b": answer()}, checks=checks)[0]) == ["a", "b"]
+
+
 def test_one_host_carries_out_the_boots_of_a_box() -> None:
     said: list[str] = []
     workers = [worker(name, wall=1) for name in ("b", "a")]
-    crew = choose_crew(MetalConfig(host="box"), workers, {"a": answer(), "b": answer()}, said.append)
+    crew = choose_crew(MetalConfig(host="box"), workers, {"a": answer(), "b": answer()}, said.append, {})
     assert (names(crew), crew.slots) == (["a"], 1)
     assert said == ["note: not used: b: one host carries out the boots of a box, host-a"]
 

@@ -18,6 +18,7 @@ from kdyno.fleet.queue import schema
 from kdyno.fleet.queue.migrate import VERSION_TABLE
 from kdyno.fleet.queue.model import Kind, Offer, Task, TaskClaim, Worker
 from kdyno.fleet.queue.queue import Queue
+from kdyno.fleet.queue.versions import r0003_host_check as newest
 from tests.unit.fleet.conftest import FLEET, empty
 
 OFFER = Offer(
@@ -115,7 +116,7 @@ def test_a_queue_that_is_missing_older_newer_or_of_another_fleet_is_refused(serv
         for refused in (queue.require_current, queue.migrate):
             with pytest.raises(QueueNewer, match="version 9999"):
                 refused(FLEET)
-        execute(server, f"UPDATE {VERSION_TABLE} SET version_num = '0002'")
+        execute(server, f"UPDATE {VERSION_TABLE} SET version_num = '{newest.revision}'")
         with pytest.raises(OtherFleet, match="belongs to the fleet fleet-of-tests, and this is the fleet another"):
             queue.require_current("another")
         with pytest.raises(OtherFleet):

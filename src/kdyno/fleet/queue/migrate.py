@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, select, text
 
 from kdyno.fleet.errors import OtherFleet, QueueMissing, QueueNewer, QueueOlder
 from kdyno.fleet.queue import schema
-from kdyno.fleet.queue.versions import r0002_subject_state as newest
+from kdyno.fleet.queue.versions import r0003_host_check as newest
 
 VERSION_TABLE = "kdyno_fleet_version"
 HERE = Path(__file__).parent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
@@ -63,6 +64,16 @@ class Worker:
     offer: Offer
     package: str
     """Version and digest of its kdyno."""
+
+
+@dataclass(frozen=True)
+class HostCheck:
+    """What came of the last A/A of a host: one kernel under two names in the wall lane."""
+
+    passed: bool
+    detail: str
+    """What differed, or over how much nothing did, for people."""
+    checked: datetime
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, Row, Text, cast, create_engine, literal_column, select
+from sqlalchemy import Connection, Engine, Row, Text, cast, create_engine, func, literal_column, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 
 from kdyno.fleet.errors import NotPostgresql, QueueFailed
 from kdyno.fleet.queue import schema, statements
 from kdyno.fleet.queue.migrate import migrate, require_current
-from kdyno.fleet.queue.model import EndedTask, Kind, Offer, Task, TaskClaim, TaskName, WaitingTask, Worker
+from kdyno.fleet.queue.model import EndedTask, HostCheck, Kind, Offer, Task, TaskClaim, TaskName, WaitingTask, Worker
 from kdyno.store.url import StoreUrl, hide_secrets, parse
 
 LEASE_SECONDS = 30.0
@@ -163,6 +163,19 @@ class Queue:
         with self._transaction() as connection:
             rows = connection.execute(statements.WORKERS, {"lease": self.lease_seconds}).all()
         return [Worker(row.id, row.name, row.host, Offer.model_validate(row.offer), row.package) for row in rows]
+
+    def note_check(self, host: str, *, passed: bool, detail: str) -> None:
+        """Record what came of the A/A of a host, in place of the one before."""
+        new = insert(schema.host_check).values(host=host, passed=passed, detail=detail)
+        newer = {"passed": new.excluded.passed, "detail": new.excluded.detail, "checked": func.now()}
+        with self._transaction() as connection:
+            connection.execute(new.on_conflict_do_update(index_elements=["host"], set_=newer))
+
+    def checks(self) -> dict[str, HostCheck]:
+        """Return what came of the last A/A of each host that had one."""
+        with self._transaction() as connection:
+            rows = connection.execute(select(schema.host_check)).all()
+        return {row.host: HostCheck(row.passed, row.detail, row.checked) for row in rows}
 
     def quarantined(self) -> dict[str, str]:
         """Return the quarantined subjects, each with its reason."""

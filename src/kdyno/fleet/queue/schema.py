@@ -5,6 +5,7 @@ worker  ─ one row for each `kdyno worker`: host, offer, version, when it was l
 block   ─ the host of a block of the wall lane
 task    ─ a build or a boot by key and attempt: its specification, its lease, its result
 death   ─ a task whose worker ended with it
+check   ─ what came of the last A/A of a host
 
 All times are those of the database: a host whose clock is wrong neither takes a lease early nor keeps one too long.
 """
@@ -93,4 +94,13 @@ death = Table(
     Column("host", Text, nullable=False),
     Column("worker", Text, nullable=False),
     Column("seen", MOMENT, nullable=False, server_default=func.now()),
+)
+
+host_check = Table(
+    "kdyno_fleet_host_check",
+    tables,
+    Column("host", Text, primary_key=True),
+    Column("passed", Boolean, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("checked", MOMENT, nullable=False, server_default=func.now()),
 )
