@@ -40,6 +40,7 @@ OUTPUTS = {
     "ministat": ("ministat-before.txt", "ministat-after.txt"),
     "hey": ("hey-before.txt", "hey-after.txt"),
     "oha": ("oha-before.txt", "oha-after.txt"),
+    "k6": ("k6-before.txt", "k6-after.txt"),
     "h2load": ("h2load-before.txt", "h2load-after.txt"),
     "vegeta": ("vegeta-before.txt", "vegeta-after.txt"),
     "ycsb": ("ycsb-before.txt", "ycsb-after.txt"),

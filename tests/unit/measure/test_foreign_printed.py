@@ -150,6 +150,17 @@ def test_hyperfine_s_json_without_times_has_its_means() -> None:
         ),
         ("starting benchmark...\nfinished in 1.02s, 9803.92 req/s, 5MB/s\n", {"h2load": ((9803.92,), "requests/s")}),
         (
+            "     http_req_duration..............: avg=117.55ms min=100ms med=115ms max=250ms p(90)=130ms p(95)=140ms\n"
+            "       { expected_response:true }...: avg=117.55ms min=100ms med=115ms max=250ms p(90)=130ms p(95)=140ms\n"
+            "     http_req_failed................: 0.00%  0 out of 1000\n"
+            "     http_reqs......................: 1000   33.214/s\n     iterations: 500   16.607/s\n",
+            {
+                "k6": ((33.214,), "requests/s"),
+                "k6 iterations": ((16.607,), "iterations/s"),
+                "k6 mean latency": ((117.55,), "ms"),
+            },
+        ),
+        (
             "Requests      [total, rate, throughput]         1200, 120.00, 65.87\n"
             "Latencies     [min, mean, 50, 90, 95, 99, max]  90.438129ms, 113.172398ms, 108.2ms, 140.1ms, 247ms, 1ms\n",
             {"vegeta": ((65.87,), "requests/s"), "vegeta mean latency": ((113.172398,), "ms")},
@@ -174,7 +185,7 @@ def test_hyperfine_s_json_without_times_has_its_means() -> None:
             {"ping mean round trip, a": ((0.042,), "ms")},
         ),
     ],
-    ids=["hey", "oha", "h2load", "vegeta", "ycsb", "filebench", "ioping", "ping"],
+    ids=["hey", "oha", "h2load", "k6", "vegeta", "ycsb", "filebench", "ioping", "ping"],
 )
 def test_programs_that_load_servers_disks_and_networks_are_read(
     text: str, expected: dict[str, tuple[tuple[float, ...], str]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from kdyno.base.errors import UserError
 from kdyno.judge.foreign.gathered import Gathered
 from kdyno.judge.stats.observations import ReplicateSample, Summary
 from kdyno.judge.verdicts.of_files import gather
-from kdyno.measure.readers import errors
+from kdyno.measure.readers import delimited, errors
 from kdyno.measure.readers.cells import cell_of
 from kdyno.measure.readers.formats.registry import BY_NAME, recognise
 from kdyno.measure.readers.request import JudgeRequest
@@ -448,6 +449,42 @@ def test_lists_of_numbers_by_name_are_variants_in_json() -> None:
     assert sample(gathered, "6.12").values.tolist() == [4.52, 4.51, 4.55]
     with pytest.raises(errors.UnknownForm):
         recognise(source('{"6.6": [4.61], "name": "x"}'), JudgeRequest())
+
+
+@pytest.mark.parametrize("kernels_are", ["outer", "inner"])
+def test_lists_of_numbers_by_two_names_are_of_the_one_that_looks_like_kernels(kernels_are: str) -> None:
+    by_kernel = {"6.6": {"lat": [4.6, 4.61], "bw": [100, 101]}, "6.12": {"lat": [4.5, 4.51], "bw": [110, 112]}}
+    by_name = {name: {kernel: by_kernel[kernel][name] for kernel in by_kernel} for name in ("lat", "bw")}
+    gathered = rows(json.dumps(by_kernel if kernels_are == "outer" else by_name))
+    assert gathered.variants == ("6.6", "6.12")
+    assert [observed.benchmark for observed in gathered.observations] == ["lat", "bw"]
+    assert sample(gathered, "6.12", 1).values.tolist() == [110, 112]
+
+
+def test_lists_of_numbers_by_two_names_of_which_none_is_of_kernels_are_refused() -> None:
+    with pytest.raises(errors.UnknownForm):
+        recognise(source('{"one": {"lat": [1, 2]}, "two": {"lat": [1, 2]}}'), JudgeRequest())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "6.6: 4.61 4.63\n6.12:\t4.52, 4.51, 4.55 \n",
+        "# in seconds\n\n6.6: 4.61 4.63\r\n6.12: 4.52 4.51 4.55\r\n",
+    ],
+)
+def test_lines_of_a_kernel_and_its_values_are_read(text: str) -> None:
+    gathered = rows(text)
+    assert gathered.variants == ("6.6", "6.12")
+    assert sample(gathered, "6.12").values.tolist() == [4.52, 4.51, 4.55]
+    assert recognise(source(text), JudgeRequest()) is BY_NAME["csv"]
+
+
+@pytest.mark.parametrize(
+    "text", ["6.6: 4.61 4.63\nand more\n", "6.6: 4.61 4.63\n", "a: 1\nb: 2\n", "6.6: 4,61 4,63\n6.12: 4,52 4,51\n"]
+)
+def test_other_lines_with_a_colon_are_no_such_rows(text: str) -> None:
+    assert delimited.from_named_rows(text) is None
 
 
 def test_lists_of_numbers_by_other_names_are_benchmarks_in_json() -> None:

@@ -22,6 +22,11 @@ _WIDE_GAP = re.compile(r"(?<![ \u00a0\t±])(?<!\+/-)(?:[ \u00a0\t]{2,}+|\t)(?!±
 _ONE_BLANK = re.compile(r"[ \u00a0\t]+")
 _RULE = re.compile(r"[-=_+\s─━┼]*")
 _NUMERAL = re.compile(NUMBER)
+_NAMED_ROW = re.compile(
+    r"(?P<name>[^:,;|\t\n\"]{1,200}):[ \t]++(?P<values>-?\d[\d.eE+-]*+(?:,?+[ \t]++-?\d[\d.eE+-]*+)++)[ \t]*+"
+)
+_BETWEEN_VALUES = re.compile(r",?[ \t]+")
+"""A comma without a blank may be a decimal one."""
 _FIRST_LINE = re.compile(rb"^(?!#)[^\r\n]*[^\s][^\r\n]*", re.MULTILINE)
 """The first line that is neither blank nor a comment."""
 _LETTER = re.compile(rb"[A-Za-z]")
@@ -119,18 +124,57 @@ def without_repeated_headers(data: bytes) -> bytes:
 
 def from_json(document: Any) -> str | None:
     """Return a list of flat objects as CSV, with a line for each; or lists of numbers by name, with a line for each
-    number: the names are benchmarks, unless all look like kernels. None for any other document.
+    number: the names are benchmarks, unless all look like kernels. In lists by two names, one is of kernels and one of
+    benchmarks. None for any other document.
     """
     if isinstance(document, dict) and len(document) > 1 and all(map(_is_list_of_numbers, document.values())):
         rows = [[name, _cell(value)] for name, values in document.items() for value in values]
-        what = "variant" if all(map(looks_like_a_variant, document)) else "benchmark"
-        return _written([[what, "value"], *rows], ",")
+        return _written([[_what_is_named(document), "value"], *rows], ",")
+    if isinstance(document, dict) and document and all(map(_is_dict_of_lists, document.values())):
+        return _from_two_levels(document)
     if not isinstance(document, list) or not document or not all(isinstance(row, dict) and row for row in document):
         return None
     if any(isinstance(value, (dict, list)) for row in document for value in row.values()):
         return None
     header = list(dict.fromkeys(key for row in document for key in row))
     return _written([header, *([_cell(row.get(key)) for key in header] for row in document)], ",")
+
+
+def _from_two_levels(document: dict[str, dict[str, list[float]]]) -> str | None:
+    """Return lists of numbers by two names as CSV; None if both levels look like kernels, or neither."""
+    inner_names = dict.fromkeys(name for inner in document.values() for name in inner)
+    levels = [_what_is_named(document), _what_is_named(inner_names)]
+    if len(set(levels)) == 1:
+        return None
+    rows = [
+        [outer, inner, _cell(value)]
+        for outer, lists in document.items()
+        for inner, values in lists.items()
+        for value in values
+    ]
+    return _written([[*levels, "value"], *rows], ",")
+
+
+def _what_is_named(names: Iterable[str]) -> str:
+    """Return what these names are of, as the heading of their column."""
+    return "variant" if all(map(looks_like_a_variant, names)) else "benchmark"
+
+
+def from_named_rows(text: str) -> str | None:
+    """Return lines like `6.12: 4.61 4.63`, a name and its values, as CSV with a line for each value; None for
+    any other text. The names are benchmarks, unless all look like kernels.
+    """
+    lines = [line for line in LINE_END.split(text) if line.strip() and not line.startswith("#")]
+    matches = [match for line in lines if (match := _NAMED_ROW.fullmatch(line))]
+    if len(matches) < 2 or len(matches) < len(lines):
+        return None
+    rows = [[match["name"].strip(), value] for match in matches for value in _BETWEEN_VALUES.split(match["values"])]
+    what = _what_is_named(match["name"] for match in matches)
+    return _written([[what, "value"], *rows], ",")
+
+
+def _is_dict_of_lists(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and all(map(_is_list_of_numbers, value.values()))
 
 
 def _is_list_of_numbers(value: Any) -> bool:

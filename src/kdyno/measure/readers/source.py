@@ -129,13 +129,19 @@ class FileSource:
 
     @cached_property
     def delimited(self) -> FileSource:
-        """The table in this file as delimited text: of columns aligned by blanks, line for line; of records or lists
-        in JSON; without repeated headers. The file itself if it has none of these. Raise UnalignedRow, and the errors
-        of `document`.
+        """The table in this file as delimited text: of columns aligned by blanks, line for line; of records or lists in
+        JSON, or of lines that begin with a name; without repeated headers. The file itself if it has none of these.
+        Raise UnalignedRow, and the errors of `document`.
         """
         if self.form == "json":
             table = delimited.from_json(self.document)
             return self if table is None else replace(self, shown=f"{self.shown} as CSV", data=table.encode())
+        if (
+            self.form == "text"
+            and delimited.from_named_rows(self.head)
+            and (rows := delimited.from_named_rows(self.text))
+        ):
+            return replace(self, shown=f"{self.shown} as CSV", data=rows.encode())
         if self.form == "text" and delimited.is_aligned(self.head):
             return replace(self, data=delimited.from_blanks(self.text, self.shown).encode())
         if self.form == "text" and (data := delimited.without_repeated_headers(self.data)) is not self.data:

@@ -176,6 +176,23 @@ PROGRAMS = (
         start=re.compile(r"^Summary:"),
     ),
     PrintedProgram(
+        "k6",
+        re.compile(r"^ *(?:http_req_duration|iteration_duration|http_reqs|iterations)\.*: ", re.MULTILINE),
+        "lines like `http_reqs......................: 11840   394.5/s` and `http_req_duration....: avg=25.2ms ...`",
+        (
+            (printed_line(r"^ *http_reqs\.*: +\d+ +VALUE/s", "requests/s", "higher"),),
+            (printed_line(r"^ *iterations\.*: +\d+ +VALUE/s", "iterations/s", "higher", "iterations"),),
+            (
+                printed_line(
+                    r"^ *http_req_duration\.*: +avg=VALUE(?P<unit>ns|[uµμ]s|ms|s) ",
+                    direction="lower",
+                    name="mean latency",
+                ),
+            ),
+        ),
+        start=re.compile(r"^ *execution: |^ *█ TOTAL RESULTS"),
+    ),
+    PrintedProgram(
         "h2load",
         re.compile(r"^finished in [\d.]+[mu]?s, [\d.]+ req/s", re.MULTILINE),
         "lines like `finished in 1.02s, 9803.92 req/s, 5.12MB/s`",
