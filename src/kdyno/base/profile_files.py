@@ -102,6 +102,38 @@ KINDS = (
         "--binary=vmlinux -o PROFILE",
     ),
     ProfileKind(
+        "bolt",
+        re.compile(
+            rb"(?:boltedcollection|no_lbr)\b|[0-6] \S{1,1000} [0-9a-f]{1,16} [0-6] \S{1,1000} [0-9a-f]{1,16} \d"
+        ),
+        "a profile of BOLT (.fdata)",
+        "it is of one program's addresses: `kdyno profile record` makes a profile that kdyno reads",
+    ),
+    ProfileKind(
+        "gmon",
+        re.compile(rb"gmon[\x01\0]"),
+        "what gprof's counters left (gmon.out)",
+        "`kdyno profile record` makes a profile that kdyno reads",
+    ),
+    ProfileKind(
+        "trace.dat",
+        re.compile(rb"\x17\x08Dtracing"),
+        "a trace of the kernel (trace-cmd)",
+        "it has no counts of branches: make a profile with `perf record -b`",
+    ),
+    ProfileKind(
+        "clusters",
+        re.compile(rb"(?:[@#][^\n]*+\n)*+!\w[^\n]{0,1000}\n!!\d|(?:#[^\n]*+\n)*+v1\n(?:m [^\n]*+\n)?f \S"),
+        "a list of the blocks of functions, for propeller",
+        'use it for a compiler: profile = {{ use = ["propeller"], from = "{path}" }} in a recipe',
+    ),
+    ProfileKind(
+        "order",
+        re.compile(rb"(?:#[^\n]*+\n)*+(?:[A-Za-z_][\w.]{1,200}\n){2}"),
+        "a list of functions, an order for the linker",
+        'use it for one: profile = {{ use = ["order"], from = "{path}" }} in a recipe',
+    ),
+    ProfileKind(
         "samples",
         re.compile(rb"(?:\xef\xbb\xbf)?[^\s:][^:\n]{0,1000}:\d{1,20}:\d{1,20}\r?\n"),
         "a sample profile of clang",

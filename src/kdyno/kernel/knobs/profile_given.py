@@ -28,8 +28,8 @@ TAKEN: dict[ProfileUse, tuple[str, ...]] = {
     # What llvm-profdata says of the other kind of profile is better than what can be said here.
     "pgo": ("instrumented", "samples"),
     "autofdo": ("samples", "instrumented"),
-    "propeller": (),
-    "order": (),
+    "propeller": ("clusters",),
+    "order": ("order",),
 }
 """Kinds of profile_files that a use takes, or looks at more closely."""
 FUNCTION = re.compile(r"^Function: ([A-Za-z_]\w*)", re.MULTILINE)
