@@ -145,6 +145,19 @@ class RunRecord(Frozen):
         images = {variant.name: [image.key for image in variant.images] for variant in self.variants}
         return tuple(name for name, keys in images.items() if keys != images.get(self.baseline))
 
+    @property
+    def same_as_baseline(self) -> tuple[str, ...]:
+        """Return the variants that have the baseline's images and its settings of a running kernel, if it has any
+        images: nothing of them differs.
+        """
+        started = {
+            variant.name: ([image.key for image in variant.images], variant.recipe.words) for variant in self.variants
+        }
+        baseline = started.get(self.baseline)
+        if baseline is None or not baseline[0]:
+            return ()
+        return tuple(name for name, one in started.items() if name != self.baseline and one == baseline)
+
 
 class RunWithBoots(Frozen):
     """The whole record of a run; `kdyno show --json` prints it."""

@@ -64,6 +64,21 @@ def test_where_some_variants_are_the_baselines_image_the_others_are_named(tmp_pa
     )
 
 
+def test_a_variant_that_is_the_baseline_under_another_name_is_called_that(tmp_path: Path) -> None:
+    run = sharing("gcc-12-O3")
+    recipe = run.variants[0].recipe
+    same = [
+        variant.model_copy(update={"recipe": recipe}) if variant.name == "gcc-12-O3" else variant
+        for variant in run.variants
+    ]
+    notices = specimen.report(tmp_path, run.model_copy(update={"variants": tuple(same)})).notices
+    expected = f"gcc-12-O3 is the same kernel as {run.baseline}, and has the same settings: there is nothing that "
+    assert [notice for notice in notices if "the same kernel" in notice] == [f"{expected}could differ"]
+    words = recipe.model_copy(update={"cmdline": ("quiet",)})
+    same[1] = same[1].model_copy(update={"recipe": words})
+    assert run.model_copy(update={"variants": tuple(same)}).same_as_baseline == ()
+
+
 def only_the_failed_boot(directory: Path) -> RunReport:
     run = specimen.run_record()
     return specimen.report(directory, run, [boot for boot in specimen.boot_records(run) if boot.status == "failed"])

@@ -31,6 +31,7 @@ def run_notices(
     return [
         *_note_unfinished(run, boots, look),
         *_note_added_blocks(run, boots, begun),
+        *_note_same(run),
         *_design(run, aligning),
         *_note_mitigations(run),
         *_note_reruns(boots),
@@ -93,6 +94,17 @@ def _note_reruns(boots: Sequence[BootRecord]) -> list[str]:
     return [
         f"{format_count(number, 'boot')} {was} run again ({format_count(len(keys), 'rerun')}) because other work was "
         f"on {its} core, or the core's clock moved"
+    ]
+
+
+def _note_same(run: RunRecord) -> list[str]:
+    same = run.same_as_baseline
+    if not same:
+        return []
+    is_, has = ("is", "has") if len(same) == 1 else ("are", "have")
+    return [
+        f"{format_list(same)} {is_} the same kernel as {run.baseline}, and {has} the same settings: there is nothing "
+        "that could differ"
     ]
 
 
