@@ -12,7 +12,7 @@ from kdyno.judge.stats.verdict import DIFFERENT
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.session import Session
 from kdyno.understand.judged_run import run_and_judge
-from kdyno.understand.selftest.carry_out import SelfTestRequest, aa_experiment
+from kdyno.understand.selftest.carry_out import NothingMeasured, SelfTestRequest, aa_experiment
 
 ATTEMPTS = 2
 """A host has failed if so many A/As show a difference, one after the other: with an alpha of 5 % one does by chance in
@@ -41,7 +41,8 @@ class HostVerdict:
 def check_host(experiment: Experiment, host: str, blocks: int, session: Session) -> HostVerdict:
     """Measure and judge the baseline under two names on one host, to which the session's carrier is bound.
 
-    Raises ExactLane, CheckUnfinished and what a run raises. An interrupted check continues where it stopped.
+    An interrupted check continues where it stopped. Raises ExactLane, CheckUnfinished, NothingMeasured and what a run
+    raises.
     """
     if LANES[experiment.machine.lane].is_repeatable:
         raise ExactLane(experiment=experiment.name, lane=experiment.machine.lane)
@@ -54,6 +55,8 @@ def check_host(experiment: Experiment, host: str, blocks: int, session: Session)
             reasons = done.outcome.lost or done.outcome.given_up
             raise CheckUnfinished(host=host, count=format_count(len(reasons), "boot"), why=next(iter(reasons.values())))
         compared = [comparison for comparison in done.report.comparisons if comparison.verdict]
+        if not compared:
+            raise NothingMeasured(run=done.report.run.id)
         different = [comparison for comparison in compared if comparison.verdict in DIFFERENT]
         if not different:
             benchmarks = format_count(len(compared), "benchmark")
