@@ -22,9 +22,13 @@ from tests.cli.replay import BLOCKS, Change, slower
 
 LEASE = 4.0
 ALL = sorted((variant, block) for variant in ("baseline", "slow") for block in BLOCKS)
+# Locks are the fleet's own: another one on this machine may have workers of the same names.
 HELD = """
 import os, signal, time
+from pathlib import Path
 from kdyno.boot.fake import FakeMachine
+from kdyno.fleet import wall_slot
+wall_slot.DIRECTORIES = (Path(os.environ["KDYNO_STATE"]).parent,)
 from kdyno.fleet.queue.queue import Queue
 as_recorded, commit = FakeMachine.boot, Queue.commit
 def wait_for(place, name):
@@ -341,7 +345,8 @@ def test_two_fleets_cannot_share_a_database(lab: Lab, fleet: LocalFleet, tmp_pat
     assert main(["fleet", "init", str(fleet.directory), "--database", fleet.server.url, "--blobs", blobs]) == 1
 
 
-def test_a_host_has_one_worker_for_the_wall_lane(lab: Lab, fleet: LocalFleet) -> None:
+def test_a_host_has_one_worker_for_the_wall_lane(lab: Lab, fleet: LocalFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kdyno.fleet.wall_slot.DIRECTORIES", (fleet.home,))
     second = lab("worker", str(fleet.directory), "--name", "other", "--host", "host-one", "--wall")
     assert second.status == 3
     assert "another worker of this host measures in the wall lane" in second.err
