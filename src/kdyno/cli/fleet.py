@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 from kdyno.base import terminal
@@ -86,18 +87,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     require_extra("fleet")
-    if args.action == "check":
-        return _check(args)
-    actions = {
+    actions: dict[str, Callable[[argparse.Namespace], int | None]] = {
         "init": _init,
         "migrate": _migrate,
         "scheduler": _scheduler,
         "workers": _workers,
         "release": _release,
+        "check": _check,
         "gc": _gc,
     }
-    actions[args.action](args)
-    return 0
+    return actions[args.action](args) or exit_codes.DONE
 
 
 def _add_directory(parser: argparse.ArgumentParser) -> None:
@@ -155,7 +154,7 @@ def _check(args: argparse.Namespace) -> int:
             raise NothingToCheck(on=f" on {', '.join(missing)}")
         if not hosts:
             raise NothingToCheck(on="")
-        for host in args.host or hosts:
+        for host in dict.fromkeys(args.host or hosts):
             session = Session(state_of(args), store, talk, FleetCarrier(connection, talk, host))
             verdict = check_host(experiment, host, args.blocks, session)
             connection.queue.note_check(host, passed=verdict.passed, detail=verdict.detail)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kdyno.base.errors import UserError
+from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.frozen import digest
 from kdyno.base.lanes import LANES
 from kdyno.base.text import format_count, format_signed
@@ -24,7 +24,7 @@ class ExactLane(UserError):
     hint = 'name an experiment with lane = "wall"'
 
 
-class CheckUnfinished(UserError):
+class CheckUnfinished(InfrastructureError):
     message = "the A/A of {host} is unfinished: {count} were lost; the first: {why}"
     hint = "run the same command to repeat them"
 
@@ -51,11 +51,10 @@ def check_host(experiment: Experiment, host: str, blocks: int, session: Session)
     differences = ""
     for _ in range(ATTEMPTS):
         done = run_and_judge(test, session, again=True, analysed=False)
-        if done.outcome.lost or done.outcome.given_up:
-            reasons = done.outcome.lost or done.outcome.given_up
-            raise CheckUnfinished(host=host, count=format_count(len(reasons), "boot"), why=next(iter(reasons.values())))
+        if lost := done.outcome.lost:
+            raise CheckUnfinished(host=host, count=format_count(len(lost), "boot"), why=next(iter(lost.values())))
         compared = [comparison for comparison in done.report.comparisons if comparison.verdict]
-        if not compared:
+        if not compared:  # also if the kernel never booted
             raise NothingMeasured(run=done.report.run.id)
         different = [comparison for comparison in compared if comparison.verdict in DIFFERENT]
         if not different:

@@ -13,7 +13,7 @@ from kdyno.fleet.errors import BlobDiffers, BlobMissing, BlobStoreFailed
 
 BUCKET = "kdyno"
 LARGE = 6 << 20
-"""More bytes than s3fs sends in one request."""
+"""Bytes: more than are read at a time."""
 
 
 @pytest.fixture
