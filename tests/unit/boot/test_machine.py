@@ -168,7 +168,7 @@ def test_the_model_lane_runs_on_tcg_with_icount_a_seed_and_no_host_clock(tmp_pat
     assert "-seed 9" in words
     assert "clock=vm" in words
     append = command[command.index("-append") + 1]
-    assert " nokaslr nolapic_timer no_timer_check " in append and append.endswith(" a=b")
+    assert " nokaslr idle=poll nolapic_timer no_timer_check " in append and append.endswith(" a=b")
 
 
 @pytest.mark.parametrize(("platform", "transport"), [("microvm", "virtio-mmio"), ("q35", "virtio-pci")])
