@@ -105,7 +105,7 @@ STANDS_FOR = {
     "ab": {"BASE": "plain", "OTHER": "opt=O3"},
     "judge": {"FILE": "builds.json", "before=FILE": "before=before.json", "after=FILE": "after=after.json"},
     "help": {"TOPIC": "files"},
-    "kernel": dict.fromkeys(("A", "B", "BEFORE", "AFTER", "IMAGE", "build/", "vmlinux"), "/bin/true"),
+    "kernel": dict.fromkeys(("A", "B", "BEFORE", "AFTER", "IMAGE", "build/", "modules/", "vmlinux"), "/bin/true"),
     "march": {"FILE": "/proc/cpuinfo"},
     "plan": {"experiment.toml": "mine.toml"},
     "report": {"M": "0.01", "A": "0.05", "C": "holm", "V": "variant"},

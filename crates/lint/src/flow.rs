@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
-use crate::binary::{Binary, Function};
+use crate::binary::{Binary, Function, Relocation};
 use crate::disassembly::instructions;
-use crate::state::{Memory, STACK_POINTER, Slot, State, Value};
+use crate::state::{Copy, Memory, STACK_POINTER, Slot, State, Value};
 
 /// Work for each instruction of a function (instructions and slots gone through) after which it is given up: several
 /// times what any function of a kernel takes.
@@ -58,17 +58,24 @@ pub fn atomics_on_copies(binary: &Binary, function: &Function, left: &mut usize)
         code: &code,
         info: InstructionInfoFactory::new(),
         atomics: BTreeSet::new(),
-        written_back: BTreeSet::new(),
+        changed: BTreeSet::new(),
+        read_again: BTreeSet::new(),
+        restored: BTreeSet::new(),
         pointed_at: BTreeSet::new(),
     };
     if !walk.through(left) {
         return None;
     }
     let is_object = |slot: &Slot| walk.pointed_at.contains(slot);
-    // Where the original is given the copy by an atomic exchange, all is as it should be.
-    let atomics =
-        walk.atomics.iter().filter(|atomic| !is_object(&atomic.slot) && !walk.written_back.contains(&atomic.memory));
-    Some(atomics.copied().collect())
+    // A changed value that goes anywhere but back to where it is from is that of a variable.
+    let is_variable = |memory: &Memory| walk.read_again.contains(memory) && !walk.restored.contains(memory);
+    // Where the original is changed atomically, too (given the copy, say), all is as it should be.
+    let atomics = walk.atomics.iter().filter(|atomic| {
+        !is_object(&atomic.slot) && !is_variable(&atomic.memory) && !walk.changed.contains(&atomic.memory)
+    });
+    let mut atomics: Vec<AtomicOnCopy> = atomics.copied().collect();
+    atomics.dedup_by_key(|atomic| (atomic.at, atomic.loaded_at)); // on two ways, at addresses that are known by both
+    Some(atomics)
 }
 
 pub fn is_atomic(instruction: &Instruction) -> bool {
@@ -82,8 +89,12 @@ struct Walk<'a, 'data> {
     code: &'a [Instruction],
     info: InstructionInfoFactory,
     atomics: BTreeSet<AtomicOnCopy>,
-    /// Other memory that gets its own value back by an atomic exchange: it may be the changed copy.
-    written_back: BTreeSet<Memory>,
+    /// Other memory that atomic instructions change: a copy of it beside that is a variable.
+    changed: BTreeSet<Memory>,
+    /// Other memory whose copy was read again after an atomic instruction had changed it.
+    read_again: BTreeSet<Memory>,
+    /// Other memory that gets a copy of itself back by a plain store.
+    restored: BTreeSet<Memory>,
     /// Slots whose address is made: objects that live on the stack.
     pointed_at: BTreeSet<Slot>,
 }
@@ -145,9 +156,11 @@ impl Walk<'_, '_> {
     fn branch_target(&self, instruction: &Instruction) -> Option<u64> {
         let is_jump =
             matches!(instruction.flow_control(), FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch);
-        let (start, length) = (instruction.ip(), instruction.len() as u64);
-        (is_jump && self.binary.relocation_in(self.section, start, length).is_none())
-            .then(|| instruction.near_branch_target())
+        (is_jump && self.relocation(instruction).is_none()).then(|| instruction.near_branch_target())
+    }
+
+    fn relocation(&self, instruction: &Instruction) -> Option<&Relocation> {
+        self.binary.relocation_in(self.section, instruction.ip(), instruction.len() as u64)
     }
 
     /// Apply an instruction to the state.
@@ -158,6 +171,7 @@ impl Walk<'_, '_> {
             self.forget_written(state, instruction, true);
             return;
         }
+        self.note_read(state, instruction);
         match instruction.mnemonic() {
             Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd => self.step_move(state, instruction),
             Mnemonic::Lea => {
@@ -166,7 +180,7 @@ impl Walk<'_, '_> {
                         self.pointed_at.insert(slot);
                         Value::Stack(slot)
                     }
-                    None => Value::Made(at, 0),
+                    None => self.address(state, instruction),
                 };
                 state.set(instruction.op0_register(), value, at);
             }
@@ -189,6 +203,15 @@ impl Walk<'_, '_> {
                 let change = if number { instruction.immediate(1) as i64 } else { 0 };
                 let is_sub = instruction.mnemonic() == Mnemonic::Sub;
                 state.move_stack(if is_sub { change.wrapping_neg() } else { change });
+            }
+            Mnemonic::Add | Mnemonic::Sub if is_moved(instruction) && self.relocation(instruction).is_none() => {
+                let change = instruction.immediate(1) as i64;
+                let bytes = if instruction.mnemonic() == Mnemonic::Sub { change.wrapping_neg() } else { change };
+                let register = &mut state.registers[instruction.op0_register().number()];
+                *register = register.after(bytes);
+                if let Value::Stack(slot) = *register {
+                    self.pointed_at.insert(slot);
+                }
             }
             // The frame is aligned: where it begins now isn't known, but it is one place.
             Mnemonic::And if is_pointer(instruction) => state.registers[STACK_POINTER] = Value::Stack((at, 0)),
@@ -215,11 +238,23 @@ impl Walk<'_, '_> {
                 if let (Value::Stack(slot), true) = (value, instruction.op0_register() != Register::RBP) {
                     self.pointed_at.insert(slot);
                 }
-                state.set(instruction.op0_register(), value, instruction.ip());
+                let (to, at) = (instruction.op0_register(), instruction.ip());
+                match instruction.op1_kind() {
+                    OpKind::Register if to.is_gpr64() && instruction.op1_register().is_gpr64() => {
+                        state.registers[to.number()] = value;
+                    }
+                    _ => state.set(to, value, at),
+                }
             }
             OpKind::Memory => {
                 if let Some(slot) = state.slot_of(instruction) {
                     state.store(slot, instruction.memory_size().size() as i64, value);
+                } else if let Some(memory) = self.memory(state, instruction) {
+                    if matches!(value, Value::Loaded(copy) if copy.memory == memory) {
+                        self.restored.insert(memory);
+                    } else {
+                        state.overwrite(&memory, instruction.ip());
+                    }
                 }
             }
             _ => {}
@@ -239,29 +274,41 @@ impl Walk<'_, '_> {
             }
             OpKind::Memory => match state.slot_of(instruction) {
                 Some(slot) => match state.stored_at(slot).and_then(|stored| stored.copy) {
-                    Some((at, memory)) => Value::Loaded { at, memory },
+                    Some(copy) => Value::Loaded(copy),
                     None => Value::Made(at, 0),
                 },
-                None => {
-                    self.memory(state, instruction).map_or(Value::Made(at, 0), |memory| Value::Loaded { at, memory })
-                }
+                None => self.memory(state, instruction).map_or(Value::Made(at, 0), |memory| {
+                    Value::Loaded(Copy { at, memory, bytes: instruction.memory_size().size() })
+                }),
             },
             _ => Value::Made(at, 0),
         }
     }
 
+    /// Return the address that `lea` makes of a register and a number.
+    fn address(&self, state: &State, instruction: &Instruction) -> Value {
+        let base = instruction.memory_base();
+        let is_plain = base.is_gpr64()
+            && instruction.memory_index() == Register::None
+            && instruction.op0_register().is_gpr64()
+            && self.relocation(instruction).is_none();
+        if !is_plain {
+            return Value::Made(instruction.ip(), 0);
+        }
+        state.registers[base.number()].after(instruction.memory_displacement64() as i64)
+    }
+
     /// Return the memory that an instruction names; None on the stack.
     fn memory(&self, state: &State, instruction: &Instruction) -> Option<Memory> {
         let part = |register: Register| match register {
-            Register::None | Register::RIP | Register::EIP => Some((0, usize::MAX)),
-            register if register.is_gpr() => match state.registers[register.full_register().number()] {
-                Value::Made(at, number) => Some((at, number)),
-                Value::Loaded { at, .. } => Some((at, usize::MAX)),
-                Value::Stack(_) => None,
-            },
+            Register::None | Register::RIP | Register::EIP => Some(((0, usize::MAX), 0)),
+            register if register.is_gpr() => state.registers[register.full_register().number()].source(),
             _ => None,
         };
-        let relocation = self.binary.relocation_in(self.section, instruction.ip(), instruction.len() as u64);
+        let (base, after_base) = part(instruction.memory_base())?;
+        let (index, after_index) = part(instruction.memory_index())?;
+        let scale = instruction.memory_index_scale();
+        let relocation = self.relocation(instruction);
         let symbol = relocation.and_then(|relocation| relocation.symbol).map_or(usize::MAX, |symbol| symbol.0);
         // The displacement of what is relative to rip depends on where the instruction is; the addend takes that out.
         let displacement = match relocation {
@@ -272,29 +319,40 @@ impl Walk<'_, '_> {
             _ => instruction.memory_displacement64(),
         };
         Some(Memory {
-            base: part(instruction.memory_base())?,
-            index: part(instruction.memory_index())?,
-            scale: instruction.memory_index_scale(),
-            displacement,
+            base,
+            index,
+            scale,
+            displacement: displacement
+                .wrapping_add_signed(after_base)
+                .wrapping_add_signed(after_index.wrapping_mul(i64::from(scale))),
             segment: instruction.segment_prefix(),
             symbol,
         })
     }
 
-    fn note_atomic(&mut self, state: &State, instruction: &Instruction) {
+    fn note_read(&mut self, state: &State, instruction: &Instruction) {
+        let changed = state.slot_of(instruction).and_then(|slot| state.stored_at(slot)).filter(|it| it.is_changed);
+        if let Some(copy) = changed.and_then(|stored| stored.copy)
+            && self.info.info(instruction).used_memory().iter().any(|used| is_read(used.access()))
+        {
+            self.read_again.insert(copy.memory);
+        }
+    }
+
+    fn note_atomic(&mut self, state: &mut State, instruction: &Instruction) {
         if is_barrier(instruction) {
             return;
         }
         if let Some(slot) = state.slot_of(instruction) {
-            if let Some((loaded_at, memory)) = state.stored_at(slot).and_then(|stored| stored.copy) {
+            if let Some(Copy { at: loaded_at, memory, .. }) = state.stored_at(slot).and_then(|stored| stored.copy) {
                 self.atomics.insert(AtomicOnCopy { at: instruction.ip(), loaded_at, memory, slot });
+                // A loop around an exchange reads what it compares with, right or wrong.
+                if !is_exchange(instruction) {
+                    state.change(slot);
+                }
             }
-        } else if is_exchange(instruction)
-            && let Some(memory) = self.memory(state, instruction)
-            && let Value::Loaded { memory: origin, .. } = self.operand(state, instruction, 1)
-            && origin == memory
-        {
-            self.written_back.insert(memory);
+        } else if let Some(memory) = self.memory(state, instruction) {
+            self.changed.insert(memory);
         }
     }
 
@@ -302,6 +360,7 @@ impl Walk<'_, '_> {
     fn forget_written(&mut self, state: &mut State, instruction: &Instruction, is_atomic: bool) {
         let at = instruction.ip();
         let slot = state.slot_of(instruction);
+        let memory = self.memory(state, instruction);
         let info = self.info.info(instruction);
         let is_written = |access: OpAccess| {
             matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
@@ -312,6 +371,12 @@ impl Walk<'_, '_> {
         {
             state.store(slot, instruction.memory_size().size().max(1) as i64, Value::Made(at, 0));
         }
+        if slot.is_none()
+            && info.used_memory().iter().any(|used| is_written(used.access()))
+            && let Some(memory) = memory
+        {
+            state.overwrite(&memory, at);
+        }
         for used in info.used_registers().iter().filter(|used| is_written(used.access())) {
             let register = used.register();
             if register.is_gpr() {
@@ -321,8 +386,19 @@ impl Walk<'_, '_> {
     }
 }
 
+fn is_read(access: OpAccess) -> bool {
+    matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
+}
+
 fn is_pointer(instruction: &Instruction) -> bool {
     instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP
+}
+
+/// Return whether a number is added to a register of 64 bits, or taken from it.
+fn is_moved(instruction: &Instruction) -> bool {
+    instruction.op0_kind() == OpKind::Register
+        && instruction.op0_register().is_gpr64()
+        && !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory)
 }
 
 fn is_exchange(instruction: &Instruction) -> bool {

@@ -7,11 +7,14 @@ use iced_x86::{Instruction, Register};
 const REGISTERS: usize = 16;
 pub const STACK_POINTER: usize = 4;
 
+/// Where a value was made: an instruction or a block, and the register; no register for one that was loaded.
+pub type Source = (u64, usize);
+
 /// Memory that isn't the stack, known by the values that its address is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Memory {
-    pub base: (u64, usize),
-    pub index: (u64, usize),
+    pub base: Source,
+    pub index: Source,
     pub scale: u32,
     pub displacement: u64,
     pub segment: Register,
@@ -27,19 +30,50 @@ pub enum Value {
     /// Known by where it was made: an instruction or a block, and the register.
     Made(u64, usize),
     Stack(Slot),
+    /// A number of bytes after another value.
+    After(Source, i64),
     /// Loaded by an instruction.
-    Loaded {
-        at: u64,
-        memory: Memory,
-    },
+    Loaded(Copy),
+}
+
+impl Value {
+    /// Return what a value is a number of bytes after, and that number; None on the stack.
+    pub fn source(self) -> Option<(Source, i64)> {
+        match self {
+            Value::Made(at, number) => Some(((at, number), 0)),
+            Value::Loaded(copy) => Some(((copy.at, usize::MAX), 0)),
+            Value::After(source, bytes) => Some((source, bytes)),
+            Value::Stack(_) => None,
+        }
+    }
+
+    /// Return the value some bytes after this one.
+    pub fn after(self, bytes: i64) -> Value {
+        match (self, self.source()) {
+            (Value::Stack((frame, offset)), _) => Value::Stack((frame, offset.wrapping_add(bytes))),
+            (_, Some((source, offset))) => Value::After(source, offset.wrapping_add(bytes)),
+            _ => self,
+        }
+    }
+}
+
+/// A value of other memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Copy {
+    /// The address of the instruction that loaded it.
+    pub at: u64,
+    pub memory: Memory,
+    /// How many bytes were loaded.
+    pub bytes: usize,
 }
 
 /// What was stored into a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stored {
     pub bytes: i64,
-    /// Of other memory, loaded at an address.
-    pub copy: Option<(u64, Memory)>,
+    pub copy: Option<Copy>,
+    /// Whether an atomic instruction changed the copy.
+    pub is_changed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,9 +103,9 @@ impl State {
         }
         for (slot, theirs) in &other.slots {
             let ours = joined.slots.entry(*slot).or_insert(*theirs);
-            if ours != theirs {
-                *ours = Stored { bytes: ours.bytes.max(theirs.bytes), copy: None };
-            }
+            let copy = ours.copy.filter(|copy| ours.bytes == theirs.bytes && theirs.copy == Some(*copy));
+            let is_changed = copy.is_some() && (ours.is_changed || theirs.is_changed);
+            *ours = Stored { bytes: ours.bytes.max(theirs.bytes), copy, is_changed };
         }
         joined
     }
@@ -115,8 +149,9 @@ impl State {
     }
 
     pub fn store(&mut self, slot: Slot, bytes: i64, value: Value) {
+        // A value that was made longer or shorter was converted: the slot is a variable of another type.
         let copy = match value {
-            Value::Loaded { at, memory } => Some((at, memory)),
+            Value::Loaded(copy) if copy.bytes as i64 == bytes => Some(copy),
             _ => None,
         };
         let end = slot.1.saturating_add(bytes);
@@ -132,7 +167,29 @@ impl State {
                 stored.copy = None;
             }
         }
-        self.slots.insert(slot, Stored { bytes, copy });
+        self.slots.insert(slot, Stored { bytes, copy, is_changed: false });
+    }
+
+    /// Mark the copy that the slot is in as changed.
+    pub fn change(&mut self, slot: Slot) {
+        if let Some((start, stored)) = self.slots.range_mut(..=slot).next_back()
+            && start.0 == slot.0
+            && slot.1.checked_sub(start.1).is_some_and(|within| within < stored.bytes)
+        {
+            stored.is_changed = stored.copy.is_some();
+        }
+    }
+
+    /// Forget which values are copies of a memory that is written: they outlive what they were copied from.
+    pub fn overwrite(&mut self, memory: &Memory, at: u64) {
+        for (number, value) in self.registers.iter_mut().enumerate() {
+            if matches!(value, Value::Loaded(copy) if copy.memory == *memory) {
+                *value = Value::Made(at, number);
+            }
+        }
+        for stored in self.slots.values_mut().filter(|stored| stored.copy.is_some_and(|copy| copy.memory == *memory)) {
+            stored.copy = None;
+        }
     }
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import re
 import shutil
 import subprocess
@@ -136,7 +137,7 @@ def test_a_directory_is_walked_for_code_of_the_running_kernel(
     assert is_kernel_code(tmp_path / "o" / "without.o"), "nothing speaks against it"
     (tmp_path / "empty").mkdir()
     assert main(["kernel", "lint", str(tmp_path / "empty")]) == 1
-    assert "has no objects of a kernel" in capsys.readouterr().err
+    assert "has no objects or modules of a kernel" in capsys.readouterr().err
 
 
 def test_an_object_that_cant_be_read_is_one_message_and_the_others_are_looked_through(
@@ -403,3 +404,23 @@ def test_whatever_the_helper_says_ends_in_one_message(
     said = capsys.readouterr().err
     assert says in said and said.count("kdyno: ") == 1 and said.count("hint: ") == 1
     assert len(said) < 3000 and "\x1b" not in said
+
+
+def test_packed_modules_of_a_directory_are_unpacked_and_named_as_they_are_there(
+    tmp_path: Path, compile_c: Compile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiled = compile_c("lock", "gcc-12")
+    module = Path(compiled).read_bytes()
+    packed = {"a.ko": module, "b.ko.xz": lzma.compress(module), "net/c.ko.gz": gzip.compress(module, mtime=0)}
+    (tmp_path / "modules" / "net").mkdir(parents=True)
+    for name, content in packed.items():
+        (tmp_path / "modules" / name).write_bytes(content)
+    report = lint(capsys, str(tmp_path / "modules"))
+    assert [finding["file"] for finding in report["findings"]] == [str(tmp_path / "modules" / name) for name in packed]
+    assert findings(lint(capsys, str(tmp_path / "modules/b.ko.xz"))) == findings(lint(capsys, compiled))
+
+    (tmp_path / "modules" / "b.ko.xz").write_bytes(lzma.compress(module)[:-9])
+    assert main(["kernel", "lint", str(tmp_path / "modules")]) == 1
+    printed = capsys.readouterr()
+    assert f"not checked: {tmp_path}/modules/b.ko.xz: it is compressed (xz)" in printed.err
+    assert printed.out.count("lock-on-stack-copy") == 2

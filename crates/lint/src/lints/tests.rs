@@ -59,6 +59,35 @@ fn objects_that_live_on_the_stack_are_no_copies() {
 }
 
 #[test]
+fn variables_that_debians_modules_fill_from_memory_are_no_copies() {
+    let changed = &LOCK[..5];
+    // dm-cache: mov [rsp-8],rax; lock dec qword [rsp-8]: the 4 bytes that were loaded are 8 now.
+    let longer = [&FILL[..2], &[0x48, 0x89, 0x44, 0x24, 0xf8, 0xf0, 0x48, 0xff, 0x4c, 0x24, 0xf8, 0xc3]].concat();
+    // mlx5: mov dword [rdi],0 after the load.
+    let cleared = [&FILL[..2], &[0xc7, 0x07, 0, 0, 0, 0], &FILL[2..], &LOCK[..]].concat();
+    // btrfs: lock dec dword [rdi] before that of the copy.
+    let both = [&FILL[..], &[0xf0, 0xff, 0x0f], &LOCK[..]].concat();
+    // bnx2x: mov rbx,rdi; mov eax,[rdi+8]; the copy is changed; add rbx,8; lock dec dword [rbx].
+    let load = [&[0x48, 0x89, 0xfb, 0x8b, 0x47, 0x08][..], &FILL[2..]].concat();
+    let moved = [&load[..], changed, &[0x48, 0x83, 0xc3, 0x08, 0xf0, 0xff, 0x0b, 0xc3]].concat();
+    // lea rbx,[rdi+8] in place of the addition.
+    let made = [&load[..], changed, &[0x48, 0x8d, 0x5f, 0x08, 0xf0, 0xff, 0x0b, 0xc3]].concat();
+    // mov eax,[rsp-4]; mov [rsi],eax: the changed value is used.
+    let used = [&FILL[..], changed, &[0x8b, 0x44, 0x24, 0xfc, 0x89, 0x06, 0xc3]].concat();
+    for code in [longer, cleared, both, moved, made, used] {
+        assert_eq!(messages(&object(&[plain("f", &code)]), "lock-on-stack-copy"), [""; 0], "{code:x?}");
+    }
+    // mov eax,[rsp-4]; mov [rdi],eax: the original is written, and not atomically.
+    let restored = [&FILL[..], changed, &[0x8b, 0x44, 0x24, 0xfc, 0x89, 0x07, 0xc3]].concat();
+    // Other memory is changed: lock dec dword [rdi+4]; lock dec dword [rbx] after add rbx,4.
+    let beside = [&FILL[..], &[0xf0, 0xff, 0x4f, 0x04], &LOCK[..]].concat();
+    let other = [&load[..], changed, &[0x48, 0x83, 0xc3, 0x04, 0xf0, 0xff, 0x0b, 0xc3]].concat();
+    for code in [restored, beside, other] {
+        assert_eq!(messages(&object(&[plain("f", &code)]), "lock-on-stack-copy").len(), 1, "{code:x?}");
+    }
+}
+
+#[test]
 fn a_copy_is_followed_through_branches_and_moves_of_the_stack() {
     // test esi,esi; jz over a nop; sub rsp,8: the slot is at rsp+4 now; lock dec dword [rsp+4]; ret
     let code = [&FILL[..], &[0x85, 0xf6, 0x74, 0x01, 0x90, 0x48, 0x83, 0xec, 0x08, 0xf0, 0xff, 0x4c, 0x24, 0x04, 0xc3]]

@@ -6,7 +6,7 @@ import json
 import signal
 import tempfile
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +41,14 @@ NEEDS = {INLINE: "--source TREE", COSTLY: "--family NAME"}
 """The options of lints that need more than the files."""
 Told = LintFinding | FileRefused | WithoutFunctions | LibraryLeftOut
 TOLD: TypeAdapter[Told | BegunRecord] = TypeAdapter(Told | BegunRecord)
+
+FILE_OF = {
+    LintFinding: "file",
+    FileRefused: "refused",
+    WithoutFunctions: "without_functions",
+    LibraryLeftOut: "with_library",
+}
+"""By record: its field with the name of a file."""
 
 
 class UnknownLint(UserError):
@@ -100,7 +108,8 @@ def lint(targets: Targets, options: LintOptions, on_begin: Begun = lambda _: Non
         "always_inline": sorted(always_inline_names(options.source)) if options.source and INLINE in only else [],
         "costly": rules_for(options.family) if options.family and COSTLY in only else [],
     }
-    records = _run(settings, on_begin)
+    names = targets.names
+    records = [_by_origin(record, names) for record in _run(settings, lambda file: on_begin(names.get(file, file)))]
     findings = [one for one in records if isinstance(one, LintFinding)]
     refused = [one for one in records if isinstance(one, FileRefused)]
     without_functions = [one for one in records if isinstance(one, WithoutFunctions)]
@@ -116,6 +125,13 @@ def lint(targets: Targets, options: LintOptions, on_begin: Begun = lambda _: Non
         without_functions=tuple(without_functions),
         left_out=tuple(left_out),
     )
+
+
+def _by_origin(record: Told, names: Mapping[str, str]) -> Told:
+    """Return the record with the file that an unpacked one is from."""
+    key = FILE_OF[type(record)]
+    file = getattr(record, key)
+    return record.model_copy(update={key: names[file]}) if file in names else record
 
 
 def find_lint() -> Path:

@@ -1,9 +1,10 @@
-"""The files to check: an image's vmlinux, a file, or the kernel objects of a directory."""
+"""The files to check: an image's vmlinux, a file, or the kernel objects or modules of a directory."""
 
 from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ from kdyno.base.state import State
 from kdyno.kernel.built_kernels.adopt import MOST_VMLINUX
 from kdyno.kernel.built_kernels.header import HEAD, MAGIC, MAGIC_AT, MOST_KERNEL, NotABootableKernel, read_header
 from kdyno.kernel.built_kernels.kallsyms import kallsyms
-from kdyno.kernel.built_kernels.packed import payload_of
+from kdyno.kernel.built_kernels.modules import MOST_FILES, ModuleUnfit, name_of, read_module
+from kdyno.kernel.built_kernels.packed import NotUnpackable, payload_of
 from kdyno.kernel.image import Image
 from kdyno.profile.elf_sections import Damaged, MappedElf
 from kdyno.runs.subject import NamedDirectory, NamedFile, find_subject
@@ -38,8 +40,8 @@ Function = tuple[int, bool, str]
 
 
 class NothingToLint(UserError):
-    message = "{directory} has no objects of a kernel"
-    hint = "name an object directory of a kernel build, objects, a vmlinux, or the key of an image"
+    message = "{directory} has no objects or modules of a kernel"
+    hint = "name the directory of a kernel build, /lib/modules/RELEASE, objects, a vmlinux, or the key of an image"
 
 
 class SymbolsUnreadable(UserError):
@@ -64,14 +66,18 @@ class Targets:
     """Whether the files and `symbols` have all names of the kernel."""
     functions: Mapping[str, Sequence[Function]] = field(default_factory=dict)
     """By file, the functions of a linked kernel that was stripped of its symbols."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """By file that was unpacked, the file that it is from."""
 
 
 def find_targets(subject_names: Sequence[str], symbols: Path | None, scratch: Path, state: State) -> Targets:
-    """Find the named files, directories and images. The vmlinux of a bzImage is unpacked to `scratch`.
+    """Find the named files, directories and images. The vmlinux of a bzImage, and packed modules, are unpacked to
+    `scratch`.
 
     Raises NothingToLint, SymbolsUnreadable, NotUnpackable, and what find_subject raises.
     """
     files: list[str] = []
+    origins: dict[str, str] = {}
     symbol_table = read_symbols(symbols) if symbols else Symbols((), ())
     names = list(symbol_table.names)
     functions: dict[str, Sequence[Function]] = {}
@@ -80,20 +86,25 @@ def find_targets(subject_names: Sequence[str], symbols: Path | None, scratch: Pa
         subject = find_subject(name, ("image", "elf", "kernel", "directory", "file"), state)
         if isinstance(subject, NamedDirectory):
             path = subject.path
-            objects = list(kernel_objects(path))
+            objects = list(kernel_objects(path)) or list(modules_below(path))
             if not objects:
                 raise NothingToLint(directory=path)
-            files += map(str, objects)
+            for object_file in objects:
+                file = _unpack_module(object_file, scratch) or object_file
+                files.append(str(file))
+                origins[str(file)] = str(object_file)
             if (path / SYMBOLS).is_file():
                 names += read_symbols(path / SYMBOLS).names
                 is_whole = True
         else:
             assert isinstance(subject, NamedFile | Image)
             path = subject.vmlinux if isinstance(subject, Image) else subject.path
-            file = _unpack(path, scratch) or path
+            file = _unpack(path, scratch) or _unpack_module(path, scratch) or path
             files.append(str(file))
+            origins[str(file)] = str(path)
             functions[str(file)] = symbol_table.functions or own_functions(file)
-    return Targets(tuple(dict.fromkeys(files)), tuple(dict.fromkeys(names)), is_whole, functions)
+    unpacked = {file: origin for file, origin in origins.items() if file != origin}
+    return Targets(tuple(dict.fromkeys(files)), tuple(dict.fromkeys(names)), is_whole, functions, unpacked)
 
 
 def _unpack(path: Path, scratch: Path) -> Path | None:
@@ -107,6 +118,18 @@ def _unpack(path: Path, scratch: Path) -> Path | None:
         vmlinux = scratch / f"{path.name}.vmlinux"
         vmlinux.write_bytes(payload_of(kernel, payload, MOST_VMLINUX, str(path)))
         return vmlinux
+    return None
+
+
+def _unpack_module(path: Path, scratch: Path) -> Path | None:
+    """Unpack a packed module; None for any other file, and for one that is damaged: kdyno-lint reports that."""
+    if name_of(path.name) is None or path.suffix == ".ko":
+        return None
+    with suppress(ModuleUnfit, NotUnpackable):
+        content = read_module(path)
+        with tempfile.NamedTemporaryFile(dir=scratch, suffix=".ko", delete=False) as file:
+            file.write(content)
+        return Path(file.name)
     return None
 
 
@@ -141,6 +164,20 @@ def kernel_objects(directory: Path) -> Iterator[Path]:
         for name in sorted(names):
             path = Path(folder, name)
             if name.endswith(".o") and path.is_file() and is_kernel_code(path):
+                yield path
+
+
+def modules_below(directory: Path) -> Iterator[Path]:
+    """Yield the modules below a directory such as /lib/modules/RELEASE, in order."""
+    looked_at = 0
+    for folder, folders, names in os.walk(directory):
+        folders.sort()
+        for name in sorted(names):
+            looked_at += 1
+            if looked_at > MOST_FILES:
+                return
+            path = Path(folder, name)
+            if name_of(name) is not None and path.is_file():
                 yield path
 
 
