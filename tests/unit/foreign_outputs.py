@@ -68,6 +68,8 @@ OUTPUTS = {
     "dd": ("dd-before.txt", "dd-after.txt"),
     "7z": ("7z-before.txt", "7z-after.txt"),
     "coremark": ("coremark-before.txt", "coremark-after.txt"),
+    "jmh": ("jmh-before.json", "jmh-after.json"),
+    "will-it-scale": ("will-it-scale-before.csv", "will-it-scale-after.csv"),
     "numbers": ("numbers-before.txt", "numbers-after.txt"),
 }
 """A file of either variant, and others."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from kdyno.measure.readers.errors import FileError, MixedUnits, SummaryOfResults
+from kdyno.measure.readers.errors import Broken, FileError, MixedUnits, SummaryOfResults
 from kdyno.measure.readers.formats import fio
 from kdyno.measure.readers.formats.registry import BY_NAME, recognise
-from kdyno.measure.readers.readings import FileSeries, ProgramOutput
+from kdyno.measure.readers.readings import ONE_PROCESS, FileSeries, ProgramOutput
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.source import FileSource, read
 
@@ -87,6 +88,35 @@ def test_the_measurements_of_a_program_are_read(
     output = BY_NAME[form].read(text, JudgeRequest())
     assert isinstance(output, ProgramOutput)
     assert (named(output)[benchmark].values, named(output)[benchmark].unit) == (values, unit)
+
+
+def test_jmh_counts_each_fork_once_and_a_single_fork_by_its_iterations() -> None:
+    text = (DATA / "jmh-before.json").read_text()
+    output = BY_NAME["jmh"].read(source(text), JudgeRequest())
+    assert isinstance(output, ProgramOutput)
+    rate, time = output.series
+    assert (rate.values, rate.unit, rate.direction) == ((1204.9, 1190.2, 1209.3), "ops/ms", "higher")
+    assert (time.benchmark, time.direction) == ("org.example.Pipe.write (size=4096)", "lower")
+    document = json.loads(text)[:1]
+    document[0]["primaryMetric"]["rawData"] = document[0]["primaryMetric"]["rawData"][:1]
+    output = BY_NAME["jmh"].read(source(json.dumps(document)), JudgeRequest())
+    assert isinstance(output, ProgramOutput)
+    assert output.series[0].values == (1200.1, 1205.2, 1204.9) and output.notes == (ONE_PROCESS,)
+    document[0]["primaryMetric"]["rawData"] = [["fast"]]
+    with pytest.raises(Broken):
+        BY_NAME["jmh"].read(source(json.dumps(document)), JudgeRequest())
+
+
+def test_will_it_scale_has_a_benchmark_for_each_number_of_processes_and_threads() -> None:
+    output = BY_NAME["will-it-scale"].read(read(str(DATA / "will-it-scale-before.csv")), JudgeRequest())
+    assert isinstance(output, ProgramOutput)
+    rates = {one.benchmark: one.values for one in output.series}
+    assert rates == {
+        "processes, 1": (1214305.0,),
+        "threads, 1": (1187220.0,),
+        "processes, 2": (2310330.0,),
+        "threads, 2": (1980101.0,),
+    }
 
 
 def test_kernbench_has_deviations_and_no_number_of_runs() -> None:

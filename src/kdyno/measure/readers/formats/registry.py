@@ -17,6 +17,7 @@ from kdyno.measure.readers.formats import (
     hyperfine,
     iperf2,
     iperf3,
+    jmh,
     kernbench,
     lkp,
     lmbench,
@@ -36,6 +37,7 @@ from kdyno.measure.readers.formats import (
     stress_ng,
     summary_table,
     sysbench,
+    will_it_scale,
 )
 from kdyno.measure.readers.markup import has_markup_table
 from kdyno.measure.readers.readings import LongTable, ProgramOutput, Reading
@@ -138,6 +140,7 @@ READERS = (
     program_reader(
         "pyperf", pyperf.TITLE, pyperf.recognises, pyperf.read, "`benchmarks` with `runs` with `values`", "json"
     ),
+    program_reader("jmh", jmh.TITLE, jmh.recognises, jmh.read, "`primaryMetric` with `rawData` (`-rf json`)", "json"),
     program_reader(
         "google-benchmark",
         google_benchmark.TITLE,
@@ -231,6 +234,13 @@ READERS = (
     ),
     program_reader(
         "sysbench", sysbench.TITLE, sysbench.recognises, sysbench.read, "lines like `events per second:  5321.11`"
+    ),
+    program_reader(
+        "will-it-scale",
+        will_it_scale.TITLE,
+        will_it_scale.recognises,
+        will_it_scale.read,
+        "the columns tasks, processes, processes_idle, threads, threads_idle, linear",
     ),
     program_reader(
         "kernbench",
