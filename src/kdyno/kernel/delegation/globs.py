@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 PART = re.compile(r"(\*\*/)|(\*\*)|(\*)|(\?)|\[(!?)(\][^\]]{0,40}|[^\]]{1,40})\]|([^*?\[])")
+RANGE = re.compile(r"(.)(?:-(.))?", re.S)
 SPECIAL = re.compile(r"[*?\[]")
 
 
@@ -64,6 +65,9 @@ def _translated(token: re.Match[str]) -> str:
     if one:
         return "[^/]"
     if characters:
-        ranges = re.sub(r"([\\^\[\]&~|])", r"\\\1", characters)
-        return f"(?!/)[{'^' if negated else ''}{ranges}]"
+        ranges = [
+            f"{re.escape(first)}-{re.escape(last)}" if last else re.escape(first)
+            for first, last in RANGE.findall(characters)
+        ]
+        return f"(?!/)[{'^' if negated else ''}{''.join(ranges)}]"
     return re.escape(plain)
