@@ -261,7 +261,7 @@ impl Blocks {
             Role::Interrupt => Some(Arrival::Interrupt).filter(|_| symbol.start == start || symbol.size > STUBS),
             Role::Exception => Some(Arrival::Exception).filter(|_| symbol.start == start),
             Role::Syscall => Some(Arrival::Syscall).filter(|_| symbol.start == start),
-            Role::Plain | Role::Switch | Role::Fork | Role::Huge => None,
+            Role::Plain | Role::Switch | Role::Fork | Role::Huge | Role::Idle => None,
         };
         self.makes_large_pages |= symbol.role == Role::Huge;
         let is_fork = symbol.role == Role::Fork && symbol.start == start;

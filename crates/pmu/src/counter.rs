@@ -145,6 +145,16 @@ impl Counter {
         unsafe { (*block).unmeasured += 1 };
     }
 
+    /// Begin a block of the loop in which an idle kernel waits for an interrupt. It is no work: nothing is counted, and
+    /// what follows comes from outside, as after user code.
+    #[inline(always)]
+    pub fn wait(&mut self) {
+        if self.previous != self.outside {
+            self.previous = self.outside;
+            self.task.leave(self.root);
+        }
+    }
+
     /// # Safety
     /// Both are blocks.
     #[inline(always)]

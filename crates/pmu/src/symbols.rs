@@ -18,6 +18,8 @@ pub enum Role {
     Fork,
     /// Where a large page is made.
     Huge,
+    /// Where the kernel waits for an interrupt, in a loop.
+    Idle,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -40,7 +42,7 @@ pub const UNKNOWN: u32 = 0;
 pub const LONGEST_NAME: usize = 1024;
 
 /// As lines of symbols name them.
-pub const ROLES: [(&str, Role); 7] = [
+pub const ROLES: [(&str, Role); 8] = [
     ("-", Role::Plain),
     ("syscall", Role::Syscall),
     ("exception", Role::Exception),
@@ -48,6 +50,7 @@ pub const ROLES: [(&str, Role); 7] = [
     ("switch", Role::Switch),
     ("fork", Role::Fork),
     ("huge", Role::Huge),
+    ("idle", Role::Idle),
 ];
 
 /// Those that a kernel must have.

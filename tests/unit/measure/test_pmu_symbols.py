@@ -111,6 +111,9 @@ def test_of_several_names_for_one_address_the_lasting_one_is_kept(
         ("ret_from_fork_asm", "fork"),
         ("do_huge_pmd_anonymous_page", "huge"),
         ("__do_huge_pmd_anonymous_page", "-"),
+        ("cpu_idle_poll", "idle"),
+        ("cpu_idle_poll.isra.0", "idle"),
+        ("cpu_idle_poll_ctrl", "-"),
         ("sys_getppid", "-"),
     ],
 )

@@ -148,6 +148,21 @@ fn an_interrupt_is_counted_apart_and_what_it_broke_off_goes_on() {
 }
 
 #[test]
+fn waiting_for_an_interrupt_is_not_counted_and_the_interrupt_is_one() {
+    let mut kernel = Kernel::new();
+    kernel.enter().run(0x2000, &call(0x2000, 0x2100));
+    kernel.counter.wait(); // 0x2100 and what else the loop has
+    kernel.run(0x3100, &[NOP, NOP]).run(0x3102, &IRET);
+    kernel.counter.wait();
+    kernel.run(0x3100, &[NOP, NOP]).run(0x3102, &IRET);
+    kernel.counter.wait();
+    kernel.run(0x2005, &[NOP, NOP, NOP]);
+    let [task, _, interrupt] = kernel.totals();
+    assert_eq!(task[Event::instructions as usize], 1 + 1 + 3);
+    assert_eq!(interrupt[Event::instructions as usize], 6);
+}
+
+#[test]
 fn a_block_that_faulted_is_counted_as_far_as_it_ran() {
     let mut kernel = Kernel::new();
     kernel.enter().run(0x2000, &[NOP, NOP, NOP, RET]);

@@ -32,6 +32,14 @@ pub unsafe extern "C" fn on_block(_: c_uint, data: *mut c_void) {
     }
 }
 
+pub unsafe extern "C" fn on_idle_block(_: c_uint, _: *mut c_void) {
+    // SAFETY: a callback.
+    let counter = unsafe { &mut plugin().counter };
+    if counter.active {
+        counter.wait();
+    }
+}
+
 pub unsafe extern "C" fn on_user_block(_: c_uint, data: *mut c_void) {
     // SAFETY: a callback, with the block that was given for it.
     unsafe {

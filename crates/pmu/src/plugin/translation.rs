@@ -1,6 +1,6 @@
 //! What is done when QEMU translates a block: it is read and known by its place, and calls are put where it runs.
 
-use super::execution::{on_access, on_block, on_marker, on_switch, on_user_access, on_user_block};
+use super::execution::{on_access, on_block, on_idle_block, on_marker, on_switch, on_user_access, on_user_block};
 use super::{Plugin, plugin};
 use crate::decode::is_cut;
 use crate::options::Scope;
@@ -97,12 +97,22 @@ pub unsafe extern "C" fn on_translation(_: qemu::qemu_plugin_id_t, tb: *mut qemu
             watch_markers(&block);
         }
         match plugin.scope {
+            Scope::Kernel | Scope::All if is_kernel && is_idle(plugin, &block) => {
+                let flags = qemu::qemu_plugin_cb_flags::QEMU_PLUGIN_CB_NO_REGS;
+                qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, Some(on_idle_block), flags, std::ptr::null_mut());
+            }
             Scope::Kernel | Scope::All if is_kernel => instrument(plugin, tb, &block),
             Scope::User => instrument(plugin, tb, &block),
             Scope::Kernel | Scope::All => instrument_user(plugin, tb, &block),
         }
         plugin.translated = block;
     }
+}
+
+/// Return whether a block is of the loop in which the kernel waits.
+fn is_idle(plugin: &Plugin, translated: &Translated) -> bool {
+    let symbols = plugin.counter.blocks.symbols();
+    translated.addresses.first().is_some_and(|start| symbols.get(symbols.find(*start)).role == Role::Idle)
 }
 
 /// # Safety

@@ -28,6 +28,8 @@ ROLES = {
     "fork": r"ret_from_fork_asm",
     # These map a page of 2 MB for a fault, or for khugepaged: without them there are no such pages.
     "huge": r"do_huge_pmd_anonymous_page|hugetlb_fault|hpage_collapse_scan_pmd|khugepaged_scan_pmd",
+    # The loop of `idle=poll` (kernel/sched/idle.c); compilers add a suffix to its name.
+    "idle": r"cpu_idle_poll(?:\.\w+)*",
 }
 OLD_FORK = "ret_from_fork"
 """The name of ret_from_fork_asm before Linux 6.6, where a C function has taken it."""
