@@ -42,7 +42,7 @@ class Target:
     file: str = "input"
     """The name of the file that it reads."""
     examples: int = 300
-    """Inputs in one run of the tests: a few seconds."""
+    """Inputs in one run of the long tests: a few seconds. The others take a third."""
 
 
 def check(target: Target, content: bytes, directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""A few seconds with every reader of foreign bytes; `make fuzz` takes longer, and lets coverage lead."""
+"""A second with every reader of foreign bytes, and three in `make test-long`; `make fuzz` lets coverage lead."""
 
 from __future__ import annotations
 
@@ -19,16 +19,24 @@ NAMES = sorted(TARGETS)
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_reader_of_foreign_bytes_reads_them_or_says_why_not(name: str) -> None:
+    try_out(TARGETS[name], share=3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
+def test_a_reader_of_foreign_bytes_takes_three_times_as_many(name: str) -> None:
     try_out(TARGETS[name])
 
 
-def try_out(target: Target) -> None:
-    """Let a reader read inputs that Hypothesis makes of what it starts from, which is looked up once."""
+def try_out(target: Target, share: int = 1) -> None:
+    """Let a reader read inputs that Hypothesis makes of what it starts from, which is looked up once: one of `share` of
+    the target's examples.
+    """
     inputs = mutated(starts(target), target.words)
 
     # The same inputs each time: a test that fails now and then tells nothing to who reads it.
     @settings(
-        max_examples=target.examples,
+        max_examples=target.examples // share,
         deadline=None,
         derandomize=True,
         database=None,
