@@ -42,6 +42,7 @@ pub struct AtomicOnCopy {
     pub loaded_at: u64,
     memory: Memory,
     slot: Slot,
+    mnemonic: Mnemonic,
 }
 
 /// Return the atomic instructions of a function that change only a copy; None if that is too much work.
@@ -58,6 +59,7 @@ pub fn atomics_on_copies(binary: &Binary, function: &Function, left: &mut usize)
         code: &code,
         info: InstructionInfoFactory::new(),
         atomics: BTreeSet::new(),
+        written_back: BTreeSet::new(),
         changed: BTreeSet::new(),
         read_again: BTreeSet::new(),
         restored: BTreeSet::new(),
@@ -69,10 +71,14 @@ pub fn atomics_on_copies(binary: &Binary, function: &Function, left: &mut usize)
     let is_object = |slot: &Slot| walk.pointed_at.contains(slot);
     // A changed value that goes anywhere but back to where it is from is that of a variable.
     let is_variable = |memory: &Memory| walk.read_again.contains(memory) && !walk.restored.contains(memory);
-    // Where the original is changed atomically, too (given the copy, say), all is as it should be.
-    let atomics = walk.atomics.iter().filter(|atomic| {
-        !is_object(&atomic.slot) && !is_variable(&atomic.memory) && !walk.changed.contains(&atomic.memory)
-    });
+    // Where the original is given the copy by an atomic exchange, or is changed as the copy is, all is as it should be.
+    let is_changed = |atomic: &AtomicOnCopy| {
+        walk.written_back.contains(&atomic.memory) || walk.changed.contains(&(atomic.memory, atomic.mnemonic))
+    };
+    let atomics = walk
+        .atomics
+        .iter()
+        .filter(|atomic| !is_object(&atomic.slot) && !is_variable(&atomic.memory) && !is_changed(atomic));
     let mut atomics: Vec<AtomicOnCopy> = atomics.copied().collect();
     atomics.dedup_by_key(|atomic| (atomic.at, atomic.loaded_at)); // on two ways, at addresses that are known by both
     Some(atomics)
@@ -89,8 +95,10 @@ struct Walk<'a, 'data> {
     code: &'a [Instruction],
     info: InstructionInfoFactory,
     atomics: BTreeSet<AtomicOnCopy>,
-    /// Other memory that atomic instructions change: a copy of it beside that is a variable.
-    changed: BTreeSet<Memory>,
+    /// Other memory that gets its own value back by an atomic exchange: it may be the changed copy.
+    written_back: BTreeSet<Memory>,
+    /// Other memory that an atomic instruction changes, and which: a copy that is changed alike is a variable.
+    changed: BTreeSet<(Memory, Mnemonic)>,
     /// Other memory whose copy was read again after an atomic instruction had changed it.
     read_again: BTreeSet<Memory>,
     /// Other memory that gets a copy of itself back by a plain store.
@@ -345,14 +353,19 @@ impl Walk<'_, '_> {
         }
         if let Some(slot) = state.slot_of(instruction) {
             if let Some(Copy { at: loaded_at, memory, .. }) = state.stored_at(slot).and_then(|stored| stored.copy) {
-                self.atomics.insert(AtomicOnCopy { at: instruction.ip(), loaded_at, memory, slot });
+                let mnemonic = instruction.mnemonic();
+                self.atomics.insert(AtomicOnCopy { at: instruction.ip(), loaded_at, memory, slot, mnemonic });
                 // A loop around an exchange reads what it compares with, right or wrong.
                 if !is_exchange(instruction) {
                     state.change(slot);
                 }
             }
         } else if let Some(memory) = self.memory(state, instruction) {
-            self.changed.insert(memory);
+            if !is_exchange(instruction) {
+                self.changed.insert((memory, instruction.mnemonic()));
+            } else if matches!(self.operand(state, instruction, 1), Value::Loaded(copy) if copy.memory == memory) {
+                self.written_back.insert(memory);
+            }
         }
     }
 

@@ -82,7 +82,9 @@ fn variables_that_debians_modules_fill_from_memory_are_no_copies() {
     // Other memory is changed: lock dec dword [rdi+4]; lock dec dword [rbx] after add rbx,4.
     let beside = [&FILL[..], &[0xf0, 0xff, 0x4f, 0x04], &LOCK[..]].concat();
     let other = [&load[..], changed, &[0x48, 0x83, 0xc3, 0x04, 0xf0, 0xff, 0x0b, 0xc3]].concat();
-    for code in [restored, beside, other] {
+    // 2004's: mov eax,[rdi]; mov [rsp-4],eax; lock cmpxchg [rsp-4],ecx; lock dec dword [rdi].
+    let exchanged = [&FILL[..], &[0xf0, 0x0f, 0xb1, 0x4c, 0x24, 0xfc, 0xf0, 0xff, 0x0f, 0xc3]].concat();
+    for code in [restored, beside, other, exchanged] {
         assert_eq!(messages(&object(&[plain("f", &code)]), "lock-on-stack-copy").len(), 1, "{code:x?}");
     }
 }
