@@ -8,7 +8,7 @@ use crate::sink::Sink;
 use crate::sys::peer::{Fate, PEER_DIED, die_with};
 use crate::sys::{Failure, Stop, check};
 use crate::test::{Metric, Test};
-use crate::watchdog::{TOO_LONG, still_alive};
+use crate::watchdog::{still_alive, too_long};
 use kdyno_proto::Record;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ fn isolate(
     // SAFETY: the agent has one thread, so the child may go on as if nothing happened.
     let (agent, pid) = unsafe { (libc::getpid(), libc::fork()) };
     if check("fork()", pid)? == 0 {
-        enter_cell(agent);
+        enter_cell(agent, settings.clock);
         let recorder = Recorder {
             benchmark,
             index,
@@ -87,15 +87,17 @@ fn isolate(
     match processes::wait_for_group(pid) {
         Death::Exit(0) => Ok(()),
         Death::Exit(PEER_DIED) => Err(fate.end()),
-        Death::Signal(libc::SIGALRM) => Err(Stop::Broken(format!("an iteration had no end after {TOO_LONG} s"))),
+        Death::Signal(libc::SIGALRM) => {
+            Err(Stop::Broken(format!("an iteration had no end after {} s", too_long(settings.clock))))
+        }
         death => Err(Stop::Broken(death.to_string())),
     }
 }
 
 /// Do what the benchmark's process does before it measures.
-fn enter_cell(agent: libc::pid_t) {
+fn enter_cell(agent: libc::pid_t, clock: Clock) {
     die_with(agent);
-    still_alive();
+    still_alive(clock);
     // SAFETY: `one` is a cpu_set_t of the size said, and `no_priority` a sched_param; nothing else has pointers. Failure
     // of any of these costs only precision or tidiness.
     unsafe {

@@ -63,7 +63,7 @@ impl Recorder<'_> {
                 ticks.make_room((lasted + lasted / 8) << *shift);
             }
             let start = self.settings.clock.now();
-            still_alive();
+            still_alive(self.settings.clock);
             kdyno_marker::announce(self.index, iteration);
             let mut watch = Stopwatch { clock: self.settings.clock, elapsed: 0 };
             let work = body(operations, &mut watch)?;

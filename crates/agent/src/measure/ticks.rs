@@ -1,8 +1,8 @@
 //! When the kernel's timer ticks, so that an iteration of the model lane can begin soon after a tick.
 //!
 //! A tick costs thousands of instructions, and it runs what the measured code left for later (RCU callbacks). An
-//! iteration that begins after a tick and is shorter than the time between two has none of it. Sleeping until then costs
-//! the host nothing: when every CPU sleeps, the virtual clock jumps to the next timer.
+//! iteration that begins after a tick and is shorter than the time between two has none of it. An idle kernel of this
+//! lane spins, so sleeping until then costs the host as much as other work of that long.
 
 use std::sync::OnceLock;
 
