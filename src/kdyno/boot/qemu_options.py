@@ -22,8 +22,8 @@ with all tests. Without them the PIT ticks, equally often."""
 NEVER_HALT = "idle=poll"
 """An idle kernel spins instead of halting. When the only CPU of a guest has halted, QEMU's main thread sets the guest's
 clock to the next timer, with -icount sleep=off. If it looks after the HLT but before the CPU's thread has accounted its
-last instructions (rr_cpu_thread_fn in QEMU 7.2 to 10), these come on top, and every later tick falls elsewhere. On a
-busy host 1 boot in 13 had other samples because of that."""
+last instructions (rr_cpu_thread_fn), these come on top, and every later tick falls elsewhere. On a busy host 1 boot in
+13 had other samples because of that: docs/decisions/0075."""
 TRANSPORTS: dict[Platform, str] = {"microvm": "virtio-mmio", "q35": "virtio-pci"}
 """QEMU's name of the bus of virtio devices, by platform."""
 PORT, COUNTERS_PORT = "org.kdyno.agent", "org.kdyno.counters"

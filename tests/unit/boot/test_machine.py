@@ -185,6 +185,7 @@ def test_a_microvm_alone_ticks_without_the_local_apics_timer(tmp_path: Path) -> 
     for config in (QemuConfig(platform="q35"), QemuConfig(lane="wall", accel="tcg")):
         command = QemuMachine(config).command(order(tmp_path), Path("/i"), serial="null", stream=Path("/s"))
         assert "nolapic_timer" not in " ".join(command)
+        assert ("idle=poll" in " ".join(command)) == (config.lane == "model")
 
 
 def test_under_tcg_a_guest_of_the_wall_lane_is_told_how_fast_the_hosts_counter_runs(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@
 //! - model: guest instructions. Under QEMU's `-icount shift=S` the virtual clock is (instructions executed) << S
 //!   nanoseconds and the TSC runs at 1 GHz of it, so a difference of two RDTSCs, shifted right by S, is the number of
 //!   instructions between them. QEMU ends a translation block at RDTSC to make the count exact, so no fence is needed.
-//!   Time in which everybody sleeps counts too: an idle kernel spins.
+//!   Time in which everybody sleeps counts too: an idle kernel spins. A benchmark that never sleeps is exact to
+//!   the instruction.
 
 use std::arch::asm;
 use std::arch::x86_64::_rdtsc;

@@ -2,7 +2,7 @@
 //!
 //! A tick costs thousands of instructions, and it runs what the measured code left for later (RCU callbacks). An
 //! iteration that begins after a tick and is shorter than the time between two has none of it. An idle kernel of this
-//! lane spins, so sleeping until then costs the host as much as other work of that long.
+//! lane spins, so sleeping until then costs the host at least what other work of that long does.
 
 use std::sync::OnceLock;
 
