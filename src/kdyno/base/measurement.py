@@ -45,6 +45,10 @@ class Benchmark(AnyBenchmark):
     """A benchmark that was measured here."""
 
     direction: Direction
+    is_part: bool = False
+    """Whether it is a part of what another benchmark of its program measures, as system time is of elapsed time: it is
+    judged, but stays out of the mean of all benchmarks.
+    """
 
     @property
     def quantity(self) -> Quantity:

@@ -21,6 +21,7 @@ from typing import Any
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Boolean,
     Column,
     DateTime,
     Dialect,
@@ -38,7 +39,7 @@ from sqlalchemy.types import TypeEngine
 
 from kdyno.store.plain_json import require_plain
 
-VERSION = 9
+VERSION = 10
 """Raised by every change to a table; stores of another version are refused with a message."""
 
 
@@ -90,6 +91,16 @@ class Utc(_Read):
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
         return None if value is None else value.replace(tzinfo=UTC)
+
+
+class Flag(_Read):
+    """Yes or no; SQLite has 1 and 0 for them, and would take any value for one of the two."""
+
+    impl = Boolean
+    cache_ok = True
+
+    def result_processor(self, dialect: Dialect, coltype: Any) -> Any:  # noqa: ARG002
+        return lambda value: bool(value) if value in (0, 1) else UnreadableValue()
 
 
 Key = BigInteger().with_variant(Integer, "sqlite")
@@ -178,7 +189,8 @@ benchmark = Table(
     Column("unit", Text, nullable=False),
     Column("direction", Text, nullable=False),
     Column("description", Text, nullable=False),
-    UniqueConstraint("name", "test", "unit", "direction", "description"),
+    Column("is_part", Flag, nullable=False),
+    UniqueConstraint("name", "test", "unit", "direction", "description", "is_part"),
 )
 
 described = Table(

@@ -16,7 +16,8 @@ from kdyno.base.lanes import LaneName
 from kdyno.base.measurement import Direction
 from kdyno.cli.main import main
 from kdyno.judge.foreign.caveats import COLD_P, count_cold
-from kdyno.judge.stats.observations import ReplicateSample
+from kdyno.judge.foreign.parts import mark_parts
+from kdyno.judge.stats.observations import Observations, ReplicateSample
 from kdyno.judge.verdicts.model import FileReport, to_json
 from kdyno.judge.verdicts.of_files import MOST_VALUES, judge_files
 from kdyno.measure.readers import errors
@@ -119,6 +120,44 @@ def test_the_same_table_in_markdown_says_the_same() -> None:
     ]
     assert has(report, "line 15", "Zen 3", "does not follow")
     assert has(report, "5 of 9 published statistics follow")
+
+
+def timed(path: Path, real: float) -> None:
+    """What `time` prints of five runs."""
+    path.write_text("".join(f"\nreal\t0m{real + i / 99:.3f}s\nuser\t0m3.{i}00s\nsys\t0m0.2{i}0s\n" for i in range(5)))
+
+
+def test_processor_time_is_a_part_of_the_time_that_a_program_took(tmp_path: Path) -> None:
+    timed(tmp_path / "a", 4.0)
+    timed(tmp_path / "b", 5.0)
+    report = judge_files([str(tmp_path / "a"), str(tmp_path / "b")], JudgeRequest())
+    [mean] = report.geometric_means
+    assert mean.left_out == ("time user", "time sys")
+    assert mean.estimate and mean.estimate.ratio == pytest.approx(0.8, abs=0.01)
+    assert not has(report, "geometric mean")  # one benchmark is left, and no mean is shown
+
+
+@pytest.mark.parametrize(
+    ("names", "parts"),
+    [
+        ("build real,build sys,video real,video user", ["build sys", "video user"]),
+        ("elapsed,user time,system time", ["user time", "system time"]),
+        ("Elapsed Time,System Time", ["System Time"]),
+        ("build real,video sys", []),
+        ("user,sys", []),
+        ("elapsed,system calls,users", []),
+    ],
+)
+def test_a_part_is_known_by_its_name_beside_the_name_of_the_whole(names: str, parts: list[str]) -> None:
+    observed = [Observations(name, "s", "lower", name, {}) for name in names.split(",")]
+    assert [one.benchmark for one in mark_parts(observed) if one.is_part] == parts
+
+
+def test_a_mean_without_the_parts_says_so(tmp_path: Path) -> None:
+    names = ("build real", "build sys", "video real")
+    rows = [f"{b},{v},{n},{100 + b + 0.1 * len(n)}" for b in range(5) for v in ("a", "b") for n in names]
+    report = judged(tmp_path, "\n".join(["block,variant,benchmark,time_s", *rows]) + "\n")
+    assert has(report, "build sys is a part of what other benchmarks measure, and not in the geometric mean")
 
 
 def test_claims_are_recognised_among_the_files() -> None:

@@ -168,6 +168,31 @@ def test_the_reason_for_no_comparison_is_the_first_cause(theirs: list[BootRecord
     assert judgement.geometric_means[0].reason
 
 
+def with_parts(*parts: str) -> Judgement:
+    """b0 takes 2 % less in each block, b1 as long, b2 5 % more."""
+    boots = []
+    for block in range(6):
+        base = dict.fromkeys(("b0", "b1", "b2"), 1000.0 + 10 * block)
+        ratios = {"b0": 0.98, "b1": 1.0, "b2": 1.05}
+        boots += [boot("base", block, base), boot("other", block, {name: base[name] * ratios[name] for name in base})]
+    described = [benchmark.model_copy(update={"is_part": benchmark.name in parts}) for benchmark in benchmarks(3)]
+    names = ["base", "other"]
+    return judge(observations(boots, described, names), names, "base", margin=0.01, alpha=0.05)
+
+
+def test_parts_of_what_others_measure_are_judged_and_stay_out_of_the_mean() -> None:
+    judgement = with_parts("b2")
+    assert [comparison.verdict for comparison in judgement.comparisons][::2] == ["faster", "slower"]
+    [mean] = judgement.geometric_means
+    assert (mean.benchmarks, mean.left_out) == (2, ("b2",))
+    assert mean.estimate and mean.estimate.ratio == pytest.approx(0.98**-0.5)
+
+
+def test_if_there_is_nothing_but_parts_they_are_the_mean() -> None:
+    [mean] = with_parts("b0", "b1", "b2").geometric_means
+    assert (mean.benchmarks, mean.left_out) == (3, ())
+
+
 def test_holm_counts_every_comparison_of_the_run() -> None:
     boots = simulated(11, effects={"base": 1, "v": 1.004, "w": 1}, count=6)
     few, many = judged([b for b in boots if b.variant != "w"], 6), judged(boots, 6)

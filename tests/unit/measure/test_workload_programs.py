@@ -286,6 +286,26 @@ def test_a_workload_may_be_in_use_twice_under_two_names_with_parameters_of_their
         ProgramsWorkload(use=("ill=./small.toml", "ill=stress-ng")).located(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("metrics", "parts"),
+    [
+        ('e = { time = "elapsed" }\nu = { time = "user" }\ns = { time = "system" }', {"u", "s"}),
+        ('e = { time = "elapsed" }\nk = { share = "kernel" }', {"k"}),
+        ('u = { time = "user" }\ns = { time = "system" }', set()),
+        ('[operation]\nname = "o"\ncount = [2]\n[metrics]\ns = { time = "system" }', {"s"}),
+        ('a = { json = "a", unit = "s", direction = "lower", part = true }\ne = { time = "elapsed" }', {"a"}),
+    ],
+)
+def test_processor_time_and_shares_are_parts_of_what_the_program_takes(
+    tmp_path: Path, metrics: str, parts: set[str]
+) -> None:
+    before = "" if metrics.startswith("[") else "[metrics]\n"
+    path = small(tmp_path, f'name = "small"\ndescription = "x"\ncommand = "true"\n{before}{metrics}\n')
+    workload = ProgramsWorkload(use=(str(path),)).located(tmp_path)
+    described = workload.describe_benchmarks(AgentReport())
+    assert {one.name.removeprefix("small.") for one in described if one.is_part} == parts
+
+
 def test_an_experiment_records_its_workloads_and_asks_the_kernel_for_what_they_need(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text(

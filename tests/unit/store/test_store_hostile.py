@@ -136,6 +136,7 @@ WRONG: list[tuple[str, str, list[object], str]] = [
     ("kdyno_boot", "host", [b"\xff"], "host"),
     ("kdyno_benchmark", "direction", ["up", 5], "direction"),
     ("kdyno_benchmark", "unit", [b"\xff"], "unit"),
+    ("kdyno_benchmark", "is_part", [2, "x", 0.5, b"\xff"], "is_part"),
     ("kdyno_sample", "iteration", ["x", 0.5], "iteration"),
     ("kdyno_sample", "elapsed", ["x", 0.5, 9e999, None], "sample"),
     ("kdyno_sample", "work", ["x", None], "sample"),

@@ -71,6 +71,8 @@ class Observations:
     quantity: Quantity = "speed"
     step: float = 0.0
     """Values were rounded to multiples of this, in the benchmark's unit; 0 if they are exact, or if it is unknown."""
+    is_part: bool = False
+    """Whether it is a part of what another benchmark measures: then it stays out of the mean of all."""
     readings: Mapping[str, ReplicateSample] | None = None
     """All single readings, if `groups` has one value for each boot and there are few boots: they allow statements on
     these boots, as if nothing were known of boots.

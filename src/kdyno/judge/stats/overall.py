@@ -41,9 +41,11 @@ class Overall:
 def overall(compared: Sequence[Compared], limits: EstimateLimits) -> Overall:
     """Make one comparison from those of several benchmarks.
 
-    Counts are left out if there are speeds, and so are benchmarks without a direction.
+    Counts are left out if there are speeds, and so are benchmarks without a direction, and parts of what others measure
+    if there are others.
     """
-    usable = [(observed, contrast) for observed, contrast in compared if observed.direction is not None]
+    directed = [(observed, contrast) for observed, contrast in compared if observed.direction is not None]
+    usable = [(observed, contrast) for observed, contrast in directed if not observed.is_part] or directed
     quantity: Quantity = "count" if usable and all(observed.quantity == "count" for observed, _ in usable) else "speed"
     usable = [(observed, contrast) for observed, contrast in usable if observed.quantity == quantity]
     if not usable:

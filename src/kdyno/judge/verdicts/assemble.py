@@ -134,7 +134,10 @@ def judge_run(
         confidence=look.confidence,
         correction=run.correction,
         run=run,
-        notices=(*run.notices, *notices.run_notices(run, boots, look, flags, begun, aligning(boots, artefacts))),
+        notices=(
+            *run.notices,
+            *notices.run_notices(run, boots, look, flags, begun, aligning(boots, artefacts), benchmarks),
+        ),
         benchmarks=tuple(benchmarks),
         comparisons=judgement.comparisons,
         geometric_means=judgement.geometric_means,

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from kdyno.base.lanes import LANES
 from kdyno.base.machine_facts import recorded_pmu_clock
+from kdyno.base.measurement import Benchmark
 from kdyno.base.text import format_count, format_list
 from kdyno.judge.stats.sequential import look_ends
 from kdyno.judge.verdicts.contamination import Flag, notice
@@ -22,11 +23,12 @@ def run_notices(
     flags: Sequence[Flag],
     begun: Sequence[datetime],
     aligning: Sequence[str] = (),
+    benchmarks: Sequence[Benchmark] = (),
 ) -> list[str]:
     """Return the notices: what is unfinished, failed, added later, disturbed, or was not sampled.
 
     `begun` says when the run, and those that it went on from, were begun; `aligning` are the variants whose kernels
-    align returns.
+    align returns; `benchmarks` are those of the report.
     """
     return [
         *_note_unfinished(run, boots, look),
@@ -36,6 +38,7 @@ def run_notices(
         *_note_mitigations(run),
         *_note_reruns(boots),
         *filter(None, [notice(flags, boots)]),
+        *note_parts([benchmark.name for benchmark in benchmarks if benchmark.is_part], len(benchmarks)),
     ]
 
 
@@ -83,6 +86,14 @@ def _note_added_blocks(run: RunRecord, boots: Sequence[BootRecord], begun: Seque
                 "plans it soundly"
             ]
     return []
+
+
+def note_parts(parts: Sequence[str], benchmarks: int) -> list[str]:
+    """Return a note on the benchmarks that are parts of others; none if the others are too few for a mean."""
+    if not parts or benchmarks - len(parts) < 2:
+        return []
+    verb = "is a part" if len(parts) == 1 else "are parts"
+    return [f"{format_list(parts)} {verb} of what other benchmarks measure, and not in the geometric mean"]
 
 
 def _note_reruns(boots: Sequence[BootRecord]) -> list[str]:

@@ -15,8 +15,10 @@ from kdyno.judge.foreign import examples, programs, summaries
 from kdyno.judge.foreign.caveats import caveats
 from kdyno.judge.foreign.check import contradictions
 from kdyno.judge.foreign.gathered import Gathered
+from kdyno.judge.foreign.parts import mark_parts
 from kdyno.judge.foreign.run_files import runs_note
 from kdyno.judge.stats.observations import Observations, ReplicateSample
+from kdyno.judge.verdicts.notices import note_parts
 from kdyno.measure.readers import layout
 from kdyno.measure.readers.errors import ManyVariants, MixedFormats, NoColumn, OneVariant, OnlyStatistics, TooLarge
 from kdyno.measure.readers.formats.registry import BY_NAME, Reader, is_claims, recognise
@@ -136,7 +138,7 @@ def _report(
     from kdyno.judge.stats.estimate import CONFIDENCE
     from kdyno.judge.verdicts.model import FileReport
 
-    variants, observations = gathered.variants, gathered.observations
+    variants, observations = gathered.variants, mark_parts(gathered.observations)
     baseline, chosen = baselines.choose(variants, request.baseline)
     judgement = judge(
         observations,
@@ -165,6 +167,7 @@ def _report(
             *caveats(gathered, baseline, analyses, judgement.comparisons, request.alpha),
             *runs_note(sources),
             *gathered.notes,
+            *note_parts([observed.benchmark for observed in observations if observed.is_part], len(observations)),
             *thinned,
         ),
         benchmarks=tuple(

@@ -73,6 +73,7 @@ def observations(
             direction=benchmark.direction,
             description=benchmark.description,
             quantity=benchmark.quantity,
+            is_part=benchmark.is_part,
             groups={name: groups[benchmark.name][name] for name in variants if name in groups[benchmark.name]},
         )
         for benchmark in benchmarks

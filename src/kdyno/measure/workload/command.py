@@ -13,7 +13,7 @@ from kdyno.measure.guest.job import Program
 from kdyno.measure.guest.steps import StepReport, last_words
 from kdyno.measure.guest.stream import AgentReport
 from kdyno.measure.workload.base import JobPart, NotRead, WorkloadSettings
-from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName
+from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName, parts_of
 from kdyno.measure.workload.needs import Needs
 from kdyno.measure.workload.reading import read_all
 
@@ -57,6 +57,7 @@ class CommandWorkload(WorkloadSettings):
         return (values + virtual,)
 
     def describe_benchmarks(self, report: AgentReport) -> tuple[Benchmark, ...]:  # noqa: ARG002
+        parts = parts_of(self.metrics)
         return tuple(
             Benchmark(
                 name=name,
@@ -64,6 +65,7 @@ class CommandWorkload(WorkloadSettings):
                 unit=metric.unit,
                 direction=metric.direction,
                 description=f"{name}, {'as the emulated PMU counts it' if metric.events else 'as the command says it'}",
+                is_part=name in parts,
             )
             for name, metric in self.metrics.items()
         )

@@ -20,7 +20,7 @@ from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.mistakes import problems, unfit
 from kdyno.base.regex import BadPattern, compile_pattern
 from kdyno.measure.guest.job import CommandBenchmark, Program
-from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName
+from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName, parts_of
 from kdyno.measure.workload.needs import Needs
 
 MOST_BYTES = 1_000_000
@@ -138,6 +138,11 @@ class Definition(Needs):
         """Return the benchmark names of its operation and its metrics."""
         operation = (self.operation.name,) if self.operation else ()
         return tuple(self.benchmark(name) for name in (*operation, *self.metrics))
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """Return the names of the metrics that are parts of what its operation or another metric measures."""
+        return parts_of(self.metrics, with_operation=self.operation is not None)
 
     def program(self, values: Mapping[str, Value], lane: LaneName, runs: int | None = None) -> Program:
         """What the agent does. Raises NoSuchParameter and NotACount."""

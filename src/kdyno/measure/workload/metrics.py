@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -105,6 +106,12 @@ class _Measured(Frozen):
     unit: Unit
     direction: Direction
     """The better direction: `lower` or `higher`."""
+    part: bool = False
+    """Whether it is a part of what another metric measures: it is judged, and stays out of the mean of all."""
+
+    @property
+    def is_part(self) -> bool:
+        return self.part
 
     @property
     def events(self) -> tuple[str, ...]:
@@ -240,9 +247,13 @@ class TimeMetric(_Measured):
     """The time of the command, by kdyno's clock."""
 
     time: Literal["elapsed", "user", "system"]
-    """From start to end; or processor time in user or kernel code, of all processes that ended meanwhile."""
+    """From start to end; or processor time in user or kernel code, of all processes that ended meanwhile: parts."""
     unit: Unit = "s"
     direction: Direction = "lower"
+
+    @property
+    def is_part(self) -> bool:
+        return self.part or self.time != "elapsed"
 
     def number(self, output: Output) -> float:
         """Return the time. Raise NotRead if it was shorter than the clock's resolution."""
@@ -258,6 +269,7 @@ class ShareMetric(_Measured):
     share: Literal["kernel"]
     unit: Unit = "%"
     direction: Direction = "lower"
+    part: bool = True
 
     def number(self, output: Output) -> float:
         """Return the share. Raise NotRead if no tick fell into the kernel: the share is unknown, or a ratio to 0 can't
@@ -297,6 +309,15 @@ AnyMetric = Annotated[
     | Annotated[ShareMetric, Tag("share")],
     Discriminator(_kind),
 ]
+
+
+def parts_of(metrics: Mapping[str, AnyMetric], *, with_operation: bool = False) -> frozenset[str]:
+    """Return the names of the metrics that are parts of what others measure: none if there is nothing but parts.
+
+    `with_operation` says that kdyno itself measures the whole, as an operation.
+    """
+    parts = frozenset(name for name, metric in metrics.items() if metric.is_part)
+    return parts if with_operation or len(parts) < len(metrics) else frozenset()
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

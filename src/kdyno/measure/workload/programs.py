@@ -119,6 +119,7 @@ class ProgramsWorkload(WorkloadSettings):
                 unit=metric.unit,
                 direction=metric.direction,
                 description=workload.description,
+                is_part=name in workload.parts,
             )
             for workload in self.definitions
             for name, metric in workload.metrics.items()
