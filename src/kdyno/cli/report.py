@@ -41,18 +41,15 @@ def act(args: argparse.Namespace) -> int:
     from kdyno.report.output import print_report
     from kdyno.report.tables import render_analysis
     from kdyno.store.artefacts import Artefacts
-    from kdyno.understand.confirm import with_confirmation
-    from kdyno.understand.explain.budgets import with_budgets
+    from kdyno.understand.reported_run import reported_run
 
     artefacts = Artefacts(state_of(args).artefacts)
+    by = Rejudge(args.baseline, args.margin, args.alpha, args.correction)
+    is_whole = not (args.csv or args.format or args.analysis is not None)
+    analysed = bool(args.json or args.html or args.analysis is not None)
     with store_of(args, "read") as store:
-        wanted = args.json or args.html or args.analysis is not None
-        by = Rejudge(args.baseline, args.margin, args.alpha, args.correction)
-        report = assemble(store, run_of(args, store, args.run).id, artefacts, by, analysed=bool(wanted))
-        if not args.csv and not args.format and args.analysis is None:
-            report = with_confirmation(report, store, artefacts, by)
-    if args.json or args.html:
-        report = with_budgets(report, artefacts)
+        read = reported_run if is_whole else assemble
+        report = read(store, run_of(args, store, args.run).id, artefacts, by, analysed=analysed)
     if args.csv:
         write_csv(report, data_file())
     elif args.format:

@@ -44,7 +44,7 @@ class FinishedPackages:
 
 def report_of(ship: ShipPlan, session: Session) -> RunReport:
     """Return the judgement of the run, with what a processor made of its gains. Raises the store's errors."""
-    return reported_run(session.store, session.artefacts, ship.run.id, analysed=False)
+    return reported_run(session.store, ship.run.id, session.artefacts, analysed=True)
 
 
 @contextmanager

@@ -111,7 +111,7 @@ class Site:
 
     def _render_report(self, run: str, boots: int) -> str:  # noqa: ARG002
         with Store(self._store, "read") as store:
-            return html.render(reported_run(store, self._artefacts, store.run(run).id, analysed=True), self._artefacts)
+            return html.render(reported_run(store, store.run(run).id, self._artefacts, analysed=True), self._artefacts)
 
     # Writing.
 
