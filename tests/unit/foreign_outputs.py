@@ -68,6 +68,9 @@ OUTPUTS = {
     "dd": ("dd-before.txt", "dd-after.txt"),
     "7z": ("7z-before.txt", "7z-after.txt"),
     "coremark": ("coremark-before.txt", "coremark-after.txt"),
+    **{
+        name: (f"{name}-before.txt", f"{name}-after.txt") for name in ("systemd-analyze", "hdparm", "cryptsetup", "mbw")
+    },
     "jmh": ("jmh-before.json", "jmh-after.json"),
     "will-it-scale": ("will-it-scale-before.csv", "will-it-scale-after.csv"),
     "numbers": ("numbers-before.txt", "numbers-after.txt"),

@@ -191,3 +191,54 @@ def test_programs_that_load_servers_disks_and_networks_are_read(
     text: str, expected: dict[str, tuple[tuple[float, ...], str]]
 ) -> None:
     assert values(output(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Startup finished in 2.1s (loader) + 1.532s (kernel) + 812ms (initrd) + 4.221s (userspace) = 8.665s\n"
+            "Startup finished in 2.1s (loader) + 1.540s (kernel) + 1min 2.5s (userspace) = 1min 6.1s\n",
+            {
+                "systemd-analyze kernel": ((1.532, 1.54), "s"),
+                "systemd-analyze initrd": ((812.0,), "ms"),
+                "systemd-analyze userspace": ((4.221, 62.5), "s"),
+            },
+        ),
+        (
+            "/dev/sda:\n Timing cached reads:   24958 MB in  1.99 seconds = 12544.61 MB/sec\n"
+            " Timing O_DIRECT disk reads: 1516 MB in  3.00 seconds = 505.05 MB/sec\n",
+            {
+                "hdparm cached reads, /dev/sda": ((12544.61,), "MB/s"),
+                "hdparm O_DIRECT disk reads, /dev/sda": ((505.05,), "MB/s"),
+            },
+        ),
+        (
+            "PBKDF2-sha256    4185932 iterations per second for 256-bit key\n"
+            "argon2i       9 iterations, 1048576 memory, 4 parallel threads (CPUs) for 256-bit key\n"
+            "#     Algorithm |       Key |      Encryption |      Decryption\n"
+            "        aes-cbc        128b      1134.0 MiB/s      3651.1 MiB/s\n"
+            "    serpent-cbc        128b               N/A               N/A\n",
+            {
+                "cryptsetup PBKDF2-sha256": ((4185932.0,), "iterations/s"),
+                "cryptsetup aes-cbc 128b encryption": ((1134.0,), "MiB/s"),
+                "cryptsetup aes-cbc 128b decryption": ((3651.1,), "MiB/s"),
+            },
+        ),
+        (
+            "0\tMethod: MEMCPY\tElapsed: 0.03456\tMiB: 256.00000\tCopy: 7407.407 MiB/s\n"
+            "AVG\tMethod: MEMCPY\tElapsed: 0.03456\tMiB: 256.00000\tCopy: 7407.407 MiB/s\n",
+            {"mbw MEMCPY": ((7407.407,), "MiB/s")},
+        ),
+        (
+            "General statistics:\n    total time:                          10.0s\n"
+            "    total number of events:              9537\n",
+            {"sysbench": ((953.7,), "events/s")},
+        ),
+    ],
+    ids=["systemd-analyze", "hdparm", "cryptsetup", "mbw", "sysbench-without-its-head"],
+)
+def test_what_programs_print_of_a_start_disks_ciphers_and_copies_is_read(
+    text: str, expected: dict[str, tuple[tuple[float, ...], str]]
+) -> None:
+    assert values(output(text)) == expected

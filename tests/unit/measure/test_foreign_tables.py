@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ import pytest
 from kdyno.base.errors import UserError
 from kdyno.judge.foreign.gathered import Gathered
 from kdyno.judge.stats.observations import ReplicateSample, Summary
-from kdyno.judge.verdicts.of_files import gather
+from kdyno.judge.verdicts.model import FileReport
+from kdyno.judge.verdicts.of_files import gather, judge_files
 from kdyno.measure.readers import delimited, errors
 from kdyno.measure.readers.cells import cell_of
 from kdyno.measure.readers.formats.registry import BY_NAME, recognise
@@ -471,6 +473,12 @@ def test_lists_of_numbers_by_two_names_of_which_none_is_of_kernels_are_refused()
     [
         "6.6: 4.61 4.63\n6.12:\t4.52, 4.51, 4.55 \n",
         "# in seconds\n\n6.6: 4.61 4.63\r\n6.12: 4.52 4.51 4.55\r\n",
+        "6.6 = 4.61, 4.63\n6.12 = 4.52, 4.51, 4.55\n",
+        "6.6: [4.61, 4.63]\n6.12: [4.52, 4.51, 4.55]\n",
+        "6.6: 4.61s 4.63s\n6.12: 4.52s 4.51s 4.55s\n",
+        "6.6: 4.61,4.63\n6.12: 4.52,4.51,4.55\n",
+        "6.6,4.61,4.63\n6.12,4.52,4.51,4.55\n",
+        "6.6;4.61;4.63\n6.12;4.52;4.51;4.55\n",
     ],
 )
 def test_lines_of_a_kernel_and_its_values_are_read(text: str) -> None:
@@ -481,10 +489,51 @@ def test_lines_of_a_kernel_and_its_values_are_read(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["6.6: 4.61 4.63\nand more\n", "6.6: 4.61 4.63\n", "a: 1\nb: 2\n", "6.6: 4,61 4,63\n6.12: 4,52 4,51\n"]
+    "text",
+    [
+        *("6.6: 4.61 4.63\nand more\n", "6.6: 4.61 4.63\n", "a: 1\nb: 2\n", "6.6: 4,61 4,63\n6.12: 4,52 4,51\n"),
+        *("6.6: 461,463\n6.12: 452,451\n", "12:30 14 15\n12:31 14 16\n", "pipe,4.61,4.63\nfork,8.1,8.2\n"),
+        *("6.6,1,4.61\n6.12,1,4.52\n", "6.6,4.61,4.63\n6.6,4.52,4.51\n", "6.6,4.6.1,4.63\n6.12,4.52,4.51\n"),
+    ],
 )
 def test_other_lines_with_a_colon_are_no_such_rows(text: str) -> None:
     assert delimited.from_named_rows(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "linux-6.6,1,4.61\nlinux-6.6,2,4.63\nlinux-6.12,1,4.52\n",
+            "linux-6.6,4.61\nlinux-6.6,4.63\nlinux-6.12,4.5\n",
+        ),
+        *("6.6: 461,463\n6.12: 452,451\n", "pipe = 461\nfork = 452\n"),
+    ],
+)
+def test_a_first_line_of_a_name_and_its_values_is_no_header(text: str) -> None:
+    with pytest.raises((errors.NoHeader, errors.NoColumn, errors.UnknownText)):
+        rows(text)
+
+
+def test_headings_that_may_be_values_are_asked_about(tmp_path: Path) -> None:
+    def judged(text: str, *, wide: bool = False) -> FileReport:
+        (tmp_path / "a.csv").write_text(text)
+        return judge_files([str(tmp_path / "a.csv")], JudgeRequest(wide=wide))
+
+    with pytest.raises(errors.MaybeWide):
+        judged("fork,101.2,100.9\npipe,5.2,5.3\n")
+    with pytest.raises(errors.MaybeWide):
+        judged("fork,6.2,6.9\npipe,5.2,5.3\n")
+    assert judged("test,6.2,6.9\npipe,5.2,5.3\n").variants == ("6.2", "6.9")
+    assert judged("fork,101.2,100.9\npipe,5.2,5.3\n", wide=True).variants == ("101.2", "100.9")
+
+
+@pytest.mark.parametrize("label", ["run {}", "iteration {}", "Run{}"])
+def test_rows_that_number_runs_are_no_benchmarks_whatever_their_column_is_called(label: str, tmp_path: Path) -> None:
+    lines = ["| | 6.11 | 6.12 |", "|--|--|--|", *(f"| {label.format(n)} | {100 + n} | {99 + n} |" for n in (1, 2, 3))]
+    (tmp_path / "a.md").write_text("\n".join([*lines, "| avg | 102 | 101 |", ""]))
+    with pytest.raises(errors.RunsInRows):
+        judge_files([str(tmp_path / "a.md")], JudgeRequest())
 
 
 def test_lists_of_numbers_by_other_names_are_benchmarks_in_json() -> None:

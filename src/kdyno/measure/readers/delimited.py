@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -22,11 +23,20 @@ _WIDE_GAP = re.compile(r"(?<![ \u00a0\t±])(?<!\+/-)(?:[ \u00a0\t]{2,}+|\t)(?!±
 _ONE_BLANK = re.compile(r"[ \u00a0\t]+")
 _RULE = re.compile(r"[-=_+\s─━┼]*")
 _NUMERAL = re.compile(NUMBER)
+_UNIT_LETTERS = "%µ" + string.ascii_letters
+_VALUE = r"-?\d[\d.eE+-]*+[A-Za-zµ%]{0,4}+"
 _NAMED_ROW = re.compile(
-    r"(?P<name>[^:,;|\t\n\"]{1,200}):[ \t]++(?P<values>-?\d[\d.eE+-]*+(?:,?+[ \t]++-?\d[\d.eE+-]*+)++)[ \t]*+"
+    r"(?P<name>[^:=,;|\t\n\"\[]{1,200})(?::[ \t]++|[ \t]?=[ \t]*+)\[?[ \t]*+"
+    rf"(?P<values>{_VALUE}(?:(?:[,;]?+[ \t]++|,){_VALUE})++)[ \t]*+\]?[ \t]*+"
 )
-_BETWEEN_VALUES = re.compile(r",?[ \t]+")
-"""A comma without a blank may be a decimal one."""
+_NAMED_RECORD = re.compile(
+    rf"(?P<name>[^:=,;|\t\n\"]{{1,200}})(?P<mark>[,;\t])(?P<values>{_VALUE}(?:(?P=mark){_VALUE})++)"
+)
+_BETWEEN_VALUES = re.compile(r"[,;]?[ \t]+|[,;]")
+ALIKE = 3
+"""Values of one measurement differ by less than this factor."""
+_LONE_COMMA = re.compile(r",(?![ \t])")
+_VERSION = re.compile(r"\d\.\d")
 _FIRST_LINE = re.compile(rb"^(?!#)[^\r\n]*[^\s][^\r\n]*", re.MULTILINE)
 """The first line that is neither blank nor a comment."""
 _LETTER = re.compile(rb"[A-Za-z]")
@@ -161,16 +171,43 @@ def _what_is_named(names: Iterable[str]) -> str:
 
 
 def from_named_rows(text: str) -> str | None:
-    """Return lines like `6.12: 4.61 4.63`, a name and its values, as CSV with a line for each value; None for
-    any other text. The names are benchmarks, unless all look like kernels.
+    """Return lines like `6.12: 4.61 4.63` or `6.12 = 4.61, 4.63`, a name and its values, as CSV with a line for each
+    value; None for any other text. The names are benchmarks, unless all look like kernels.
+
+    Lines like `linux-6.12,4.61,4.63` are such if all names have versions: else the first one may be a header. A comma
+    between digits may be a decimal one, unless the numbers have points, and nothing else is between them.
     """
     lines = [line for line in LINE_END.split(text) if line.strip() and not line.startswith("#")]
-    matches = [match for line in lines if (match := _NAMED_ROW.fullmatch(line))]
-    if len(matches) < 2 or len(matches) < len(lines):
+    for row in (_NAMED_ROW, _NAMED_RECORD):
+        matches = [match for line in lines if (match := row.fullmatch(line))]
+        if len(matches) >= 2 and len(matches) == len(lines):
+            break
+    else:
         return None
-    rows = [[match["name"].strip(), value] for match in matches for value in _BETWEEN_VALUES.split(match["values"])]
-    what = _what_is_named(match["name"] for match in matches)
-    return _written([[what, "value"], *rows], ",")
+    names = [match["name"].strip() for match in matches]
+    values = [match["values"] for match in matches]
+    if row is _NAMED_RECORD and not _are_kernels(names, values):
+        return None
+    if any(map(_LONE_COMMA.search, values)) and not all(map(_is_parted_by_commas, values)):
+        return None
+    rows = [[name, one] for name, own in zip(names, values, strict=True) for one in _BETWEEN_VALUES.split(own)]
+    return _written([[_what_is_named(names), "value"], *rows], ",")
+
+
+def _are_kernels(names: Sequence[str], values: Sequence[str]) -> bool:
+    """Return whether each name is that of a kernel's version, and its values are alike, so that none is a counter."""
+    if len(set(names)) < len(names) or not all(_VERSION.search(name) for name in names):
+        return False
+    try:
+        numbers = [[abs(float(one.rstrip(_UNIT_LETTERS))) for one in _BETWEEN_VALUES.split(own)] for own in values]
+    except ValueError:
+        return False
+    return all(max(own) < ALIKE * min(own) for own in numbers)
+
+
+def _is_parted_by_commas(values: str) -> bool:
+    """Return whether commas are between these numbers, and not within them: all have a decimal point."""
+    return all("." in one for one in values.split(",")) and not any(blank in values for blank in " \t")
 
 
 def _is_dict_of_lists(value: Any) -> bool:

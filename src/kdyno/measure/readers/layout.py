@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from kdyno.base.text import format_list
 from kdyno.measure.readers import units
 from kdyno.measure.readers.cells import Cell, cell_of, is_bound, numerals
+from kdyno.measure.readers.delimited import ALIKE
 from kdyno.measure.readers.errors import (
     MaybeRows,
     MaybeWide,
@@ -37,7 +38,15 @@ from kdyno.measure.readers.headings import (
 from kdyno.measure.readers.numerals import Decimal, decimal_of, is_missing
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.roles import FACTORS, LAST_VARIANTS, ROLES, find_column, find_columns, fold_name
-from kdyno.measure.readers.sheet import SheetGrid, SheetRow, header_command, last_place, shape_of, whole_number
+from kdyno.measure.readers.sheet import (
+    SheetGrid,
+    SheetRow,
+    header_command,
+    is_number,
+    last_place,
+    shape_of,
+    whole_number,
+)
 from kdyno.measure.readers.source import FileSource
 
 _PLAIN_VARIANTS = frozenset(ROLES["variant"].split()) - {"name"}
@@ -45,6 +54,8 @@ _PLAIN_BENCHMARKS = frozenset(ROLES["benchmark"].split()) - {"name", "command", 
 _DATES = frozenset((*ROLES["day"].split(), "timestamp", "started"))
 ROUNDED = 1e-3
 """The largest error of a ratio that was made before its numbers were rounded, as a share of it."""
+LARGEST_VERSION = 30
+"""No kernel or compiler has a larger one yet."""
 NORMAL = ({(1.0, "")}, {(100.0, "")}, {(100.0, "%")}, {(1.0, "x")}, {(1.0, "×")})
 """What all numbers of a variant are if those of the others are ratios to it."""
 _BETWEEN = re.compile(r"[/:÷−-]")
@@ -170,7 +181,7 @@ def layout_of(grid: SheetGrid, request: JudgeRequest, file: str) -> Layout | Non
         candidates = with_sd
     ignored = tuple(name for name in numeric if name not in used and name not in keys and name not in candidates)
     if not values and not request.wide and (runs := numbered_runs(candidates)):
-        raise RunsInColumns(file=file, line=grid.line, columns=format_list(runs), values=shlex.quote(",".join(runs)))
+        raise RunsInColumns(file=file, line=grid.line, columns=format_list(runs), values=_option(runs))
     if not values:
         decided = _decide_columns(table, candidates, texts, roles, meanings, request, file)
         if decided is None:
@@ -179,14 +190,12 @@ def layout_of(grid: SheetGrid, request: JudgeRequest, file: str) -> Layout | Non
     else:
         is_wide = request.wide
     if is_wide:
-        if not all(map(_has_heading, values)):
-            raise NoHeading(file=file, line=grid.line)
-        if any(map(_is_a_time, values)):
-            raise NoHeader(file=file, command=header_command(file, len(grid.header), ","))
+        _require_names(values, grid, file)
         layout = _wide_layout(table, values, texts, roles, further, ignored)
         _require_no_runs(layout, table, request, file)
         if not request.wide:
             _require_no_ratios(values, table, file)
+            _require_no_values(values, texts, table, file)
         return layout
     texts = [name for name in texts if name not in values]
     return _long_layout(table, values, texts, roles, further, ignored)
@@ -244,14 +253,41 @@ def _require_no_ratios(variants: Sequence[str], table: _Columns, file: str) -> N
             )
 
 
+def _option(columns: Sequence[str]) -> str:
+    return shlex.quote(",".join(columns))
+
+
+def _require_names(variants: Sequence[str], grid: SheetGrid, file: str) -> None:
+    """Raise NoHeading or NoHeader unless the columns of variants have names."""
+    if not all(map(_has_heading, variants)):
+        raise NoHeading(file=file, line=grid.line)
+    if any(map(_is_a_time, variants)):
+        raise NoHeader(file=file, command=header_command(file, len(grid.header), ","))
+
+
+def _require_no_values(variants: Sequence[str], texts: Sequence[str], table: _Columns, file: str) -> None:
+    """Raise MaybeWide if the names may be measurements, the first line of a table without a header: numbers that are no
+    versions, or are like those below them, after a name that no column of benchmarks has.
+    """
+    if not all(map(is_number, variants)) or any(fold_name(name) in _PLAIN_BENCHMARKS for name in texts):
+        return
+    pairs = [(float(name), float(cell.mean)) for name in variants for cell in table.cells[name] if cell]
+    are_alike = all(0 < max(pair) < ALIKE * min(pair) for pair in pairs)
+    if are_alike or max(map(float, variants)) > LARGEST_VERSION:
+        raise MaybeWide(file=file, line=table.grid.line, columns=format_list(variants), values=_option(variants))
+
+
 def _require_no_runs(layout: Layout, table: _Columns, request: JudgeRequest, file: str) -> None:
     """Raise RunsInRows if a column numbers runs, and has rows of averages and the like, too."""
     if "benchmark" in request.columns:
         return
     named = layout.roles.get("benchmark", "")
     for place, column in enumerate(table.grid.header):
-        has_sums = any(is_statistic(row.cells[place]) for row in table.grid.rows)
-        if is_run(column) and (column == named or (column in layout.ignored and has_sums)):
+        names = [row.cells[place] for row in table.grid.rows]
+        runs = [name for name in names if not is_statistic(name)]
+        has_sums = len(runs) < len(names)
+        is_numbered = column == named and len(runs) > 1 and len(numbered_runs(runs)) == len(runs)
+        if is_numbered or (is_run(column) and (column == named or (column in layout.ignored and has_sums))):
             raise RunsInRows(file=file, line=table.grid.line, column=column, option=shlex.quote(column))
 
 
@@ -284,11 +320,11 @@ def _decide_columns(
     if len(others) > 1 and not measured and known and (names or has_benchmark):
         return tuple(others), True
     if len(others) > 1 and not measured:
-        raise MaybeWide(file=file, line=line, columns=format_list(others), values=shlex.quote(",".join(others)))
+        raise MaybeWide(file=file, line=line, columns=format_list(others), values=_option(others))
     if names and not has_benchmark:
         raise MaybeRows(file=file, line=line, column=names[0], option=shlex.quote(names[0]))
     if len(others) > 1:
-        raise MaybeWide(file=file, line=line, columns=format_list(others), values=shlex.quote(",".join(candidates)))
+        raise MaybeWide(file=file, line=line, columns=format_list(others), values=_option(candidates))
     return tuple(candidates), False
 
 

@@ -106,6 +106,10 @@ def refusal(file: str, line: int, column: str, text: str, number: str = "") -> B
     return BadValue(file=file, line=line, column=column, value=text)
 
 
+_NAMED_VALUE = re.compile(r"\d\.\d|[:=][ \t]*\d")
+"""In a cell that begins a row: the version of a kernel, or a name with its first value."""
+
+
 def is_number(text: str) -> bool:
     try:
         float(text)
@@ -135,10 +139,15 @@ def shape_of(source: FileSource) -> Shape:
     header, first = _fill_header(name_statistics(rows[0])), tuple(rows[1:])
     require_small(source, above + 1, header)
     require_different(source, above + 1, header)
-    if all(is_number(cell) or not cell for cell in rows[0]):
+    if all(is_number(cell) or not cell for cell in rows[0]) or _is_row_of_values(rows[0]):
         raise NoHeader(file=source.shown, command=header_command(source.shown, len(header), delimiter))
     columns = [[row[index] for row in first if index < len(row)] for index in range(len(header))]
     return Shape(delimiter, header, above, decimal_of_columns(columns, "." if delimiter == "," else ","), first)
+
+
+def _is_row_of_values(cells: Sequence[str]) -> bool:
+    """Return whether a first line is that of a kernel with its values, and not of names: `linux-6.12,1,101.2`."""
+    return bool(_NAMED_VALUE.search(cells[0])) and len(cells) > 1 and all(map(is_number, cells[1:]))
 
 
 def header_command(file: str, columns: int, delimiter: str) -> str:

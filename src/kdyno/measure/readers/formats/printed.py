@@ -30,6 +30,7 @@ class Line:
     unit: str = ""
     direction: Direction | None = None
     name: str = ""
+    """What follows the group `name` in the benchmark's name."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,9 @@ class PrintedProgram:
         values: dict[tuple[str, str, Direction | None], list[str]] = defaultdict(list)
         for named, line, match in matches:
             groups = match.groupdict()
-            own = (groups.get("name") or line.name).strip()
+            own = " ".join([*(groups.get("name") or "").split(), line.name])
             unit = format_unit((groups.get("unit") or line.unit).strip())
-            benchmark = ", ".join(filter(None, (" ".join(filter(None, (self.name, own))), *named)))
+            benchmark = ", ".join(filter(None, (f"{self.name} {own}".strip(), *named)))
             if number := _number(match["value"], decimal.mark):
                 values[benchmark, unit, line.direction].append(number)
         series = [printed_series(name, unit, texts, direction) for (name, unit, direction), texts in values.items()]

@@ -7,6 +7,7 @@ import re
 from kdyno.measure.readers.formats.printed import PrintedProgram, printed_line
 
 _PER_SECOND = r"(?:/sec|/s| per sec(?:ond)?)"
+_CIPHER = r"^ *(?P<name>[a-z][\w-]+ +\d+b)"
 PROGRAMS = (
     PrintedProgram(
         "hackbench",
@@ -324,6 +325,63 @@ PROGRAMS = (
             ),
         ),
         start=re.compile(r"^2K performance run parameters"),
+    ),
+    PrintedProgram(
+        "systemd-analyze",
+        re.compile(r"^Startup finished in .*\(kernel\)", re.MULTILINE),
+        "lines like `Startup finished in 1.532s (kernel) + 4.221s (userspace) = 5.753s`",
+        tuple(
+            (
+                printed_line(rf"(?:\+|finished in) VALUE(?P<unit>m?s) \({part}\)", direction="lower", name=part),
+                printed_line(rf" (?P<value>\d+min \d+(?:\.\d+)?s) \({part}\)", "s", "lower", part),
+            )
+            for part in ("kernel", "initrd", "userspace")
+        ),
+        start=re.compile(r"^Startup finished in "),
+    ),
+    PrintedProgram(
+        "hdparm",
+        re.compile(r"^ ?Timing (?:O_DIRECT )?(?:cached|buffered disk|disk)? ?reads: ", re.MULTILINE),
+        "lines like ` Timing buffered disk reads: 1516 MB in  3.00 seconds = 505.05 MB/sec`",
+        (
+            (
+                printed_line(
+                    r"^ *Timing (?P<name>[\w ]+): +\d+ [kMG]B in +[\d.]+ seconds = +VALUE (?P<unit>[kMG]B/sec)",
+                    direction="higher",
+                ),
+            ),
+        ),
+        start=re.compile(r"^/dev/\S+:"),
+        facts={r"^(/dev/\S+):": r"\1"},
+    ),
+    PrintedProgram(
+        "cryptsetup",
+        re.compile(r"^# *Algorithm \| +Key \| +Encryption|^PBKDF2-\S+ +\d+ iterations per second", re.MULTILINE),
+        "lines like `aes-xts   256b   1134.0 MiB/s   1105.1 MiB/s` below `# Algorithm | Key | Encryption | Decryption`",
+        (
+            (printed_line(r"^(?P<name>PBKDF2-\S+) +VALUE iterations per second", "iterations/s", "higher"),),
+            (printed_line(rf"{_CIPHER} +VALUE (?P<unit>[KMG]iB/s)", direction="higher", name="encryption"),),
+            (
+                printed_line(
+                    rf"{_CIPHER} +\S+ [KMG]iB/s +VALUE (?P<unit>[KMG]iB/s)", direction="higher", name="decryption"
+                ),
+            ),
+        ),
+        start=re.compile(r"^# Tests are approximate"),
+    ),
+    PrintedProgram(
+        "mbw",
+        re.compile(r"^(?:\d+|AVG)\s+Method: \w+\s+Elapsed: ", re.MULTILINE),
+        "lines like `0  Method: MEMCPY  Elapsed: 0.03456  MiB: 256.00000  Copy: 7407.407 MiB/s`",
+        (
+            (
+                printed_line(
+                    r"^\d+\s+Method: (?P<name>\w+)\s+Elapsed: [\d.]+\s+MiB: [\d.]+\s+Copy: VALUE (?P<unit>MiB/s)",
+                    direction="higher",
+                ),
+            ),
+        ),
+        start=re.compile(r"^Long uses \d+ bytes"),
     ),
     PrintedProgram(
         "time",

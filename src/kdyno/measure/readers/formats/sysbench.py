@@ -24,13 +24,16 @@ _KINDS = {
     "threads": re.compile(r"Thread yields per test|threads test"),
     "mutex": re.compile(r"mutex performance test"),
 }
+_SIGN = re.compile(
+    r"^sysbench \d|^Running the test with following options:|^ +total number of events: +\d+ *$", re.MULTILINE
+)
 _TIME = re.compile(r"total time: +(\d+(?:\.\d+)?)s")
 _EVENTS = re.compile(r"total number of events: +(\d+)")
 _THREADS = re.compile(r"Number of threads: +(\d+)")
 
 
 def recognises(source: FileSource) -> bool:
-    return bool(re.search(r"^sysbench \d|^Running the test with following options:", source.head, re.MULTILINE))
+    return bool(_SIGN.search(source.head))
 
 
 def read(source: FileSource) -> ProgramOutput:
