@@ -135,12 +135,12 @@ def test_the_registers_of_apx_are_not_the_kernels_to_use(monkeypatch: pytest.Mon
 
 
 def test_a_cpu_that_is_too_new_names_the_compilers_that_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    refusal = "error: bad value\nnote: valid arguments to '-march=' switch are: haswell znver3 znver2; did you mean"
-    monkeypatch.setattr(compiler, "refusal", lambda *_: refusal)
+    known = {"haswell", "znver3", "znver2"}
+    monkeypatch.setattr(compiler, "refusal", lambda _, name, *__: None if name in known else "error: bad value")
     with pytest.raises(compiler.CpuTooNew) as raised:
         contribute("march", "znver5")
     assert str(raised.value) == "-march=znver5 can't be had with gcc 12.2.0: it needs gcc 13.3 or clang 19"
-    assert "gcc knows znver3, znver2" in raised.value.advice
+    assert raised.value.advice.endswith("or choose an older march: gcc knows znver3")
 
 
 def test_a_misspelt_cpu_gets_the_nearest_name() -> None:

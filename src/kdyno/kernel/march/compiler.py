@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 
 from kdyno.base import process
-from kdyno.base.cpu_families import compiler_names, find, table
+from kdyno.base.cpu_families import March, compiler_names, find, table
 from kdyno.base.errors import UserError
 from kdyno.kernel.toolchain import Toolchain, installed
 
@@ -42,7 +42,7 @@ CLOSE = 0.6
 
 class CpuTooNew(UserError):
     message = "-{flag}={cpu} can't be had with {name} {version}: it needs {needed}"
-    hint = "{others}, or choose an older {flag}; {name} knows {nearest}"
+    hint = "{others}, or choose an older {flag}: {name} knows {older}"
 
 
 class CpuMisspelled(UserError):
@@ -65,10 +65,10 @@ def check_cpu(flag: str, cpu: str, toolchain: Toolchain) -> None:
         "cpu": cpu,
         "name": toolchain.identity.name,
         "version": toolchain.identity.version,
-        "nearest": nearest(cpu, known_cpus(complaint)),
     }
     if row := find(cpu):
-        raise CpuTooNew(needed=row.needed, others=_compilers_for(flag, cpu), **facts)
+        older = _older(row, flag, toolchain)
+        raise CpuTooNew(needed=row.needed, others=_compilers_for(flag, cpu), older=older, **facts)
     if names := compiler_names(cpu):
         row = find(names[0])
         known = row is None or refusal(flag, names[0], toolchain) is None
@@ -115,10 +115,12 @@ def known_cpus(complaint: str) -> list[str]:
     return re.findall(r"[^\s,]+", offered[1]) if offered else []
 
 
-def nearest(cpu: str, known: list[str]) -> str:
-    """Return the known names that look most like it, for a hint."""
-    names = difflib.get_close_matches(cpu, known or list(table()), n=3, cutoff=0.5)
-    return ", ".join(names or (known or list(table()))[-4:])
+def _older(family: March, flag: str, toolchain: Toolchain) -> str:
+    """Return the newest family before this one that the compiler knows, all of whose instructions this one has."""
+    older = table().get(family.after or "")
+    while older and refusal(flag, older.name, toolchain) is not None:
+        older = table().get(older.after or "")
+    return older.name if older else "x86-64"
 
 
 def flags(march: str, toolchain: Toolchain) -> tuple[str, ...]:
