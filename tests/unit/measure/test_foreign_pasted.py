@@ -299,6 +299,13 @@ def test_mmtests_compares_kernels_with_the_deviations_of_its_own_rows() -> None:
     assert series[2].sd is None
 
 
+def test_a_rule_below_the_kernels_of_mmtests_is_no_part_of_their_names() -> None:
+    text = (
+        "              v6.11       v6.12\n            -------     -------\nHmean  1  101.2 (  0.00%)  99.1 ( -2.08%)\n"
+    )
+    assert [one.variant for one in mmtests.read(source(text)).series] == ["v6.11", "v6.12"]
+
+
 def test_phoronix_csv_has_a_variant_for_each_identifier(tmp_path: Path) -> None:
     text = """My title
 

@@ -28,6 +28,11 @@ def source(text: str | bytes, name: str = "file") -> FileSource:
     return FileSource(shown=f"{name}.csv", name=name, data=text if isinstance(text, bytes) else text.encode())
 
 
+def judged(directory: Path, text: str, *, wide: bool = False) -> FileReport:
+    (directory / "a.csv").write_text(text)
+    return judge_files([str(directory / "a.csv")], JudgeRequest(wide=wide))
+
+
 def rows(*texts: str | bytes, **options: object) -> Gathered:
     sources = [source(text, f"file{number}") for number, text in enumerate(texts)]
     return gather(sources, BY_NAME["csv"], JudgeRequest(**options))  # type: ignore[arg-type]
@@ -515,25 +520,34 @@ def test_a_first_line_of_a_name_and_its_values_is_no_header(text: str) -> None:
         rows(text)
 
 
-def test_headings_that_may_be_values_are_asked_about(tmp_path: Path) -> None:
-    def judged(text: str, *, wide: bool = False) -> FileReport:
-        (tmp_path / "a.csv").write_text(text)
-        return judge_files([str(tmp_path / "a.csv")], JudgeRequest(wide=wide))
+def test_a_column_of_boots_with_a_unit_is_a_time_and_numbers_no_boots() -> None:
+    table = "kernel,compile (min),boot (s)\n6.11,2.5,12.1\n6.11,2.6,12.3\n6.12,2.4,11.9\n6.12,2.3,11.8\n"
+    with pytest.raises(errors.NoColumn):
+        rows(table)
+    gathered = rows(table, values=("compile (min)", "boot (s)"))
+    assert [observed.benchmark for observed in gathered.observations] == ["compile (min)", "boot (s)"]
+    assert rows(table.replace("boot (s)", "boot")).boots != gathered.boots
 
+
+def test_a_column_of_moments_is_no_variant(tmp_path: Path) -> None:
+    with pytest.raises(errors.MaybeWide, match=r"are 6\.11, 6\.12 variants"):
+        judged(tmp_path, "timestamp,cpu,6.11,6.12\n1700000000,0,101,99\n1700000001,1,102,98\n1700000007,2,103,97\n")
+
+
+def test_headings_that_may_be_values_are_asked_about(tmp_path: Path) -> None:
     with pytest.raises(errors.MaybeWide):
-        judged("fork,101.2,100.9\npipe,5.2,5.3\n")
+        judged(tmp_path, "fork,101.2,100.9\npipe,5.2,5.3\n")
     with pytest.raises(errors.MaybeWide):
-        judged("fork,6.2,6.9\npipe,5.2,5.3\n")
-    assert judged("test,6.2,6.9\npipe,5.2,5.3\n").variants == ("6.2", "6.9")
-    assert judged("fork,101.2,100.9\npipe,5.2,5.3\n", wide=True).variants == ("101.2", "100.9")
+        judged(tmp_path, "fork,6.2,6.9\npipe,5.2,5.3\n")
+    assert judged(tmp_path, "test,6.2,6.9\npipe,5.2,5.3\n").variants == ("6.2", "6.9")
+    assert judged(tmp_path, "fork,101.2,100.9\npipe,5.2,5.3\n", wide=True).variants == ("101.2", "100.9")
 
 
 @pytest.mark.parametrize("label", ["run {}", "iteration {}", "Run{}"])
 def test_rows_that_number_runs_are_no_benchmarks_whatever_their_column_is_called(label: str, tmp_path: Path) -> None:
     lines = ["| | 6.11 | 6.12 |", "|--|--|--|", *(f"| {label.format(n)} | {100 + n} | {99 + n} |" for n in (1, 2, 3))]
-    (tmp_path / "a.md").write_text("\n".join([*lines, "| avg | 102 | 101 |", ""]))
     with pytest.raises(errors.RunsInRows):
-        judge_files([str(tmp_path / "a.md")], JudgeRequest())
+        judged(tmp_path, "\n".join([*lines, "| avg | 102 | 101 |", ""]))
 
 
 def test_lists_of_numbers_by_other_names_are_benchmarks_in_json() -> None:

@@ -51,6 +51,7 @@ from kdyno.measure.readers.source import FileSource
 
 _PLAIN_VARIANTS = frozenset(ROLES["variant"].split()) - {"name"}
 _PLAIN_BENCHMARKS = frozenset(ROLES["benchmark"].split()) - {"name", "command", "cmd"}
+_MOMENTS = frozenset(("timestamp", "time_stamp", "ts", "epoch", "unix_time"))
 _DATES = frozenset((*ROLES["day"].split(), "timestamp", "started"))
 ROUNDED = 1e-3
 """The largest error of a ratio that was made before its numbers were rounded, as a share of it."""
@@ -107,7 +108,7 @@ class _Columns:
 
     def meaning(self, column: str) -> Meaning:
         """Return the meaning of a column by its name, or else by its cells."""
-        by_name = meaning(column)
+        by_name = "counter" if fold_name(column) in _MOMENTS else meaning(column)
         cells = [cell for cell in self.cells[column] if cell]
         if by_name in ("", "measured") and cells:
             if all(cell.kind != "value" or (cell.unit == "%" and float(cell.mean) == 0) for cell in cells):

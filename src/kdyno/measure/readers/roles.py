@@ -81,6 +81,7 @@ _PERCENTILES = frozenset(
 """Columns that number or weigh the parts of a distribution: ab -e, spectra of wrk2, histograms."""
 _WEIGHTS = frozenset(("count", "counts", "frequency", "freq", "occurrences"))
 """Columns that do so beside values in ascending order."""
+_COUNTED = frozenset(" ".join(ROLES[role] for role in ("block", "boot", "layout", "iteration")).split())
 COMPARED = frozenset((*ROLES["variant"].split(), *ROLES["benchmark"].split()))
 """Names of columns whose words are names, whatever they are."""
 FEW_LEVELS = 50
@@ -117,13 +118,15 @@ class Roles:
 
 
 def fold_name(column: str) -> str:
-    """Return a column's name in a form for comparison: `Time (ms)` and `time_ms` are `time`."""
+    """Return a column's name in a form for comparison: `Time (ms)` and `time_ms` are `time`; but `boot (s)` is a time,
+    and no number of a boot.
+    """
     bare = column.strip()
     if bare.endswith((")", "]")):
         bare = re.split(r"[(\[]", bare, maxsplit=1)[0].strip()
     name = re.sub(r"[^a-z0-9]+", "_", bare.lower()).strip("_")
-    unit = units.unit_of_column(bare)
-    return name.rpartition("_")[0] if unit and "_" in name else name
+    without_unit = name.rpartition("_")[0] if units.unit_of_column(bare) and "_" in name else name
+    return column.lower() if without_unit in _COUNTED and units.unit_of_column(column) else without_unit
 
 
 def find_column(wanted: str, header: Sequence[str], file: str) -> str:

@@ -16,6 +16,7 @@ TITLE = "mmtests' comparison"
 _NUMBER = r"-?\d++(?:\.\d++)?+"
 _CELL = re.compile(rf"(?<![\d.])(?P<value>{_NUMBER}) +[(*] *{_NUMBER}%[)*]")
 _NAMES = re.compile(r"^ {8,}\S+(?: +\S+)* *$")
+_RULE = re.compile(r"[-=\s]+")
 _MEANS: dict[str, Direction] = {"amean": "lower", "bamean": "lower", "hmean": "higher", "bhmean": "higher"}
 """The mean that mmtests takes of times, and that of rates."""
 _DEVIATION = "stddev"
@@ -44,6 +45,8 @@ def read(source: FileSource) -> ProgramOutput:
                 deviations[label] = cells
             else:
                 others[kind] = None
+        elif _RULE.fullmatch(line):
+            continue
         elif _NAMES.match(line):
             names.append(line.split())
         elif line.strip():
