@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from bench_figures import Row
+from bench_figures import Row, share_text
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -142,7 +142,13 @@ def _rows(case: PlantedCase, luck: str, count: int) -> list[Row]:
     equal = blocks_for(own.boots)
     place = f"bisect: {100 * case.size:.3g} % among {STEPS} commits{luck}"
     rows = [
-        Row(f"{place}, found", f"{100 * own.right:.3g} %", count, f"≥ {100 * RIGHT:.3g} %", own.right >= RIGHT),
+        Row(
+            f"{place}, found",
+            share_text(round(own.right * count), count),
+            count,
+            f"≥ {100 * RIGHT:.3g} %",
+            own.right >= RIGHT,
+        ),
         Row(f"{place}, most kernels", str(own.most_builds), count, f"≤ {MOST_BUILDS}", own.most_builds <= MOST_BUILDS),
     ]
     for blocks in sorted({1, SearchSettings().blocks, equal}):

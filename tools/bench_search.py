@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from statistics import fmean, median
 
-from bench_figures import Row
+from bench_figures import Row, ratio_interval
 
 from kdyno.runs.experiment.space import RungSpec, Sampler, SearchConfig
 from kdyno.tune.space.outcome import TrialOutcome
@@ -120,8 +120,12 @@ class Found:
 
     share_by_builds: Mapping[int, float]
     """By a number of builds the part of the best recipe's gain that was found with so many."""
-    seconds: float
-    """The seconds until nine tenths of it were found."""
+    seconds_by_seed: tuple[float, ...]
+    """The seconds until nine tenths of it were found, seed by seed."""
+
+    @property
+    def seconds(self) -> float:
+        return fmean(self.seconds_by_seed)
 
 
 def find(recorded: RecordedSpace, propose: Proposer, replays: int = REPLAYS) -> Found:
@@ -139,7 +143,7 @@ def find(recorded: RecordedSpace, propose: Proposer, replays: int = REPLAYS) -> 
                 max((gain for done, _, gain in trials if done <= builds), default=0.0) / recorded.best
             )
         seconds.append(next(took for _, took, gain in trials if gain >= NEARLY * recorded.best))
-    return Found({builds: fmean(values) for builds, values in shares.items()}, fmean(seconds))
+    return Found({builds: fmean(values) for builds, values in shares.items()}, tuple(seconds))
 
 
 def search_rows(replays: int = REPLAYS) -> list[Row]:
@@ -159,10 +163,11 @@ def search_rows(replays: int = REPLAYS) -> list[Row]:
     ]
     for name in SIMPLE_WAYS:
         ratio = found[name].seconds / own.seconds
+        low, high = ratio_interval(found[name].seconds_by_seed, own.seconds_by_seed)
         rows.append(
             Row(
                 f"search: time to 90 % of the best gain, {name} over effects",
-                f"{ratio:.1f}",
+                f"{ratio:.1f} ({low:.1f} to {high:.1f})",
                 replays,
                 "≥ 1",
                 ratio >= 1,
