@@ -550,6 +550,16 @@ def test_rows_that_number_runs_are_no_benchmarks_whatever_their_column_is_called
         judged(tmp_path, "\n".join([*lines, "| avg | 102 | 101 |", ""]))
 
 
+@pytest.mark.parametrize("sign", [": ", " = "])
+def test_lines_of_a_benchmark_and_its_value_are_read_if_all_are_times_or_rates(sign: str) -> None:
+    before, after = (f"fork{sign}{fork} us\npipe bandwidth{sign}5.2MB/s\n" for fork in (81.2, 80.1))
+    gathered = rows(before, after)
+    assert [(one.benchmark, one.unit) for one in gathered.observations] == [("fork", "us"), ("pipe bandwidth", "MB/s")]
+    assert sample(gathered, "file1").values.tolist() == [80.1]
+    for other in ("fork: 81.2 us\npipe: 5.2\n", "fork: 81.2 us\nmodel: 7 of 9\n", "fork: 81.2 us\npipe: 5 bananas\n"):
+        assert delimited.from_named_rows(other) is None
+
+
 def test_lists_of_numbers_by_other_names_are_benchmarks_in_json() -> None:
     before, after = '{"pipe": [4.61, 4.63], "fork": [81.2, 81.4]}', '{"pipe": [4.52, 4.51], "fork": [80.1, 80.3]}'
     gathered = rows(before, after)

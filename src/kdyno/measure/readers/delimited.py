@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from kdyno.measure.readers import units
 from kdyno.measure.readers.errors import UnalignedRow
 from kdyno.measure.readers.headings import looks_like_a_variant
 from kdyno.measure.readers.numerals import NUMBER, tidy
@@ -31,6 +32,10 @@ _NAMED_ROW = re.compile(
 )
 _NAMED_RECORD = re.compile(
     rf"(?P<name>[^:=,;|\t\n\"]{{1,200}})(?P<mark>[,;\t])(?P<values>{_VALUE}(?:(?P=mark){_VALUE})++)"
+)
+_NAMED_VALUE = re.compile(
+    r"(?P<name>[^:=,;|\t\n\"\[]{1,200})(?::[ \t]++|[ \t]?=[ \t]*+)"
+    r"(?P<value>-?\d[\d.eE+-]*+)[ \t]?(?P<unit>[A-Za-zµ%][\w/%]{0,20})[ \t]*+"
 )
 _BETWEEN_VALUES = re.compile(r"[,;]?[ \t]+|[,;]")
 ALIKE = 3
@@ -174,24 +179,45 @@ def from_named_rows(text: str) -> str | None:
     """Return lines like `6.12: 4.61 4.63` or `6.12 = 4.61, 4.63`, a name and its values, as CSV with a line for each
     value; None for any other text. The names are benchmarks, unless all look like kernels.
 
+    Lines with one value, as `fork: 81.2 us`, are such if all are times or rates: else anything may be named there.
     Lines like `linux-6.12,4.61,4.63` are such if all names have versions: else the first one may be a header. A comma
     between digits may be a decimal one, unless the numbers have points, and nothing else is between them.
     """
     lines = [line for line in LINE_END.split(text) if line.strip() and not line.startswith("#")]
-    for row in (_NAMED_ROW, _NAMED_RECORD):
-        matches = [match for line in lines if (match := row.fullmatch(line))]
-        if len(matches) >= 2 and len(matches) == len(lines):
-            break
-    else:
+    if len(lines) < 2:
         return None
-    names = [match["name"].strip() for match in matches]
-    values = [match["values"] for match in matches]
-    if row is _NAMED_RECORD and not _are_kernels(names, values):
+    if (matches := _all_matches(_NAMED_VALUE, lines)) and all(_is_of_time(match["unit"]) for match in matches):
+        what = _what_is_named(match["name"] for match in matches)
+        return _written(
+            [[what, "value", "unit"], *([part.strip() for part in match.groups()] for match in matches)], ","
+        )
+    matches = _all_matches(_NAMED_ROW, lines)
+    records = [] if matches else _all_matches(_NAMED_RECORD, lines)
+    names = [match["name"].strip() for match in matches or records]
+    values = [match["values"] for match in matches or records]
+    if not names or (records and not _are_kernels(names, values)):
         return None
     if any(map(_LONE_COMMA.search, values)) and not all(map(_is_parted_by_commas, values)):
         return None
     rows = [[name, one] for name, own in zip(names, values, strict=True) for one in _BETWEEN_VALUES.split(own)]
     return _written([[_what_is_named(names), "value"], *rows], ",")
+
+
+def _is_of_time(text: str) -> bool:
+    """Return whether a text is a unit of time, or one of a rate: sizes are of files and memory, and no measurements."""
+    unit = units.find(text)
+    return unit is not None and "time" in unit.dimensions
+
+
+def _all_matches(pattern: re.Pattern[str], lines: Sequence[str]) -> list[re.Match[str]]:
+    """Return the match of each line; none if a line doesn't match."""
+    matches = []
+    for line in lines:
+        match = pattern.fullmatch(line)
+        if match is None:
+            return []
+        matches.append(match)
+    return matches
 
 
 def _are_kernels(names: Sequence[str], values: Sequence[str]) -> bool:
