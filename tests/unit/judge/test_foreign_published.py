@@ -304,8 +304,9 @@ def test_several_measurements_of_kernels_in_rows_are_several_benchmarks() -> Non
     }
 
 
-def test_units_in_the_heads_of_variants_are_units() -> None:
-    gathered = judged("| test | generic [ms] | tuned [ms] |\n|-|-|-|\n| x | 5.1 | 5.2 |\n")
+@pytest.mark.parametrize("heads", ["generic [ms] | tuned [ms]", "generic_ms | tuned_ms", "generic ms | tuned ms"])
+def test_units_in_the_heads_of_variants_are_units(heads: str) -> None:
+    gathered = judged(f"| test | {heads} |\n|-|-|-|\n| x | 5.1 | 5.2 |\n")
     assert gathered.variants == ("generic", "tuned")
     assert gathered.observations[0].unit == "ms"
 

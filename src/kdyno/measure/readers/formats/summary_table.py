@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ from kdyno.measure.readers.sheet import (
 from kdyno.measure.readers.source import FileSource
 from kdyno.measure.readers.tables import grids, has_several_tables
 
+_LAST_WORD = re.compile(r"[ _-]+[A-Za-zµ/]+$")
 TITLE = "a table of means and standard deviations"
 
 
@@ -229,9 +231,9 @@ class _Table:
                 )
 
     def _has_units_in_headings(self) -> bool:
-        """Return whether the heads of all variants end in one unit: `generic [ms]`, `tuned [ms]`."""
-        bracketed = {units.unit_of_column(name) if name.endswith((")", "]")) else "" for name in self.layout.values}
-        return len(bracketed) == 1 and bool(bracketed.pop())
+        """Return whether the heads of all variants end in one unit: `generic [ms]`, `tuned [ms]`; or `before_ms`."""
+        shown = {units.unit_of_column(name) if _may_end_in_a_unit(name) else "" for name in self.layout.values}
+        return len(shown) == 1 and bool(shown.pop())
 
     def _with_further(self, benchmark: str, row: SheetRow) -> str:
         for column in self.layout.further:
@@ -295,5 +297,15 @@ class _Table:
 
 
 def bare_name(heading: str) -> str:
-    """Return the heading of a column without the unit in brackets at its end, in its own case."""
-    return heading[: len(bare(heading))].strip() or heading
+    """Return the heading of a column without the unit at its end, in brackets or as its last word, in its own case."""
+    if heading.endswith((")", "]")):
+        return heading[: len(bare(heading))].strip() or heading
+    return _LAST_WORD.sub("", heading)
+
+
+def _may_end_in_a_unit(heading: str) -> bool:
+    """Return whether a heading ends in brackets, or in a unit of time: kernels are called by other words."""
+    if heading.endswith((")", "]")):
+        return True
+    unit = units.find(units.unit_of_column(heading))
+    return bool(_LAST_WORD.search(heading)) and unit is not None and "time" in unit.dimensions
