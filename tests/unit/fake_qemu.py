@@ -82,7 +82,7 @@ def stream_of(benchmarks: list[Benchmark], samples: list[Sample], *, whole: bool
     hello = {"type": "hello", "agent": "0", "kernel": "6", "lane": "model", "icount_shift": 5, "cpus": 1, "init": True}
     records = [
         hello,
-        *({"type": "benchmark", **benchmark.model_dump()} for benchmark in benchmarks),
+        *({"type": "benchmark", **benchmark.model_dump(exclude={"is_part"})} for benchmark in benchmarks),
         *({"type": "sample", **sample.model_dump(exclude_none=True)} for sample in samples),
     ]
     if whole:

@@ -218,6 +218,7 @@ NOT_A_NAME = {
     ("wall", "kdyno.measure.readers.units"): "what other tools call a time",
     ("wall", "kdyno.measure.readers.headings"): "the same",
     ("wall", "kdyno.measure.readers.roles"): "the same",
+    ("wall", "kdyno.judge.foreign.parts"): "the same",
     ("model", "kdyno.understand.validate.kvm"): "a field and a heading of its report",
     ("wall", "kdyno.understand.validate.kvm"): "the same",
 }

@@ -93,7 +93,7 @@ class Utc(_Read):
         return None if value is None else value.replace(tzinfo=UTC)
 
 
-class Flag(_Read):
+class YesNo(_Read):
     """Yes or no; SQLite has 1 and 0 for them, and would take any value for one of the two."""
 
     impl = Boolean
@@ -189,7 +189,7 @@ benchmark = Table(
     Column("unit", Text, nullable=False),
     Column("direction", Text, nullable=False),
     Column("description", Text, nullable=False),
-    Column("is_part", Flag, nullable=False),
+    Column("is_part", YesNo, nullable=False),
     UniqueConstraint("name", "test", "unit", "direction", "description", "is_part"),
 )
 
