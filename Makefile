@@ -4,7 +4,7 @@
 # make test   all tests but the long ones: make test-quick, then make test-e2e; both say which were the slowest
 # make test-quick  those that build and boot no real kernel, two files at a time
 # make test-e2e    those with real kernels, whose builds take all CPUs
-# make test-long   the tests marked `long`
+# make test-long   the tests marked `long`, two files at a time; hours
 # make check  format, lints, types, schemas, docs and the commands in them; seconds
 # make docs   the documents as a site with a search, in build/docs; loads nothing from the network
 # make fuzz   hostile bytes for every reader of foreign ones, S seconds each: make fuzz S=60
@@ -52,7 +52,7 @@ test-e2e: setup-test
 	pytest --durations=25 -n 2 --dist loadfile $(T) tests/e2e
 
 test-long: setup-test
-	pytest --durations=0 -m long
+	pytest --durations=0 -n 2 --dist loadfile -m long
 
 # Two at a time: mypy, check-docs and much of clippy use one CPU each.
 check: setup-check
