@@ -184,18 +184,6 @@ def test_hyperfine_s_json_without_times_has_its_means() -> None:
             "rtt min/avg/max/mdev = 0.031/0.042/0.058/0.008 ms\n",
             {"ping mean round trip, a": ((0.042,), "ms")},
         ),
-    ],
-    ids=["hey", "oha", "h2load", "k6", "vegeta", "ycsb", "filebench", "ioping", "ping"],
-)
-def test_programs_that_load_servers_disks_and_networks_are_read(
-    text: str, expected: dict[str, tuple[tuple[float, ...], str]]
-) -> None:
-    assert values(output(text)) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
         (
             "Startup finished in 2.1s (loader) + 1.532s (kernel) + 812ms (initrd) + 4.221s (userspace) = 8.665s\n"
             "Startup finished in 2.1s (loader) + 1.540s (kernel) + 1min 2.5s (userspace) = 1min 6.1s\n",
@@ -236,9 +224,12 @@ def test_programs_that_load_servers_disks_and_networks_are_read(
             {"sysbench": ((953.7,), "events/s")},
         ),
     ],
-    ids=["systemd-analyze", "hdparm", "cryptsetup", "mbw", "sysbench-without-its-head"],
+    ids=[
+        *("hey", "oha", "h2load", "k6", "vegeta", "ycsb", "filebench", "ioping", "ping"),
+        *("systemd-analyze", "hdparm", "cryptsetup", "mbw", "sysbench-without-its-head"),
+    ],
 )
-def test_what_programs_print_of_a_start_disks_ciphers_and_copies_is_read(
+def test_lines_of_programs_with_their_numbers_are_read(
     text: str, expected: dict[str, tuple[tuple[float, ...], str]]
 ) -> None:
     assert values(output(text)) == expected

@@ -550,6 +550,12 @@ def test_rows_that_number_runs_are_no_benchmarks_whatever_their_column_is_called
         judged(tmp_path, "\n".join([*lines, "| avg | 102 | 101 |", ""]))
 
 
+@pytest.mark.parametrize("names", [("bore=0", "bore=1"), ("lat [us]", "bw [MB/s]"), ("a = b", "c d")])
+def test_a_name_before_a_colon_may_have_signs_and_brackets(names: tuple[str, str]) -> None:
+    gathered = rows("".join(f"{name}: 4.61 4.63\n" for name in names))
+    assert [observed.benchmark for observed in gathered.observations] == list(names)
+
+
 @pytest.mark.parametrize("sign", [": ", " = "])
 def test_lines_of_a_benchmark_and_its_value_are_read_if_all_are_times_or_rates(sign: str) -> None:
     before, after = (f"fork{sign}{fork} us\npipe bandwidth{sign}5.2MB/s\n" for fork in (81.2, 80.1))

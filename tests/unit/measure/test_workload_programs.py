@@ -292,6 +292,10 @@ def test_a_workload_may_be_in_use_twice_under_two_names_with_parameters_of_their
         ('e = { time = "elapsed" }\nu = { time = "user" }\ns = { time = "system" }', {"u", "s"}),
         ('e = { time = "elapsed" }\nk = { share = "kernel" }', {"k"}),
         ('u = { time = "user" }\ns = { time = "system" }', set()),
+        (
+            'e = { time = "elapsed" }\nu = { time = "user", part = false }\nk = { share = "kernel", part = false }',
+            set(),
+        ),
         ('[operation]\nname = "o"\ncount = [2]\n[metrics]\ns = { time = "system" }', {"s"}),
         ('a = { json = "a", unit = "s", direction = "lower", part = true }\ne = { time = "elapsed" }', {"a"}),
     ],

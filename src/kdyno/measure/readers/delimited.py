@@ -26,17 +26,13 @@ _RULE = re.compile(r"[-=_+\s─━┼]*")
 _NUMERAL = re.compile(NUMBER)
 _UNIT_LETTERS = "%µ" + string.ascii_letters
 _VALUE = r"-?\d[\d.eE+-]*+[A-Za-zµ%]{0,4}+"
-_NAMED_ROW = re.compile(
-    r"(?P<name>[^:=,;|\t\n\"\[]{1,200})(?::[ \t]++|[ \t]?=[ \t]*+)\[?[ \t]*+"
-    rf"(?P<values>{_VALUE}(?:(?:[,;]?+[ \t]++|,){_VALUE})++)[ \t]*+\]?[ \t]*+"
-)
+_NAME = r"(?P<name>[^:,;|\t\n\"]{1,200}?)(?::[ \t]++|[ \t]?=[ \t]*+)"
+"""A name and its sign; what is before a colon may have a `=`."""
+_NAMED_ROW = re.compile(rf"{_NAME}\[?[ \t]*+(?P<values>{_VALUE}(?:(?:[,;]?+[ \t]++|,){_VALUE})++)[ \t]*+\]?[ \t]*+")
 _NAMED_RECORD = re.compile(
     rf"(?P<name>[^:=,;|\t\n\"]{{1,200}})(?P<mark>[,;\t])(?P<values>{_VALUE}(?:(?P=mark){_VALUE})++)"
 )
-_NAMED_VALUE = re.compile(
-    r"(?P<name>[^:=,;|\t\n\"\[]{1,200})(?::[ \t]++|[ \t]?=[ \t]*+)"
-    r"(?P<value>-?\d[\d.eE+-]*+)[ \t]?(?P<unit>[A-Za-zµ%][\w/%]{0,20})[ \t]*+"
-)
+_NAMED_VALUE = re.compile(rf"{_NAME}(?P<value>-?\d[\d.eE+-]*+)[ \t]?(?P<unit>[A-Za-zµ%][\w/%]{{0,20}})[ \t]*+")
 _BETWEEN_VALUES = re.compile(r"[,;]?[ \t]+|[,;]")
 ALIKE = 3
 """Values of one measurement differ by less than this factor."""

@@ -82,6 +82,7 @@ _PERCENTILES = frozenset(
 _WEIGHTS = frozenset(("count", "counts", "frequency", "freq", "occurrences"))
 """Columns that do so beside values in ascending order."""
 _COUNTED = frozenset(" ".join(ROLES[role] for role in ("block", "boot", "layout", "iteration")).split())
+"""Columns that number boots and what is within them: with a unit they are measurements."""
 COMPARED = frozenset((*ROLES["variant"].split(), *ROLES["benchmark"].split()))
 """Names of columns whose words are names, whatever they are."""
 FEW_LEVELS = 50

@@ -106,7 +106,7 @@ def refusal(file: str, line: int, column: str, text: str, number: str = "") -> B
     return BadValue(file=file, line=line, column=column, value=text)
 
 
-_NAMED_VALUE = re.compile(r"\d\.\d|[:=][ \t]*\d")
+_ROW_START = re.compile(r"\d\.\d|[:=][ \t]*\d")
 """In a cell that begins a row: the version of a kernel, or a name with its first value."""
 
 
@@ -147,7 +147,7 @@ def shape_of(source: FileSource) -> Shape:
 
 def _is_row_of_values(cells: Sequence[str]) -> bool:
     """Return whether a first line is that of a kernel with its values, and not of names: `linux-6.12,1,101.2`."""
-    return bool(_NAMED_VALUE.search(cells[0])) and len(cells) > 1 and all(map(is_number, cells[1:]))
+    return bool(_ROW_START.search(cells[0])) and len(cells) > 1 and all(map(is_number, cells[1:]))
 
 
 def header_command(file: str, columns: int, delimiter: str) -> str:

@@ -106,12 +106,14 @@ class _Measured(Frozen):
     unit: Unit
     direction: Direction
     """The better direction: `lower` or `higher`."""
-    part: bool = False
-    """Whether it is a part of what another metric measures: it is judged, and stays out of the mean of all."""
+    part: bool | None = None
+    """Whether it is a part of what another metric measures: it is judged, and stays out of the mean of all. Left out:
+    processor time and shares are.
+    """
 
     @property
     def is_part(self) -> bool:
-        return self.part
+        return bool(self.part)
 
     @property
     def events(self) -> tuple[str, ...]:
@@ -253,7 +255,7 @@ class TimeMetric(_Measured):
 
     @property
     def is_part(self) -> bool:
-        return self.part or self.time != "elapsed"
+        return self.time != "elapsed" if self.part is None else self.part
 
     def number(self, output: Output) -> float:
         """Return the time. Raise NotRead if it was shorter than the clock's resolution."""
@@ -269,7 +271,10 @@ class ShareMetric(_Measured):
     share: Literal["kernel"]
     unit: Unit = "%"
     direction: Direction = "lower"
-    part: bool = True
+
+    @property
+    def is_part(self) -> bool:
+        return self.part is None or self.part
 
     def number(self, output: Output) -> float:
         """Return the share. Raise NotRead if no tick fell into the kernel: the share is unknown, or a ratio to 0 can't
