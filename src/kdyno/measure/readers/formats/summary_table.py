@@ -32,7 +32,7 @@ from kdyno.measure.readers.sheet import (
 from kdyno.measure.readers.source import FileSource
 from kdyno.measure.readers.tables import grids, has_several_tables
 
-_LAST_WORD = re.compile(r"[ _-]+[A-Za-zµ/]+$")
+_LAST_WORD = re.compile(r"(?<![ _-])[ _-]+[A-Za-zµ/]+$")
 TITLE = "a table of means and standard deviations"
 
 
