@@ -38,11 +38,14 @@ pub struct Section<'data> {
     pub bytes: &'data [u8],
     pub size: u64,
     pub is_code: bool,
+    /// It is written to as well: a linker puts the code that starts another kernel (kexec) into .data, and marks all of it.
+    pub has_data: bool,
     /// The relocations in the order of their offsets.
     pub relocations: Vec<Relocation>,
 }
 
-/// Code from one symbol to the next one: every byte of a section belongs to one function.
+/// Code from one symbol to the next one: every byte of a section belongs to one function. Among data, only what a symbol
+/// with a size names is one.
 #[derive(Debug, Clone)]
 pub struct Function<'data> {
     pub name: &'data str,
@@ -58,8 +61,8 @@ pub struct Function<'data> {
 pub struct Named(pub u64, pub bool, pub String);
 
 /// Where a function begins. At one address the first in this order counts: one that is a function, one that others can
-/// call. After the address come `is no function`, `is local`, the section's position and the name.
-type Start<'data> = (u64, bool, bool, usize, &'data str);
+/// call. After the address come `is no function`, `is local`, the section's position, the name, and the size if known.
+type Start<'data> = (u64, bool, bool, usize, &'data str, u64);
 
 /// Where a branch goes, or what a relocation names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -242,8 +245,9 @@ impl<'data> Binary<'data> {
             };
             let section = &self.sections[place];
             let offset = symbol.address().wrapping_sub(if self.is_object { 0 } else { section.base });
-            if section.is_code && offset < section.bytes.len() as u64 && !name.starts_with(PADDING_PREFIX) {
-                starts.push((section.base + offset, !is_function, !symbol.is_global(), place, name));
+            let is_data = section.has_data && symbol.size() == 0;
+            if section.is_code && !is_data && offset < section.bytes.len() as u64 && !name.starts_with(PADDING_PREFIX) {
+                starts.push((section.base + offset, !is_function, !symbol.is_global(), place, name, symbol.size()));
             }
         }
         starts
@@ -253,13 +257,14 @@ impl<'data> Binary<'data> {
         let start = |Named(address, is_global, name): &'data Named| {
             let section = self.section_at(*address)?;
             let place = self.sections.partition_point(|other| other.base <= *address) - 1;
-            let is_code = section.is_code && address - section.base < section.bytes.len() as u64;
+            let is_code = section.is_code && !section.has_data && address - section.base < section.bytes.len() as u64;
             (is_code && !name.starts_with(PADDING_PREFIX)).then_some((
                 *address,
                 false,
                 !is_global,
                 place,
                 name.as_str(),
+                0,
             ))
         };
         named.iter().filter_map(start).collect()
@@ -267,8 +272,8 @@ impl<'data> Binary<'data> {
 
     fn functions_from(&self, mut starts: Vec<Start<'data>>) -> Vec<Function<'data>> {
         for (place, section) in self.sections.iter().enumerate() {
-            if section.is_code && !section.bytes.is_empty() {
-                starts.push((section.base, true, true, place, section.name));
+            if section.is_code && !section.has_data && !section.bytes.is_empty() {
+                starts.push((section.base, true, true, place, section.name, 0));
             }
         }
         starts.sort_unstable();
@@ -277,6 +282,7 @@ impl<'data> Binary<'data> {
         let function = |(start, next): (&Start<'data>, u64)| {
             let section = &self.sections[start.3];
             let end = next.min(section.base + section.bytes.len() as u64);
+            let end = if section.has_data { end.min(start.0.saturating_add(start.5)) } else { end };
             Function { name: start.4, section: start.3, start: start.0, end, is_global: !start.2 }
         };
         starts.iter().zip(nexts).map(function).collect()
@@ -337,7 +343,8 @@ fn sections<'data>(
         next = end.filter(|end| *end < 1 << 62 || !is_object).ok_or(format!("its section {name} has no end"))?
             + SPACING * u64::from(is_object);
         let is_code = sh_flags & u64::from(elf::SHF_EXECINSTR) != 0;
-        sections.push((section.index().0, Section { name, base, bytes, size, is_code, relocations }));
+        let has_data = sh_flags & u64::from(elf::SHF_WRITE) != 0;
+        sections.push((section.index().0, Section { name, base, bytes, size, is_code, has_data, relocations }));
     }
     sections.sort_by_key(|(_, section)| section.base);
     let mut positions = vec![None; sections.iter().map(|(index, _)| index + 1).max().unwrap_or(0)];

@@ -33,6 +33,17 @@ const CALLER_SAVED: [Register; 9] = [
     Register::R10,
     Register::R11,
 ];
+
+/// What an atomic instruction does to its memory. The kernel changes a bit by one instruction where it asks for the bit's
+/// old value, and by another where it doesn't.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Effect {
+    SetBits,
+    ClearBits,
+    FlipBits,
+    Other(Mnemonic),
+}
+
 /// An atomic instruction on a slot that holds a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AtomicOnCopy {
@@ -40,9 +51,11 @@ pub struct AtomicOnCopy {
     pub at: u64,
     /// The address of the instruction that loaded the original.
     pub loaded_at: u64,
-    memory: Memory,
+    copy: Copy,
+    /// Where the object on the stack begins that the copy is a word of: it was copied from one place to one place.
+    object: Slot,
     slot: Slot,
-    mnemonic: Mnemonic,
+    effect: Effect,
 }
 
 /// Return the atomic instructions of a function that change only a copy; None if that is too much work.
@@ -61,6 +74,7 @@ pub fn atomics_on_copies(binary: &Binary, function: &Function, left: &mut usize)
         atomics: BTreeSet::new(),
         written_back: BTreeSet::new(),
         changed: BTreeSet::new(),
+        changed_twice: BTreeSet::new(),
         read_again: BTreeSet::new(),
         restored: BTreeSet::new(),
         pointed_at: BTreeSet::new(),
@@ -68,17 +82,21 @@ pub fn atomics_on_copies(binary: &Binary, function: &Function, left: &mut usize)
     if !walk.through(left) {
         return None;
     }
-    let is_object = |slot: &Slot| walk.pointed_at.contains(slot);
+    let is_object = |atomic: &AtomicOnCopy| walk.pointed_at.range(atomic.object..=atomic.slot).next().is_some();
     // A changed value that goes anywhere but back to where it is from is that of a variable.
-    let is_variable = |memory: &Memory| walk.read_again.contains(memory) && !walk.restored.contains(memory);
+    let is_variable = |copy: &Copy| {
+        let is_used = walk.read_again.contains(&copy.memory) && !walk.restored.contains(&copy.memory);
+        is_used || walk.changed_twice.contains(&copy.at)
+    };
     // Where the original is given the copy by an atomic exchange, or is changed as the copy is, all is as it should be.
     let is_changed = |atomic: &AtomicOnCopy| {
-        walk.written_back.contains(&atomic.memory) || walk.changed.contains(&(atomic.memory, atomic.mnemonic))
+        let is_of_bits = !matches!(atomic.effect, Effect::Other(_)); // a bit is changed in its word or in its byte
+        let mut places = atomic.copy.each_byte().take(if is_of_bits { atomic.copy.bytes } else { 1 });
+        walk.written_back.contains(&atomic.copy.memory)
+            || places.any(|memory| walk.changed.contains(&(memory, atomic.effect)))
     };
-    let atomics = walk
-        .atomics
-        .iter()
-        .filter(|atomic| !is_object(&atomic.slot) && !is_variable(&atomic.memory) && !is_changed(atomic));
+    let atomics =
+        walk.atomics.iter().filter(|atomic| !is_object(atomic) && !is_variable(&atomic.copy) && !is_changed(atomic));
     let mut atomics: Vec<AtomicOnCopy> = atomics.copied().collect();
     atomics.dedup_by_key(|atomic| (atomic.at, atomic.loaded_at)); // on two ways, at addresses that are known by both
     Some(atomics)
@@ -97,8 +115,10 @@ struct Walk<'a, 'data> {
     atomics: BTreeSet<AtomicOnCopy>,
     /// Other memory that gets its own value back by an atomic exchange: it may be the changed copy.
     written_back: BTreeSet<Memory>,
-    /// Other memory that an atomic instruction changes, and which: a copy that is changed alike is a variable.
-    changed: BTreeSet<(Memory, Mnemonic)>,
+    /// Other memory that an atomic instruction changes, and how: a copy that is changed alike is a variable.
+    changed: BTreeSet<(Memory, Effect)>,
+    /// Loads whose copy a second atomic instruction changes: an operand is copied anew for each.
+    changed_twice: BTreeSet<u64>,
     /// Other memory whose copy was read again after an atomic instruction had changed it.
     read_again: BTreeSet<Memory>,
     /// Other memory that gets a copy of itself back by a plain store.
@@ -203,8 +223,7 @@ impl Walk<'_, '_> {
                 for register in CALLER_SAVED {
                     state.set(register, Value::Made(at, register.number()), at);
                 }
-                // An operand is copied right before its instruction; what lives on over a call is a variable.
-                state.slots.values_mut().for_each(|stored| stored.copy = None);
+                state.forget_at_call(&self.pointed_at);
             }
             Mnemonic::Add | Mnemonic::Sub if is_pointer(instruction) && instruction.op1_kind() != OpKind::Register => {
                 let number = instruction.op1_kind() != OpKind::Memory;
@@ -281,10 +300,7 @@ impl Walk<'_, '_> {
                 }
             }
             OpKind::Memory => match state.slot_of(instruction) {
-                Some(slot) => match state.stored_at(slot).and_then(|stored| stored.copy) {
-                    Some(copy) => Value::Loaded(copy),
-                    None => Value::Made(at, 0),
-                },
+                Some(slot) => state.load(slot, instruction.memory_size().size(), at),
                 None => self.memory(state, instruction).map_or(Value::Made(at, 0), |memory| {
                     Value::Loaded(Copy { at, memory, bytes: instruction.memory_size().size() })
                 }),
@@ -339,7 +355,10 @@ impl Walk<'_, '_> {
     }
 
     fn note_read(&mut self, state: &State, instruction: &Instruction) {
-        let changed = state.slot_of(instruction).and_then(|slot| state.stored_at(slot)).filter(|it| it.is_changed);
+        let changed = state
+            .slot_of(instruction)
+            .and_then(|slot| state.stored_at(slot))
+            .filter(|stored| stored.changed_at.is_some());
         if let Some(copy) = changed.and_then(|stored| stored.copy)
             && self.info.info(instruction).used_memory().iter().any(|used| is_read(used.access()))
         {
@@ -352,17 +371,21 @@ impl Walk<'_, '_> {
             return;
         }
         if let Some(slot) = state.slot_of(instruction) {
-            if let Some(Copy { at: loaded_at, memory, .. }) = state.stored_at(slot).and_then(|stored| stored.copy) {
-                let mnemonic = instruction.mnemonic();
-                self.atomics.insert(AtomicOnCopy { at: instruction.ip(), loaded_at, memory, slot, mnemonic });
+            if let Some((object, copy)) = state.object_at(slot) {
+                let (at, loaded_at, effect) = (instruction.ip(), copy.at, effect(instruction.mnemonic()));
+                self.atomics.insert(AtomicOnCopy { at, loaded_at, copy, object, slot, effect });
                 // A loop around an exchange reads what it compares with, right or wrong.
                 if !is_exchange(instruction) {
-                    state.change(slot);
+                    let before = state.stored_at(slot).and_then(|stored| stored.changed_at);
+                    if before.is_some_and(|before| before != at) {
+                        self.changed_twice.insert(loaded_at);
+                    }
+                    state.change(slot, at);
                 }
             }
         } else if let Some(memory) = self.memory(state, instruction) {
             if !is_exchange(instruction) {
-                self.changed.insert((memory, instruction.mnemonic()));
+                self.changed.insert((memory, effect(instruction.mnemonic())));
             } else if matches!(self.operand(state, instruction, 1), Value::Loaded(copy) if copy.memory == memory) {
                 self.written_back.insert(memory);
             }
@@ -401,6 +424,15 @@ impl Walk<'_, '_> {
 
 fn is_read(access: OpAccess) -> bool {
     matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
+}
+
+fn effect(mnemonic: Mnemonic) -> Effect {
+    match mnemonic {
+        Mnemonic::Bts | Mnemonic::Or => Effect::SetBits,
+        Mnemonic::Btr | Mnemonic::And => Effect::ClearBits,
+        Mnemonic::Btc | Mnemonic::Xor => Effect::FlipBits,
+        other => Effect::Other(other),
+    }
 }
 
 fn is_pointer(instruction: &Instruction) -> bool {

@@ -2,7 +2,8 @@
 
 use object::write::{Object, Relocation, StandardSection, Symbol, SymbolSection};
 use object::{
-    Architecture, BinaryFormat, Endianness, RelocationFlags, SectionKind, SymbolFlags, SymbolKind, SymbolScope, elf,
+    Architecture, BinaryFormat, Endianness, RelocationFlags, SectionFlags, SectionKind, SymbolFlags, SymbolKind,
+    SymbolScope, elf,
 };
 
 /// Code of one function and the calls in it.
@@ -33,16 +34,6 @@ pub fn object_of_version(
 ) -> Vec<u8> {
     let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
     let text = object.section_id(StandardSection::Text);
-    let symbol = |name: &str, value, size, section| Symbol {
-        name: name.into(),
-        value,
-        size,
-        kind: SymbolKind::Text,
-        scope: SymbolScope::Linkage,
-        weak: false,
-        section,
-        flags: SymbolFlags::None,
-    };
     for function in functions {
         let start = object.append_section_data(text, function.code, 16);
         let size = function.code.len() as u64;
@@ -72,4 +63,31 @@ pub fn object_of_version(
         }
     }
     object.write().unwrap()
+}
+
+/// Return an object whose functions are in a .data section that may be executed, before other data.
+pub fn object_of_data(functions: &[Specimen], data: &[u8]) -> Vec<u8> {
+    let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
+    let section = object.section_id(StandardSection::Data);
+    let flags = u64::from(elf::SHF_ALLOC | elf::SHF_WRITE | elf::SHF_EXECINSTR);
+    object.section_mut(section).flags = SectionFlags::Elf { sh_flags: flags };
+    for function in functions {
+        let start = object.append_section_data(section, function.code, 16);
+        object.add_symbol(symbol(function.name, start, function.code.len() as u64, SymbolSection::Section(section)));
+    }
+    object.append_section_data(section, data, 1);
+    object.write().unwrap()
+}
+
+fn symbol(name: &str, value: u64, size: u64, section: SymbolSection) -> Symbol {
+    Symbol {
+        name: name.into(),
+        value,
+        size,
+        kind: SymbolKind::Text,
+        scope: SymbolScope::Linkage,
+        weak: false,
+        section,
+        flags: SymbolFlags::None,
+    }
 }

@@ -1,11 +1,13 @@
 //! What is known at one place of a function: the values in registers and on the stack.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iced_x86::{Instruction, Register};
 
 const REGISTERS: usize = 16;
 pub const STACK_POINTER: usize = 4;
+/// Bytes of a pointer.
+const POINTER: i64 = 8;
 
 /// Where a value was made: an instruction or a block, and the register; no register for one that was loaded.
 pub type Source = (u64, usize);
@@ -20,6 +22,12 @@ pub struct Memory {
     pub segment: Register,
     /// The symbol that a relocation adds, by its index.
     pub symbol: usize,
+}
+
+impl Memory {
+    fn after(self, bytes: u64) -> Memory {
+        Memory { displacement: self.displacement.wrapping_add(bytes), ..self }
+    }
 }
 
 /// A place on the stack: which frame (realigned ones are another), and the offset from its start.
@@ -58,7 +66,7 @@ impl Value {
 }
 
 /// A value of other memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Copy {
     /// The address of the instruction that loaded it.
     pub at: u64,
@@ -67,13 +75,22 @@ pub struct Copy {
     pub bytes: usize,
 }
 
+impl Copy {
+    /// Return the memory that its bytes are from, byte after byte.
+    pub fn each_byte(self) -> impl Iterator<Item = Memory> {
+        (0..self.bytes as u64).map(move |bytes| self.memory.after(bytes))
+    }
+}
+
 /// What was stored into a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stored {
     pub bytes: i64,
     pub copy: Option<Copy>,
-    /// Whether an atomic instruction changed the copy.
-    pub is_changed: bool,
+    /// What the value is a number of bytes after: a pointer that a register had to make room for is read from here.
+    pub source: Option<(Source, i64)>,
+    /// The address of the first atomic instruction that changed the copy.
+    pub changed_at: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,15 +114,19 @@ impl State {
     pub fn joined(&self, other: &State, at: u64) -> State {
         let mut joined = self.clone();
         for (number, value) in joined.registers.iter_mut().enumerate() {
-            if *value != other.registers[number] {
-                *value = Value::Made(at, REGISTERS + number);
-            }
+            *value = match (*value, other.registers[number]) {
+                (ours, theirs) if ours == theirs => ours,
+                // The same pointer, of which only one way knows what it was loaded from.
+                (ours, theirs) if ours.source() == theirs.source() && ours.source().is_some() => ours.after(0),
+                _ => Value::Made(at, REGISTERS + number),
+            };
         }
         for (slot, theirs) in &other.slots {
             let ours = joined.slots.entry(*slot).or_insert(*theirs);
             let copy = ours.copy.filter(|copy| ours.bytes == theirs.bytes && theirs.copy == Some(*copy));
-            let is_changed = copy.is_some() && (ours.is_changed || theirs.is_changed);
-            *ours = Stored { bytes: ours.bytes.max(theirs.bytes), copy, is_changed };
+            let changed_at = ours.changed_at.or(theirs.changed_at).filter(|_| copy.is_some());
+            let source = ours.source.filter(|source| theirs.source == Some(*source));
+            *ours = Stored { bytes: ours.bytes.max(theirs.bytes), copy, source, changed_at };
         }
         joined
     }
@@ -148,6 +169,44 @@ impl State {
         (start.0 == slot.0 && slot.1.checked_sub(start.1)? < stored.bytes).then_some(stored)
     }
 
+    /// Return the value that is read from a slot by an instruction at `at`.
+    pub fn load(&self, slot: Slot, bytes: usize, at: u64) -> Value {
+        let Some(stored) = self.stored_at(slot) else {
+            return Value::Made(at, 0);
+        };
+        match (stored.copy, stored.source) {
+            (Some(copy), _) => Value::Loaded(copy),
+            (None, Some((source, after))) if bytes as i64 == POINTER => Value::After(source, after),
+            _ => Value::Made(at, 0),
+        }
+    }
+
+    /// Forget what a function that is called may change; `pointed_at` are the slots that it may know of.
+    pub fn forget_at_call(&mut self, pointed_at: &BTreeSet<Slot>) {
+        for (slot, stored) in &mut self.slots {
+            // An operand is copied right before its instruction; what lives on over a call is a variable.
+            stored.copy = None;
+            stored.source = stored.source.filter(|_| !pointed_at.contains(slot));
+        }
+    }
+
+    /// Return the copy at a slot, and where the object begins that was copied with it, word after word.
+    pub fn object_at(&self, slot: Slot) -> Option<(Slot, Copy)> {
+        let mut words = self.slots.range(..=slot).rev();
+        let (&(frame, mut start), stored) = words.next()?;
+        let copy = stored
+            .copy
+            .filter(|_| frame == slot.0 && slot.1.checked_sub(start).is_some_and(|within| within < stored.bytes))?;
+        let mut memory = copy.memory;
+        for (&(other, before), stored) in words {
+            let is_next = other == frame && before.checked_add(stored.bytes) == Some(start);
+            let from = stored.copy.filter(|copy| is_next && copy.memory.after(stored.bytes as u64) == memory);
+            let Some(from) = from else { break };
+            (start, memory) = (before, from.memory);
+        }
+        Some(((frame, start), copy))
+    }
+
     pub fn store(&mut self, slot: Slot, bytes: i64, value: Value) {
         // A value that was made longer or shorter was converted: the slot is a variable of another type.
         let copy = match value {
@@ -164,19 +223,21 @@ impl State {
             if start == slot {
                 self.slots.remove(&start);
             } else if let Some(stored) = self.slots.get_mut(&start) {
-                stored.copy = None;
+                (stored.copy, stored.source) = (None, None);
             }
         }
-        self.slots.insert(slot, Stored { bytes, copy, is_changed: false });
+        let source = value.source().filter(|_| bytes == POINTER);
+        self.slots.insert(slot, Stored { bytes, copy, source, changed_at: None });
     }
 
-    /// Mark the copy that the slot is in as changed.
-    pub fn change(&mut self, slot: Slot) {
+    /// Mark the copy that the slot is in as changed by an instruction at `at`.
+    pub fn change(&mut self, slot: Slot, at: u64) {
         if let Some((start, stored)) = self.slots.range_mut(..=slot).next_back()
             && start.0 == slot.0
             && slot.1.checked_sub(start.1).is_some_and(|within| within < stored.bytes)
         {
-            stored.is_changed = stored.copy.is_some();
+            stored.changed_at = stored.changed_at.or(Some(at)).filter(|_| stored.copy.is_some());
+            stored.source = None;
         }
     }
 

@@ -93,10 +93,13 @@ fn check_patched(binary: &Binary, entry: &Entry, boundaries: &mut Boundaries) ->
     if end - section.base > section.bytes.len() as u64 {
         return Err(format!("the {} bytes to patch go beyond the end of {name}", entry.instruction_length));
     }
-    if !binary.has_functions {
-        return Ok(()); // where instructions begin is only known from where functions do
-    }
-    let ends = end - section.base == section.bytes.len() as u64 || boundaries.has(binary, end);
+    // Where instructions begin is only known from where functions do.
+    let function = match binary.function_at(address) {
+        Some(function) => &binary.functions[function],
+        None if section.has_data || !binary.has_functions => return Ok(()),
+        None => return Err(format!("the instruction to patch is in no function of {name}")),
+    };
+    let ends = end == function.end || boundaries.has(binary, end);
     if !boundaries.has(binary, address) || !ends {
         return Err(format!("the {} bytes to patch aren't whole instructions", entry.instruction_length));
     }

@@ -6,7 +6,7 @@ use crate::costly::{Form, Rule};
 use crate::files::{Told, lint_files, lint_object};
 use crate::finding::{Finding, Level};
 use crate::settings::Settings;
-use crate::specimen::{Specimen, object, object_of_version, object_with};
+use crate::specimen::{Specimen, object, object_of_data, object_of_version, object_with};
 
 const RET: &[u8] = &[0xc3];
 const CALL: &[u8] = &[0xe8, 0, 0, 0, 0, 0xc3];
@@ -74,19 +74,62 @@ fn variables_that_debians_modules_fill_from_memory_are_no_copies() {
     let made = [&load[..], changed, &[0x48, 0x8d, 0x5f, 0x08, 0xf0, 0xff, 0x0b, 0xc3]].concat();
     // mov eax,[rsp-4]; mov [rsi],eax: the changed value is used.
     let used = [&FILL[..], changed, &[0x8b, 0x44, 0x24, 0xfc, 0x89, 0x06, 0xc3]].concat();
-    for code in [longer, cleared, both, moved, made, used] {
+    // bnx2x of Linux 7: lock btr dword [rsp-4],3; lock and byte [rdi],0xf7, which is the same without the bit's old value.
+    let bit = [&FILL[..], &[0xf0, 0x0f, 0xba, 0x74, 0x24, 0xfc, 3], &[0xf0, 0x80, 0x27, 0xf7, 0xc3]].concat();
+    // The pointer was put aside over a call: mov [rsp-16],rdi; call; mov rdi,[rsp-16], on one of two ways.
+    let (put, got) = ([0x48, 0x89, 0x7c, 0x24, 0xf0], [0x48, 0x8b, 0x7c, 0x24, 0xf0]);
+    let call_between = [&[0x85, 0xf6, 0x74, 0x0a], &CALL[..5], &got].concat();
+    let reloaded = [&put[..], &FILL, changed, &call_between, &[0xf0, 0xff, 0x0f, 0xc3]].concat();
+    // gpiolib: two bits of the copy are changed, and then mov eax,[rsp-4]; mov [rdi],eax.
+    let twice = [&FILL[..], changed, changed, &[0x8b, 0x44, 0x24, 0xfc, 0x89, 0x07, 0xc3]].concat();
+    for code in [longer, cleared, both, moved, made, used, bit, reloaded, twice] {
         assert_eq!(messages(&object(&[plain("f", &code)]), "lock-on-stack-copy"), [""; 0], "{code:x?}");
     }
     // mov eax,[rsp-4]; mov [rdi],eax: the original is written, and not atomically.
     let restored = [&FILL[..], changed, &[0x8b, 0x44, 0x24, 0xfc, 0x89, 0x07, 0xc3]].concat();
+    // The operand is copied anew for a second one, or the first one is in a loop: jz to the start of it.
+    let anew = [&FILL[..], changed, &[0x8b, 0x44, 0x24, 0xfc, 0x89, 0x07], &FILL[..], changed].concat();
+    let anew = [&anew[..], &[0x8b, 0x44, 0x24, 0xfc, 0x89, 0x07, 0xc3]].concat();
+    assert_eq!(messages(&object(&[plain("f", &anew)]), "lock-on-stack-copy").len(), 2);
+    let loop_around = [&FILL[..], changed, &[0x74, 0xf9, 0x8b, 0x44, 0x24, 0xfc, 0x89, 0x07, 0xc3]].concat();
     // Other memory is changed: lock dec dword [rdi+4]; lock dec dword [rbx] after add rbx,4.
     let beside = [&FILL[..], &[0xf0, 0xff, 0x4f, 0x04], &LOCK[..]].concat();
     let other = [&load[..], changed, &[0x48, 0x83, 0xc3, 0x04, 0xf0, 0xff, 0x0b, 0xc3]].concat();
     // 2004's: mov eax,[rdi]; mov [rsp-4],eax; lock cmpxchg [rsp-4],ecx; lock dec dword [rdi].
     let exchanged = [&FILL[..], &[0xf0, 0x0f, 0xb1, 0x4c, 0x24, 0xfc, 0xf0, 0xff, 0x0f, 0xc3]].concat();
-    for code in [restored, beside, other, exchanged] {
+    // lock bts dword [rsp-4],3; lock and byte [rdi],0xf7: one sets what the other clears.
+    let opposite = [&FILL[..], &[0xf0, 0x0f, 0xba, 0x6c, 0x24, 0xfc, 3], &[0xf0, 0x80, 0x27, 0xf7, 0xc3]].concat();
+    // The pointer that was put aside isn't the one that is changed: its place was written, or was half of one.
+    let overwritten =
+        [&put[..], &FILL, changed, &[0x48, 0x89, 0x54, 0x24, 0xf0], &got, &[0xf0, 0xff, 0x0f, 0xc3]].concat();
+    let half = [&put[..], &FILL, changed, &[0x8b, 0x7c, 0x24, 0xf0, 0xf0, 0xff, 0x0f, 0xc3]].concat();
+    for code in [restored, beside, other, exchanged, opposite, overwritten, half, loop_around] {
         assert_eq!(messages(&object(&[plain("f", &code)]), "lock-on-stack-copy").len(), 1, "{code:x?}");
     }
+}
+
+#[test]
+fn a_word_of_an_object_that_is_copied_whole_is_no_copy() {
+    // lea rsi,[rsp-24]; mov rax,[rdi]; mov [rsp-24],rax; mov rax,[rdi+8]; mov [rsp-16],rax; lock or byte [rsp-9],0x80
+    let (pointer, first) = ([0x48, 0x8d, 0x74, 0x24, 0xe8], [0x48, 0x8b, 0x07, 0x48, 0x89, 0x44, 0x24, 0xe8]);
+    let (second, lock) =
+        ([0x48, 0x8b, 0x47, 0x08, 0x48, 0x89, 0x44, 0x24, 0xf0], [0xf0, 0x80, 0x4c, 0x24, 0xf7, 0x80, 0xc3]);
+    let found = |code: &[&[u8]]| messages(&object(&[plain("f", &code.concat())]), "lock-on-stack-copy").len();
+    assert_eq!(found(&[&pointer, &first, &second, &lock]), 0);
+    assert_eq!(found(&[&first, &second, &lock]), 1, "nobody has its address");
+    assert_eq!(found(&[&pointer, &second, &lock]), 1, "the object that has an address isn't a copy");
+    // mov rax,[rdi+16]
+    assert_eq!(found(&[&pointer, &first, &[0x48, 0x8b, 0x47, 0x10], &second[4..], &lock]), 1, "from two places");
+}
+
+#[test]
+fn data_that_a_linker_marks_as_code_is_none() {
+    // fld1; ret, twice: a symbol with a size is on the first alone
+    let content = object_of_data(&[plain("start_other_kernel", &[0xd9, 0xe8, 0xc3])], &[0xd9, 0xe8, 0xc3]);
+    let findings = findings_of(&content, Settings::default());
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    assert_eq!((finding.function.as_str(), finding.section.as_str()), ("start_other_kernel", ".data"));
+    assert!(finding.message.contains("one instruction"), "{}", finding.message);
 }
 
 #[test]
