@@ -45,13 +45,15 @@ def module(name: str, depends: Sequence[str] = ()) -> bytes:
     return head + info + names + headers
 
 
-def tables(symbols: Sequence[tuple[int, str]], last: bytes = b"\xff") -> bytes:
-    """What scripts/kallsyms.c of Linux 6.1 writes of `kind and name`s at addresses, each letter being its own token,
-    and `last` that of the letter 255.
+def tables(symbols: Sequence[tuple[int, str]], last: bytes = b"\xff", relative_to: int | None = None) -> bytes:
+    """What scripts/kallsyms.c writes of `kind and name`s at addresses, each letter being its own token, and `last` that
+    of the letter 255: that of Linux 6.1, or of 7.1 if `relative_to` is the address of the tables.
     """
     packed = [bytes([len(text)]) + text.encode("latin-1") for _, text in symbols]
-    offsets = b"".join(struct.pack("<i", -1 - (address - TEXT)) for address, _ in symbols)
-    before = offsets + b"\0" * (-len(offsets) % 8) + struct.pack("<Q", TEXT) + struct.pack("<II", len(symbols), 0)
+    number = struct.pack("<I", len(symbols))
+    if relative_to is None:
+        offsets = b"".join(struct.pack("<i", -1 - (address - TEXT)) for address, _ in symbols)
+        number = offsets + b"\0" * (-len(offsets) % 8) + struct.pack("<Q", TEXT) + number + bytes(4)
     markers = [sum(map(len, packed[:number])) for number in range(0, len(packed), 256)]
     names = b"".join(packed)
     names += b"\0" * (-len(names) % 4)
@@ -60,10 +62,23 @@ def tables(symbols: Sequence[tuple[int, str]], last: bytes = b"\xff") -> bytes:
     token_table = b"".join(text + b"\0" for text in texts)
     token_table += b"\0" * (-len(token_table) % 4)
     index = struct.pack("<256H", *starts)
-    return before + names + struct.pack(f"<{len(markers)}I", *markers) + token_table + index
+    content = number + names + struct.pack(f"<{len(markers)}I", *markers) + token_table + index
+    if relative_to is not None:
+        first = relative_to + len(content)
+        content += b"".join(struct.pack("<i", address - first - 4 * at) for at, (address, _) in enumerate(symbols))
+    return content
 
 
 def vmlinux(symbols: Sequence[tuple[int, str]], config: str = "", last: bytes = b"\xff") -> bytes:
     """The beginning of an ELF file, and what is read of it."""
     inner = ikconfig(config) if config else b""
     return b"\x7fELF\x02\x01\x01".ljust(64, b"\0") + tables(symbols, last) + b"\0" * 64 + inner
+
+
+def vmlinux_of_7(symbols: Sequence[tuple[int, str]]) -> bytes:
+    """An ELF file of one segment with the tables of Linux 7.1."""
+    head = 64 + 56
+    content = tables(symbols, relative_to=TEXT + head)
+    header = b"\x7fELF\x02\x01\x01".ljust(32, b"\0") + struct.pack("<Q14xHH", 64, 56, 1)
+    segment = struct.pack("<IIQQQQ", 1, 5, 0, TEXT, 0, head + len(content))
+    return header.ljust(64, b"\0") + segment.ljust(56, b"\0") + content

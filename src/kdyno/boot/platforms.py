@@ -164,7 +164,7 @@ def require_options(
     """Raise KernelLacks if the kernel, by its configuration if known, cannot send this output out of a guest, and
     CpusMissing if it cannot use so many CPUs. `more` are additional needs of this guest.
     """
-    from kdyno.kernel.config_of import config_of
+    from kdyno.kernel.files_of import config_of
     from kdyno.kernel.kconfig_check import read_config
 
     path = config_of(kernel)

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import NamedTuple
 
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.state import State
 from kdyno.kernel.images import ImageCorrupt, content_digest, image_in, read_record
+from kdyno.kernel.segments import Segment
+from kdyno.kernel.segments import segments as read_segments
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.elf_sections import MOST_BYTES
 
-PT_LOAD = 1
 PF_X = 1
-
-
-class Segment(NamedTuple):
-    """A loaded segment, as its Elf64_Phdr has it."""
-
-    flags: int
-    """PF_X and so on."""
-    start: int
-    """The place of its first byte in the file."""
-    address: int
-    size: int
-    """Bytes in the file."""
+CUT_OFF = "its headers point outside of the file"
 
 
 class OtherVmlinux(UserError):
@@ -105,9 +94,10 @@ def require_line_tables(vmlinux: Path) -> None:
 
 def segments(data: bytes, vmlinux: Path) -> list[Segment]:
     """Return the loaded segments, in the order of their headers. Raises NotAVmlinux."""
-    offset, size, number = struct.unpack_from("<32xQ14xHH", data)
-    headers = (_unpack("<IIQQ8xQ", data, at, vmlinux) for at in range(offset, offset + size * number, size or 1))
-    return [Segment(*segment) for kind, *segment in headers if kind == PT_LOAD]
+    try:
+        return read_segments(data)
+    except (struct.error, OverflowError):
+        raise NotAVmlinux(vmlinux=vmlinux, why=CUT_OFF) from None
 
 
 def section_addresses(data: bytes, name: str, vmlinux: Path) -> range | None:
@@ -136,4 +126,4 @@ def _unpack(form: str, data: bytes, offset: int, vmlinux: Path) -> tuple[int, ..
     try:
         return struct.unpack_from(form, data, offset)
     except (struct.error, OverflowError):
-        raise NotAVmlinux(vmlinux=vmlinux, why="its headers point outside of the file") from None
+        raise NotAVmlinux(vmlinux=vmlinux, why=CUT_OFF) from None

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from kdyno.base.files import read_whole
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import MachineSettings
 from kdyno.kernel.build import BuildPlan, build_layouts
 from kdyno.kernel.built_kernels.plan import GivenPlan
 from kdyno.kernel.image import Image
-from kdyno.kernel.images import is_built, load_image
-from kdyno.kernel.kconfig_check import read_config
-from kdyno.kernel.knobs.kconfig import MOST_BYTES
+from kdyno.kernel.images import configuration_of, is_built, load_image
 
 Plan = BuildPlan | GivenPlan
 Plans = Mapping[str, tuple[Plan, ...]]
@@ -26,7 +23,7 @@ Images = Mapping[str, tuple[Image, ...]]
 def require_cpus(machine: MachineSettings, images: Images) -> None:
     """Raise CpusMissing for a kernel that was built for fewer CPUs than the machine has."""
     for variant, (first, *_) in images.items():
-        config = read_config(read_whole(first.config, MOST_BYTES).decode(errors="replace"))
+        config = configuration_of(first)
         machine.require_cpus(config, f"the kernel of variant {variant}")
 
 

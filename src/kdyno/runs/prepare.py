@@ -15,6 +15,7 @@ from kdyno.boot.registry import OpenMachine, open_machine
 from kdyno.kernel.arch import ARCHES
 from kdyno.kernel.build import BuildPlan, plan_build
 from kdyno.kernel.built_kernels.plan import GivenPlan
+from kdyno.kernel.own_work import untested
 from kdyno.kernel.plan import check_early
 from kdyno.kernel.recipe import RUNTIME, Recipe
 from kdyno.kernel.source import fetch
@@ -28,9 +29,6 @@ from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.plan import named_variants, recipes
 from kdyno.runs.given import fit_machine, given_plans, require_startable
 from kdyno.runs.images import Plan, Plans
-
-KUNIT = "kunit.enable="
-"""The kernel parameter (lib/kunit/test.c, from 6.1 on)."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +94,11 @@ class Prepared:
         return self.experiment.model_copy(update={"machine": self.settings}).model_dump_json()
 
     def cmdline(self, variant: str) -> tuple[str, ...]:
-        """Return the kernel command line of a variant's measured boots: its own words, and one that disables KUnit."""
-        words = self.experiment.variants[variant].words
-        sets_kunit = any(word.startswith(KUNIT) for word in words)
-        has_kunit = any(plan.asks_for_kunit for plan in self.plans.get(variant, ()))
-        return (*words, f"{KUNIT}0") if has_kunit and not sets_kunit else words
+        """Return the kernel command line of a variant's measured boots: its own words, and those that turn off the
+        tests of a kernel by itself.
+        """
+        words, plans = self.experiment.variants[variant].words, self.plans.get(variant, ())
+        return untested(words, plans[0].asked) if plans else words
 
     def require_cpu(self) -> None:
         """Raise CpuLacks if the CPU of the machine lacks something that an image needs. May ask the machine."""

@@ -36,7 +36,7 @@ from kdyno.ship.card import (
     Verdicts,
 )
 from kdyno.ship.code import CodeComparison
-from kdyno.ship.plan import ShipPlan, config_of
+from kdyno.ship.plan import ShipPlan
 
 DIRECTORIES = re.compile(r"(?<![\w.])/(?:[^/\s:,]+/)+")
 """The directories of an absolute path: they are those of whoever built the kernel, and a card is for strangers."""
@@ -134,7 +134,7 @@ def _protections_of_baseline(ship: ShipPlan, state: State) -> tuple[str, ...]:
     """Return the protections that the baseline has; none if its image isn't stored any more."""
     baseline = next(variant for variant in ship.run.variants if variant.name == ship.run.baseline)
     with suppress(images.ImageMissing, images.ImageCorrupt):
-        config = config_of(images.load_image(baseline.images[0].key, state))
+        config = images.configuration_of(images.load_image(baseline.images[0].key, state))
         return tuple(one.option for one in protections(config) if one.state == "on")
     return ()
 

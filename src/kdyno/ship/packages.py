@@ -12,13 +12,14 @@ from kdyno.base.files import read_whole
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.kernel.built_kernels.header import MOST_KERNEL
 from kdyno.kernel.image import Image
+from kdyno.kernel.images import configuration_of
 from kdyno.runs.session import Session
 from kdyno.runs.soak.record import SoakRecord
 from kdyno.ship.build import built_trees
 from kdyno.ship.card import DIRECTORY, Card, CardImage
 from kdyno.ship.make_card import BuildFacts, asked_of, make_card
 from kdyno.ship.packager import PackagedKernel, Packager
-from kdyno.ship.plan import ShipPlan, config_of, packages_plan, signing_requests, suffix_of
+from kdyno.ship.plan import ShipPlan, packages_plan, signing_requests, suffix_of
 from kdyno.ship.secure_boot import is_signed
 from kdyno.understand.reported_run import reported_run
 
@@ -64,7 +65,7 @@ def finished_packages(
     """Build and finish the packages, and yield them for as long as the body takes. Raise the errors of built_trees, and
     SignatureForced.
     """
-    extra = signing_requests(config_of(image), ship.variant.name)
+    extra = signing_requests(configuration_of(image), ship.variant.name)
     plan = packages_plan(ship.judged_plan, extra, purpose)
     report = report_of(ship, session)
     kernel = packaged_kernel(ship)

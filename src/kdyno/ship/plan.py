@@ -7,16 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kdyno.base.errors import UserError
-from kdyno.base.files import read_whole
 from kdyno.base.frozen import digest
 from kdyno.base.regex import compile_pattern
 from kdyno.base.text import format_list
 from kdyno.kernel import images
 from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.inputs import digests
-from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs.base import KconfigRequest
-from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.kernel.plan import BuildPlan
 from kdyno.runs.derive import PlannedTraining
 from kdyno.runs.images import build_images
@@ -264,8 +261,3 @@ def ready_image(ship: ShipPlan, session: Session) -> Image:
         return images.load_image(ship.judged.key, session.state)
     [image] = build_images({ship.variant.name: (ship.judged_plan,)}, session.state, session.talk)[ship.variant.name]
     return image
-
-
-def config_of(image: Image) -> dict[str, str]:
-    """Return the symbols of an image's configuration."""
-    return read_config(read_whole(image.config, MOST_BYTES).decode(errors="replace"))

@@ -12,7 +12,7 @@ from kdyno.base.talk import Talk
 from kdyno.boot.platforms import NEEDS, CpusMissing, KernelLacks, Output, Platform, lacks, require_cpus, require_options
 from kdyno.boot.qemu import QemuMachine
 from kdyno.boot.qemu_config import QemuConfig
-from kdyno.kernel.config_of import config_of
+from kdyno.kernel.files_of import config_of
 from kdyno.kernel.kconfig import resolve_base
 from kdyno.kernel.kconfig_check import read_config
 from kdyno.runs.bootone import BootNeedsMore, boot_command

@@ -8,7 +8,8 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,14 @@ from kdyno.kernel.built_kernels import modules as kernel_modules
 from kdyno.kernel.built_kernels.configuration import configuration_in
 from kdyno.kernel.built_kernels.kallsyms import kallsyms, system_map
 from kdyno.kernel.built_kernels.plan import NotInThisKernel, plan_given
+from kdyno.kernel.files_of import config_of, module_directory, system_maps_of
 from kdyno.kernel.recipe import Recipe
 from kdyno.runs.experiment.errors import BadExperiment, LayoutOfBuiltKernel
 from kdyno.runs.experiment.resolve import load_experiment
 from kdyno.runs.experiment.variants import TraineeIsBuilt
 from kdyno.runs.given import unmet
 from tests.unit.bounded import kdyno, python, require_one_message
-from tests.unit.built_kernel import BANNER, TEXT, bz_image, module, vmlinux
+from tests.unit.built_kernel import BANNER, TEXT, bz_image, module, vmlinux, vmlinux_of_7
 from tests.unit.experiment_files import written
 
 CONFIG = (
@@ -234,6 +236,15 @@ def test_a_kernels_own_tables_tell_its_functions_and_damaged_ones_tell_nothing()
         assert len(kallsyms(bytes(damaged))) in (0, *range(len(SYMBOLS) - 2, len(SYMBOLS) + 1))
 
 
+@pytest.mark.parametrize("number", range(4))
+def test_offsets_that_count_from_their_own_places_are_read(number: int) -> None:
+    symbols = [*SYMBOLS, *((TEXT + 20_000 + 16 * more, f"tf{more}") for more in range(number))]
+    whole = vmlinux_of_7(symbols)
+    assert [(symbol.address, symbol.kind + symbol.name) for symbol in kallsyms(whole)] == symbols
+    assert kallsyms(whole[:32] + b"\xff" * 8 + whole[40:]) == [], "headers outside of the file"
+    assert kallsyms(whole[:-4]) == [], "cut off"
+
+
 @pytest.mark.parametrize("data", [1, 2])
 def test_names_and_addresses_keep_together_with_an_even_and_an_odd_number_of_them(data: int) -> None:
     behind = [(TEXT + 20_000 + number, f"Bdata_{number}") for number in range(data)]
@@ -255,10 +266,75 @@ def test_a_package_is_what_apt_says_and_its_members_go_only_where_they_belong() 
         "./boot/../etc/passwd": None,
         "./etc/passwd": None,
         "./lib/modules/6.1/kernel/other.ko": None,
+        "./usr/lib/modules/7.2/vmlinuz": "lib/modules/7.2/vmlinuz",
+        "./usr/lib/modules/7.2/config": "lib/modules/7.2/config",
+        "./usr/lib/modules/7.2/modules.builtin": None,
+        "./usr/lib/modules/vmlinuz": None,
     }
     assert {
         name: place and str(place) for name in expected for place in [debian.placed(name, ["virtio"], with_boot=True)]
     } == expected
+
+
+def test_the_kernel_of_a_package_may_lie_in_another_one_beside_its_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = ("linux-base-7.2-amd64", "linux-binary-7.2-amd64", "linux-modules-7.2-amd64")
+    known = {
+        "linux-image-amd64": debian.Package(
+            "linux-image-amd64", "7.2-1", ("linux-base-amd64", "linux-image-7.2-amd64")
+        ),
+        "linux-image-7.2-amd64": debian.Package("linux-image-7.2-amd64", "7.2-1", ("dracut", *parts)),
+        **{name: debian.Package(name, "7.2-1", ()) for name in parts},
+    }
+    monkeypatch.setattr(debian, "known_package", known.__getitem__)
+    wanted: list[str] = []
+
+    @contextmanager
+    def downloaded(packages: Sequence[debian.Package]) -> Iterator[list[Path]]:
+        wanted.extend(package.name for package in packages)
+        yield [package_file(tmp_path / "linux-binary.deb", {"./usr/lib/modules/7.2-amd64/vmlinuz": b"kernel"})]
+
+    monkeypatch.setattr(debian, "_downloaded", downloaded)
+    tree, origin = debian.package_tree("linux-image-amd64", State(tmp_path / "state"), lambda _: None)
+    assert wanted == ["linux-image-7.2-amd64", *parts] and origin == "linux-image-7.2-amd64 7.2-1"
+    kernel = debian.kernel_in(tree, "linux-image-amd64")
+    assert kernel.relative_to(tree) == Path("lib/modules/7.2-amd64/vmlinuz")
+    assert module_directory(kernel, "7.2-amd64") == kernel.parent
+
+
+def package_file(path: Path, content: dict[str, bytes]) -> Path:
+    """A Debian package of these files."""
+    root = path.with_suffix("")
+    for name, data in content.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    (root / "DEBIAN").mkdir()
+    (root / "DEBIAN" / "control").write_text(
+        f"Package: {path.stem}\nVersion: 7.2-1\nArchitecture: amd64\nMaintainer: a <a@example.org>\nDescription: x\n"
+    )
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-b", root, path], check=True, capture_output=True)
+    return path
+
+
+def test_files_of_a_kernel_are_found_in_either_layout(tmp_path: Path) -> None:
+    boot, modules = tmp_path / "boot", tmp_path / "usr/lib/modules" / RELEASE
+    boot.mkdir()
+    modules.mkdir(parents=True)
+    copied, own = boot / f"vmlinuz-{RELEASE}", modules / "vmlinuz"
+    for kernel in (copied, own):
+        kernel.touch()
+    (tmp_path / "vmlinuz").symlink_to(copied)
+    (modules / "config").write_text(CONFIG)
+    assert [config_of(kernel) for kernel in (copied, own, tmp_path / "vmlinuz")] == [modules / "config"] * 3
+    assert {module_directory(kernel, RELEASE) for kernel in (copied, own, tmp_path / "vmlinuz")} == {modules}
+    (boot / f"config-{RELEASE}").write_text(CONFIG)
+    assert config_of(copied) == boot / f"config-{RELEASE}" and config_of(own) == modules / "config"
+    assert system_maps_of(copied) == [
+        boot / f"System.map-{RELEASE}",
+        *(tmp_path / below / RELEASE / "System.map" for below in ("lib/modules", "usr/lib/modules")),
+    ]
+    assert module_directory(copied, "9.9") is None
 
 
 def test_beside_a_built_kernel_there_may_be_only_what_concerns_its_start(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from kdyno.base.state import State
 from kdyno.kernel import inputs
-from kdyno.kernel.config_of import config_of
+from kdyno.kernel.files_of import config_of
 
 
 def test_a_pipe_beside_a_kernel_is_no_configuration(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kdyno.boot.platforms import STATES, KernelNotStartable
-from kdyno.kernel.config_of import config_of
+from kdyno.kernel.files_of import config_of
 from kdyno.kernel.kconfig_check import read_config
 
 NEEDS: Mapping[str, str] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from kdyno.kernel.built_kernels.header import MOST_KERNEL, Header, NotABootableK
 from kdyno.kernel.built_kernels.kallsyms import START, system_map
 from kdyno.kernel.built_kernels.modules import ModuleMissing, closure, files_below, wanted_of
 from kdyno.kernel.built_kernels.packed import payload_of
-from kdyno.kernel.config_of import config_of
+from kdyno.kernel.files_of import config_of, module_directory, system_maps_of
 from kdyno.kernel.image import Image, ImageFile, ImageRecord, ImageSizes, SourceIdentity
 from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs.image import DEBIAN
@@ -31,13 +32,12 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source_trees import Say
 from kdyno.kernel.toolchain import ToolchainIdentity
 
-FORMAT = 2
+FORMAT = 3
 """Part of every key; raised when the same files would give another image, or another start of it."""
 MOST_VMLINUX = 200_000_000
 """Bytes of the vmlinux in a bzImage."""
 MOST_SYMBOLS = 100_000_000
 """Bytes of a System.map."""
-MODULES = ("lib/modules", "usr/lib/modules")
 NO_SYMBOLS = (
     "neither System.map nor tables of its own (CONFIG_KALLSYMS) tell its functions: the emulated PMU can't count"
 )
@@ -135,12 +135,12 @@ def _inner_config(kernel: bytes, header: Header, path: Path) -> bytes:
 
 def _symbols_beside(path: Path) -> bytes:
     """Return a System.map with symbols in it: Debian's only says where to find one."""
-    _, dash, release = path.name.partition("-")
-    try:
-        content = read_whole(path.with_name(f"System.map-{release}" if dash else "System.map"), MOST_SYMBOLS)
-    except OSError:
-        return b""
-    return content if f" T {START}\n".encode() in content else b""
+    for place in system_maps_of(path):
+        with suppress(OSError):
+            content = read_whole(place, MOST_SYMBOLS)
+            if f" T {START}\n".encode() in content:
+                return content
+    return b""
 
 
 def _modules(path: Path, header: Header, config: Mapping[str, str]) -> dict[str, bytes]:
@@ -148,8 +148,7 @@ def _modules(path: Path, header: Header, config: Mapping[str, str]) -> dict[str,
 
     Modules that only some guests need may be missing; once the machine is known, they are checked.
     """
-    candidates = [path.resolve().parent.parent / below / header.release for below in MODULES]
-    directory = next((candidate for candidate in candidates if candidate.is_dir()), None)
+    directory = module_directory(path, header.release)
     files = files_below(directory) if directory else {}
     wanted = [name for name in wanted_of(config) if name in files]
     try:

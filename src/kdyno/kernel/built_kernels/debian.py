@@ -22,7 +22,7 @@ from kdyno.base.files import write_whole
 from kdyno.base.frozen import digest
 from kdyno.base.ownership import is_root
 from kdyno.base.state import State, require_space, translate_disk_full
-from kdyno.base.text import clean
+from kdyno.base.text import clean, format_list
 from kdyno.kernel.built_kernels.header import MOST_KERNEL
 from kdyno.kernel.built_kernels.modules import MOST_MODULES, MOST_PACKED, WANTED, name_of, needs, read_module
 from kdyno.kernel.source import PACKAGE
@@ -32,9 +32,14 @@ FORMAT = 1
 """Raised when the same packages give other files."""
 MOST_STEPS = 4
 """The number of steps from linux-image-amd64 to the package that has the kernel."""
-IMAGE, MODULES = "linux-image-", "linux-modules-"
-"""Prefixes of packages that have kernels, and modules if they are separate (Ubuntu)."""
+IMAGE = "linux-image-"
+PARTS = ("linux-binary-", "linux-base-", "linux-modules-")
+"""Prefixes of packages that have the kernel, its configuration and its modules, if they are separate: in Debian since
+Linux 6.19, and modules on Ubuntu.
+"""
 IN_BOOT = ("vmlinuz-", "config-", "System.map-")
+BESIDE_MODULES = ("vmlinuz", "config", "System.map")
+"""Files of a kernel in /usr/lib/modules/RELEASE (Debian since Linux 7.2)."""
 ORIGIN = "origin.txt"
 ENVIRONMENT = {"LC_ALL": "C"}
 DOWNLOAD_SECONDS = 1800.0
@@ -63,16 +68,17 @@ class Package:
 
 
 def package_tree(package: str, state: State, say: Say) -> tuple[Path, str]:
-    """Return where `boot` and `lib/modules` of a package lie in the state directory, and its name for people.
+    """Return where the kernel and the modules of a package lie in the state directory, and its name for people.
 
     Raise UnknownKernelPackage, KernelPackageFailed, ToolMissing and DiskFull.
     """
     packages = _with_kernel(package)
-    origin = " and ".join(f"{one.name} {one.version}" for one in packages)
-    place = state.kernels / digest([FORMAT, sorted(WANTED.values()), origin])[:32]
+    origin = f"{packages[0].name} {packages[0].version}"
+    names = [f"{one.name} {one.version}" for one in packages]
+    place = state.kernels / digest([FORMAT, sorted(WANTED.values()), names])[:32]
     with state.lock(f"kernel-{place.name}", on_wait=lambda: say("another kdyno gets the same kernel: waiting for it")):
         if not (place / ORIGIN).is_file():
-            say(f"downloading {origin}, to unpack it: nothing is installed")
+            say(f"downloading {format_list(names)}, to unpack: nothing is installed")
             remove_tree(place)
             with state.scratch("kernel") as scratch, translate_disk_full(place):
                 partial = scratch / "tree"
@@ -87,14 +93,14 @@ def package_tree(package: str, state: State, say: Say) -> tuple[Path, str]:
 
 
 def _with_kernel(package: str) -> list[Package]:
-    """Return the package that has the kernel which this one stands for, and those with its modules."""
+    """Return the package of the kernel that this one stands for, and those with its parts."""
     kernel_package = known_package(package)
     for _ in range(MOST_STEPS):
         further = [name for name in kernel_package.depends if name.startswith(IMAGE)]
         if not further:
             break
         kernel_package = known_package(further[0])
-    return [kernel_package, *(known_package(name) for name in kernel_package.depends if name.startswith(MODULES))]
+    return [kernel_package, *(known_package(name) for name in kernel_package.depends if name.startswith(PARTS))]
 
 
 def kernel_packages() -> list[str]:
@@ -108,7 +114,7 @@ def known_package(package: str) -> Package:
     if not PACKAGE.fullmatch(package):
         raise UnknownKernelPackage(package=package, why="that is not a valid name of a package")
     asked = process.attempt(["apt-cache", "show", "--no-all-versions", package], env=ENVIRONMENT)
-    if asked.returncode:
+    if asked.returncode or not asked.stdout.strip():  # of a name that only other packages mention it says nothing
         raise UnknownKernelPackage(package=package, why=clean(asked.stderr)[:200] or "it is not in its lists")
     return parsed(asked.stdout, package)
 
@@ -188,7 +194,7 @@ def _take(archive: IO[bytes], tree: Path, wanted: Collection[str], files: dict[s
     with tarfile.open(fileobj=archive, mode="r|", encoding="utf-8") as members:
         for member in members:
             place = placed(member.name, wanted, with_boot=with_boot) if member.isreg() else None
-            if place is None or member.size > (MOST_KERNEL if place.parts[0] == "boot" else MOST_PACKED):
+            if place is None or member.size > (MOST_PACKED if name_of(place.name) else MOST_KERNEL):
                 continue
             content = members.extractfile(member)
             assert content
@@ -207,14 +213,16 @@ def placed(name: str, wanted: Collection[str], *, with_boot: bool) -> PurePosixP
         return None
     if with_boot and len(parts) == 2 and parts[0] == "boot" and parts[1].startswith(IN_BOOT):
         return PurePosixPath(*parts)
-    if len(parts) > 3 and parts[:2] == ["lib", "modules"] and name_of(parts[-1]) in wanted:
-        return PurePosixPath(*parts)
-    return None
+    if len(parts) < 4 or parts[:2] != ["lib", "modules"]:
+        return None
+    is_beside_modules = with_boot and len(parts) == 4 and parts[3] in BESIDE_MODULES
+    return PurePosixPath(*parts) if is_beside_modules or name_of(parts[-1]) in wanted else None
 
 
 def kernel_in(tree: Path, package: str) -> Path:
     """Return the kernel of an unpacked package. Raise UnknownKernelPackage if it has none, or several."""
-    kernels = sorted((tree / "boot").glob("vmlinuz-*"))
+    kernels = sorted((*tree.glob("boot/vmlinuz-*"), *tree.glob("lib/modules/*/vmlinuz")))
     if len(kernels) != 1:
-        raise UnknownKernelPackage(package=package, why=f"it has {len(kernels) or 'no'} files /boot/vmlinuz-RELEASE")
+        why = f"it has {len(kernels) or 'no'} files /boot/vmlinuz-RELEASE or /usr/lib/modules/RELEASE/vmlinuz"
+        raise UnknownKernelPackage(package=package, why=why)
     return kernels[0]

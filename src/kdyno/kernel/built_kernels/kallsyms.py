@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
+from kdyno.kernel.segments import Segment, segments
+
 DIGITS = b"".join(bytes([code, 0]) for code in b"0123456789")
 TOKENS = 256
 FIRST_DIGIT = ord("0")
@@ -201,7 +203,8 @@ def _addresses(vmlinux: bytes, names: int, count: int, after: int) -> Iterator[t
     """Yield the base, and the addresses as they may be: offsets and their base lie before the names (to Linux 6.3) or
     after the tokens.
 
-    Base and offsets make an address in one of two ways (CONFIG_KALLSYMS_ABSOLUTE_PERCPU).
+    Base and offsets make an address in one of two ways (CONFIG_KALLSYMS_ABSOLUTE_PERCPU). In newer kernels (7.1, not
+    yet 6.19) each offset counts from its own place, and the base is where the kernel is linked to.
     """
     size = 4 * count
     ranges: list[tuple[int, int | None]] = [(_up(after, align), None) for align in (4, 8)]
@@ -217,6 +220,19 @@ def _addresses(vmlinux: bytes, names: int, count: int, after: int) -> Iterator[t
         if KERNEL_IMAGE <= base < TOP:
             yield base, [offset if offset >= 0 else base - 1 - offset for offset in offsets]
             yield base, [base + (offset & 0xFFFFFFFF) for offset in offsets]
+    start, loaded = _up(after, 4), _segments(vmlinux)
+    for segment in loaded:
+        if segment.start <= start and start + size <= min(segment.start + segment.size, len(vmlinux)):
+            first = segment.address + start - segment.start
+            offsets = struct.unpack_from(f"<{count}i", vmlinux, start)
+            yield loaded[0].address, [first + 4 * number + offset for number, offset in enumerate(offsets)]
+
+
+def _segments(vmlinux: bytes) -> list[Segment]:
+    try:
+        return segments(vmlinux)
+    except (struct.error, OverflowError):
+        return []
 
 
 def _up(value: int, align: int) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event
 
 from kdyno.base.errors import UserError
-from kdyno.base.files import copy_whole, read_whole, write_whole
+from kdyno.base.files import copy_whole, write_whole
 from kdyno.base.state import State, translate_disk_full
 from kdyno.base.stop_signals import stops_set
 from kdyno.base.talk import Advance, Talk
@@ -24,9 +24,7 @@ from kdyno.boot.console import TAIL_BYTES, findings, read_console
 from kdyno.boot.ktap import read_ktap, rest_of
 from kdyno.boot.registry import default_machine, open_machine
 from kdyno.kernel.image import Image
-from kdyno.kernel.images import content_digest
-from kdyno.kernel.kconfig_check import read_config
-from kdyno.kernel.knobs.kconfig import MOST_BYTES
+from kdyno.kernel.images import configuration_of, content_digest
 from kdyno.measure.guest.job import Soak
 from kdyno.measure.guest.soak import MemoryLook, SoakReport
 from kdyno.measure.guest.stream_records import (
@@ -165,7 +163,7 @@ def carry_out(order: SoakOrder, state: State, talk: Talk) -> tuple[SoakRecord, P
 def _open_machine(order: SoakOrder, state: State, talk: Talk) -> tuple[MachineBackend, Description]:
     """Open the machine with the root file system of the loads. Raises KernelUnfit, and what machines raise."""
     record, load_needs = order.image.record, needs(order.loads)
-    config = read_config(read_whole(order.image.config, MOST_BYTES).decode(errors="replace"))
+    config = configuration_of(order.image)
     lacking = [symbol for symbol, value in load_needs.kconfig.items() if value is True and config.get(symbol) != "y"]
     if load_needs.packages and (missing := [symbol for symbol in lacking if symbol in OF_ROOT.kconfig]):
         raise KernelUnfit(image=record.key[:12], missing=format_list([f"CONFIG_{symbol}" for symbol in missing], 20))
@@ -242,7 +240,7 @@ def _record(
     )
     own_tests = _kunit(console) if kunit else None
     verdict, reasons = decide((end.status, end.reason), loads, memory, console_findings, own_tests)
-    config = read_config(read_whole(order.image.config, MOST_BYTES).decode(errors="replace"))
+    config = configuration_of(order.image)
     lived_seconds = max((look.elapsed for look in report.looks if not look.at_rest), default=0.0)
     if end.report.complete:
         lived_seconds = order.seconds

@@ -14,7 +14,9 @@ from kdyno.boot.platforms import NEEDS
 from kdyno.boot.registry import default_machine
 from kdyno.kernel.build import BuildPlan, Configured, configured, plan_build
 from kdyno.kernel.image import Image
+from kdyno.kernel.images import configuration_of
 from kdyno.kernel.knobs.kconfig import QUOTED, read_fragments
+from kdyno.kernel.own_work import untested
 from kdyno.kernel.plan import check_early
 from kdyno.kernel.recipe import KconfigValue, Recipe
 from kdyno.kernel.source import KernelSource, fetch
@@ -24,7 +26,6 @@ from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.workload.named import load_named
 from kdyno.runs.images import build_images
 from kdyno.runs.one_boot import BootRequest as WantedBoot
-from kdyno.runs.prepare import KUNIT
 from kdyno.runs.session import Session
 from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost, SingleBoots, open_equipped_machine
 from kdyno.store.records import Boot
@@ -106,7 +107,7 @@ class FitBench:
     def boot(self, image: Image, name: str, job: Job) -> list[tuple[Path, Boot]]:
         """Boot the image once for each seed, and return PMU records and boots. Raises BootForFileFailed."""
         workload = self.workload if job is self.job else None
-        cmdline = (f"{KUNIT}0",) if image.record.recipe.kconfig.get("KUNIT") in (True, "y") else ()
+        cmdline = untested((), configuration_of(image))
         requests = [WantedBoot(f"{name}, seed {seed}", image, cmdline, job, seed) for seed in self.request.seeds]
         files = SingleBoots(self.session).for_files(self.machine, requests, "pmu", workload)
         return [(record, boot) for record, boot, _ in files]

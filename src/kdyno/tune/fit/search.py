@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from kdyno.base.errors import UserError
-from kdyno.base.files import read_whole
 from kdyno.base.text import clean, format_count
 from kdyno.kernel.build import BuildFailed, BuildPlan, Configured
-from kdyno.kernel.kconfig_check import ConfigRefused, read_config, selectors
+from kdyno.kernel.images import configuration_of
+from kdyno.kernel.kconfig_check import ConfigRefused, selectors
 from kdyno.kernel.kconfig_tree import KconfigTree, read_tree
-from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.kernel.recipe import KconfigValue
 from kdyno.runs.forecast import forecast_builds
 from kdyno.runs.outlook import builds_ahead, span
@@ -70,7 +69,7 @@ def fit(request: FitRequest, session: Session) -> Fitted:
     for line in builds_ahead(forecast_builds({"the whole kernel": (plan,)}, session.state)):
         session.talk.say(line)
     image = bench.build(plan, "the whole kernel")
-    whole = TrialKernel(image, read_config(read_whole(image.config, MOST_BYTES).decode(errors="replace")))
+    whole = TrialKernel(image, configuration_of(image))
     evidence, unsupported = _boot_for_evidence(bench, plan, whole)
     reasons = find_reasons(whole.config, kconfig, evidence, required)
     reasons |= find_dependencies(removal_order(reasons, kconfig), reasons, whole.config, kconfig)

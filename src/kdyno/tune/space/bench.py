@@ -8,15 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kdyno.base.errors import InfrastructureError, KdynoError, UserError
-from kdyno.base.files import read_whole
 from kdyno.base.talk import Talk
 from kdyno.base.text import clean, format_list
 from kdyno.judge.verdicts.checks import checks_of
 from kdyno.judge.verdicts.values import table
 from kdyno.kernel.image import Image
-from kdyno.kernel.images import directory, is_built
-from kdyno.kernel.kconfig_check import read_config
-from kdyno.kernel.knobs.kconfig import MOST_BYTES
+from kdyno.kernel.images import configuration_of, directory, is_built
 from kdyno.kernel.make import BuildFailed
 from kdyno.kernel.source_trees import remove_tree
 from kdyno.runs.experiment.models import MOST_SHORT_NAME, Experiment
@@ -123,7 +120,7 @@ class SpaceBench:
             return {}
         self.baseline_image = images[0]
         self.kept_images |= {image.record.key for image in images}
-        return read_config(read_whole(images[0].config, MOST_BYTES).decode(errors="replace"))
+        return configuration_of(images[0])
 
     def measure(self, point: Point, rung: int) -> TrialOutcome:
         """Build and boot a recipe beside the baseline. Raises BaselineFails, BootsOfRecipeLost and what runs raise."""

@@ -15,7 +15,7 @@ from kdyno.boot.base import BootOrder, MachineSettings
 from kdyno.boot.registry import open_machine
 from kdyno.kernel.build import build
 from kdyno.kernel.image import Image
-from kdyno.kernel.kconfig_check import read_config
+from kdyno.kernel.images import configuration_of
 from kdyno.kernel.plan import check_early, plan_build
 from kdyno.kernel.recipe import KconfigValue, Recipe
 from kdyno.kernel.source import fetch
@@ -56,7 +56,7 @@ def build_as_host(
     plan = plan_build(recipe, fetch(source, state, talk.say), base, state, talk.say)
     with talk.working("building the kernel as this host's", is_estimate=True) as advance:
         image = build(plan, state, advance)
-    return image, read_config(image.config.read_text(encoding="utf-8", errors="replace"))
+    return image, configuration_of(image)
 
 
 def guest_mitigations(
