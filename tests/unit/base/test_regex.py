@@ -60,16 +60,14 @@ def uses() -> list[Use]:
             for index, part in enumerate(value if isinstance(value, (list, tuple)) else [value]):
                 if isinstance(part, re.Pattern):
                     named.setdefault(name, set()).add(Use(f"{module.__name__}.{name}[{index}]", part, "search"))
-        for call in ast.walk(parsed(file)):
-            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in METHODS):
-                continue
-            owner = call.func.value
-            if isinstance(owner, ast.Name) and owner.id == "re":
-                flags = sum(getattr(re, arg.attr) for arg in call.args[2:] if isinstance(arg, ast.Attribute))
-                expression = re.compile(literal(call.args[0], vars(module)), flags)
-                all_uses.append(Use(f"{module.__name__}:{call.lineno}", expression, call.func.attr))
-            elif isinstance(owner, ast.Name):
-                methods.setdefault(owner.id, set()).add(call.func.attr)
+        for node in ast.walk(parsed(file)):
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=method)) if method in METHODS:
+                    flags = sum(getattr(re, arg.attr) for arg in node.args[2:] if isinstance(arg, ast.Attribute))
+                    expression = re.compile(literal(node.args[0], vars(module)), flags)
+                    all_uses.append(Use(f"{module.__name__}:{node.lineno}", expression, method))
+                case ast.Attribute(value=ast.Name(id=owner), attr=method) if method in METHODS and owner != "re":
+                    methods.setdefault(owner, set()).add(method)
     for name, group in named.items():
         all_uses += [use._replace(method=method) for use in group for method in methods.get(name, {use.method})]
     return sorted(all_uses, key=str)

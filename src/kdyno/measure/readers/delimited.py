@@ -7,7 +7,7 @@ import io
 import re
 import string
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -182,13 +182,15 @@ def from_named_rows(text: str) -> str | None:
     lines = [line for line in LINE_END.split(text) if line.strip() and not line.startswith("#")]
     if len(lines) < 2:
         return None
-    if (matches := _all_matches(_NAMED_VALUE, lines)) and all(_is_of_time(match["unit"]) for match in matches):
+    if (matches := _all_matches(_NAMED_VALUE.fullmatch, lines)) and all(
+        _is_of_time(match["unit"]) for match in matches
+    ):
         what = _what_is_named(match["name"] for match in matches)
         return _written(
             [[what, "value", "unit"], *([part.strip() for part in match.groups()] for match in matches)], ","
         )
-    matches = _all_matches(_NAMED_ROW, lines)
-    records = [] if matches else _all_matches(_NAMED_RECORD, lines)
+    matches = _all_matches(_NAMED_ROW.fullmatch, lines)
+    records = [] if matches else _all_matches(_NAMED_RECORD.fullmatch, lines)
     names = [match["name"].strip() for match in matches or records]
     values = [match["values"] for match in matches or records]
     if not names or (records and not _are_kernels(names, values)):
@@ -205,11 +207,11 @@ def _is_of_time(text: str) -> bool:
     return unit is not None and "time" in unit.dimensions
 
 
-def _all_matches(pattern: re.Pattern[str], lines: Sequence[str]) -> list[re.Match[str]]:
+def _all_matches(match_of: Callable[[str], re.Match[str] | None], lines: Sequence[str]) -> list[re.Match[str]]:
     """Return the match of each line; none if a line doesn't match."""
     matches = []
     for line in lines:
-        match = pattern.fullmatch(line)
+        match = match_of(line)
         if match is None:
             return []
         matches.append(match)
