@@ -16,6 +16,7 @@ mod nearest;
 mod params;
 mod processes;
 mod programs;
+mod rest;
 mod runner;
 mod session;
 mod settings;

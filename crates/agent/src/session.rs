@@ -1,6 +1,7 @@
 //! A run as the stream sees it: hello, then the tests.
 
 use crate::job::Plan;
+use crate::rest;
 use crate::runner::{self, Planned};
 use crate::settings::Settings;
 use crate::sink::Sink;
@@ -11,14 +12,16 @@ use std::fs;
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub fn hello(settings: &Settings, sink: &Sink) {
+    let init = std::process::id() == 1;
     sink.emit(&Record::Hello {
         agent: VERSION.into(),
         kernel: kernel_release(),
         lane: settings.lane,
         icount_shift: settings.icount_shift(),
         cpus: cpus_online(),
-        init: std::process::id() == 1,
+        init,
         indirect_target_selection: indirect_target_selection(),
+        busy_tasks: if init { rest::wait() } else { None },
     });
 }
 

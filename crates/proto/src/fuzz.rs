@@ -78,17 +78,29 @@ fn record() -> impl Strategy<Value = Record> {
     let stream = prop::sample::select(vec![Stream::Stdout, Stream::Stderr]);
     let phase = prop::sample::select(vec![Phase::SetUp, Phase::Command, Phase::Report, Phase::TearDown]);
     prop_oneof![
-        (text(), text(), lane, any::<Option<u8>>(), any::<u32>(), any::<bool>(), any::<Option<String>>()).prop_map(
-            |(agent, kernel, lane, icount_shift, cpus, init, indirect_target_selection)| Record::Hello {
-                agent,
-                kernel,
-                lane,
-                icount_shift,
-                cpus,
-                init,
-                indirect_target_selection
-            }
-        ),
+        (
+            text(),
+            text(),
+            lane,
+            any::<Option<u8>>(),
+            any::<u32>(),
+            any::<bool>(),
+            any::<(Option<String>, Option<u32>)>()
+        )
+            .prop_map(
+                |(agent, kernel, lane, icount_shift, cpus, init, (indirect_target_selection, busy_tasks))| {
+                    Record::Hello {
+                        agent,
+                        kernel,
+                        lane,
+                        icount_shift,
+                        cpus,
+                        init,
+                        indirect_target_selection,
+                        busy_tasks,
+                    }
+                }
+            ),
         (text(), text(), text(), text()).prop_map(|(name, test, unit, description)| Record::Benchmark {
             name,
             test,

@@ -91,11 +91,12 @@ pub(crate) mod tests {
             cpus: 1,
             init,
             indirect_target_selection: icount_shift.map(|_| "Not affected".into()),
+            busy_tasks: icount_shift.map(|_| 3),
         };
         vec![
             (
                 hello(Lane::usual(true), Some(5), true),
-                r#"{"v":1,"type":"hello","agent":"0.1.0","kernel":"6.12.117","lane":"model","icount_shift":5,"cpus":1,"init":true,"indirect_target_selection":"Not affected"}"#,
+                r#"{"v":1,"type":"hello","agent":"0.1.0","kernel":"6.12.117","lane":"model","icount_shift":5,"cpus":1,"init":true,"indirect_target_selection":"Not affected","busy_tasks":3}"#,
             ),
             (
                 hello(Lane::usual(false), None, false),

@@ -33,6 +33,9 @@ pub enum Record {
         /// branches and returns, their costs depend on their addresses.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         indirect_target_selection: Option<String>,
+        /// Tasks that run beside the agent in a guest, after some seconds of waiting; absent if there are none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        busy_tasks: Option<u32>,
     },
     /// A benchmark is about to run.
     Benchmark {

@@ -17,9 +17,9 @@ from kdyno.judge.stats.diagnostics.tables import Analysis
 from kdyno.judge.stats.observations import Observations
 from kdyno.judge.stats.verdict import NOUNS, Nouns, Scope
 from kdyno.judge.verdicts import absence, notices
-from kdyno.judge.verdicts.addresses import aligning
 from kdyno.judge.verdicts.checks import KernelCheck, checks_of, withheld
 from kdyno.judge.verdicts.contamination import contamination
+from kdyno.judge.verdicts.hellos import read_hellos
 from kdyno.judge.verdicts.lane import lane_line
 from kdyno.judge.verdicts.looks import Look, look_of
 from kdyno.judge.verdicts.model import BootValue, ConsoleText, RunReport
@@ -136,7 +136,7 @@ def judge_run(
         run=run,
         notices=(
             *run.notices,
-            *notices.run_notices(run, boots, look, flags, begun, aligning(boots, artefacts), benchmarks),
+            *notices.run_notices(run, boots, look, flags, begun, read_hellos(boots, artefacts), benchmarks),
         ),
         benchmarks=tuple(benchmarks),
         comparisons=judgement.comparisons,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from kdyno.base.lanes import LANES
@@ -12,7 +12,9 @@ from kdyno.base.measurement import Benchmark
 from kdyno.base.text import format_count, format_list
 from kdyno.judge.stats.sequential import look_ends
 from kdyno.judge.verdicts.contamination import Flag, notice
+from kdyno.judge.verdicts.hellos import aligning, busy
 from kdyno.judge.verdicts.looks import Look
+from kdyno.measure.guest.stream_records import HelloRecord
 from kdyno.store.records import BootRecord, RunRecord, progress_of
 
 
@@ -22,19 +24,21 @@ def run_notices(
     look: Look,
     flags: Sequence[Flag],
     begun: Sequence[datetime],
-    aligning: Sequence[str] = (),
+    hellos: Mapping[str, HelloRecord] | None = None,
     benchmarks: Sequence[Benchmark] = (),
 ) -> list[str]:
     """Return the notices: what is unfinished, failed, added later, disturbed, or was not sampled.
 
-    `begun` says when the run, and those that it went on from, were begun; `aligning` are the variants whose kernels
-    align returns; `benchmarks` are those of the report.
+    `begun` says when the run, and those that it went on from, were begun; `hellos` is what agents said of the variants;
+    `benchmarks` are those of the report.
     """
+    hellos = hellos or {}
     return [
         *_note_unfinished(run, boots, look),
         *_note_added_blocks(run, boots, begun),
         *_note_same(run),
-        *_design(run, aligning),
+        *_note_busy(busy(hellos)),
+        *_design(run, aligning(hellos)),
         *_note_mitigations(run),
         *_note_reruns(boots),
         *filter(None, [notice(flags, boots)]),
@@ -119,7 +123,18 @@ def _note_same(run: RunRecord) -> list[str]:
     ]
 
 
-def _design(run: RunRecord, aligning: Sequence[str]) -> list[str]:
+def _note_busy(busy_tasks: Mapping[str, int]) -> list[str]:
+    if not busy_tasks:
+        return []
+    most = max(busy_tasks.values())
+    work = "a task of the kernel's was" if most == 1 else f"{most} tasks of the kernel's were"
+    return [
+        f"{format_list(tuple(busy_tasks))}: {work} still at work when the benchmarks began, and that work is counted "
+        "with theirs: the kernel may test itself, or search for devices (`kdyno boot IMAGE -- ps` shows its tasks)"
+    ]
+
+
+def _design(run: RunRecord, names: Sequence[str]) -> list[str]:
     if run.layouts:
         return []
     relinked = run.relinked
@@ -128,10 +143,10 @@ def _design(run: RunRecord, aligning: Sequence[str]) -> list[str]:
     few = relinked[0] if len(relinked) == 1 else f"each of {format_list(relinked)}"
     which = "each variant" if len(relinked) == len(run.variants) - 1 else few
     counts = (
-        f" (instruction counts, too: {format_list(aligning)} {'aligns' if len(aligning) == 1 else 'align'} returns "
+        f" (instruction counts, too: {format_list(names)} {'aligns' if len(names) == 1 else 'align'} returns "
         "against indirect target selection, so that a return in the lower half of a cache line takes an instruction "
         "more)"
-        if aligning and LANES[run.lane].is_icount
+        if names and LANES[run.lane].is_icount
         else ""
     )
     return [

@@ -54,7 +54,9 @@ class HelloRecord(_Record):
     cpus: Count
     init: bool
     indirect_target_selection: Text | None = None
-    """The kernel's own statement about it, if it knows of it; see judge/verdicts/addresses.py."""
+    """The kernel's own statement about it, if it knows of it; see judge/verdicts/hellos.py."""
+    busy_tasks: Count | None = None
+    """Tasks that ran beside the agent when the benchmarks began; None if there were none."""
 
 
 class BenchmarkRecord(_Record):

@@ -1,4 +1,4 @@
-"""Instruction counts that depend on addresses: kernels that align returns are named, and only where it matters."""
+"""What agents say of a kernel: those that align returns are named where it matters, and those that aren't at rest."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from kdyno.base.lanes import LaneName
-from kdyno.judge.verdicts.addresses import aligning
+from kdyno.judge.verdicts.hellos import aligning, busy, read_hellos
 from kdyno.judge.verdicts.looks import look_of
 from kdyno.judge.verdicts.notices import run_notices
+from kdyno.measure.guest.stream_records import HelloRecord
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord
 from tests.unit import specimen
@@ -44,7 +45,7 @@ def test_the_variants_whose_kernels_align_returns_are_named(tmp_path: Path) -> N
             THIRD: hello(indirect_target_selection="Not affected"),
         },
     )
-    assert aligning(kept, artefacts) == (BASELINE,)
+    assert aligning(read_hellos(kept, artefacts)) == (BASELINE,)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_the_variants_whose_kernels_align_returns_are_named(tmp_path: Path) -> N
 )
 def test_a_stream_that_is_no_agents_says_nothing_and_is_no_error(tmp_path: Path, stream: bytes) -> None:
     kept, artefacts = boots(tmp_path, {BASELINE: stream})
-    assert aligning(kept, artefacts) == ()
+    assert aligning(read_hellos(kept, artefacts)) == ()
 
 
 def test_a_stream_that_is_gone_or_damaged_says_nothing(tmp_path: Path) -> None:
@@ -73,8 +74,8 @@ def test_a_stream_that_is_gone_or_damaged_says_nothing(tmp_path: Path) -> None:
     file = artefacts.get(first.stream)
     file.chmod(0o600)
     file.write_bytes(b"other")
-    assert aligning(kept, artefacts) == ()
-    assert aligning(kept, Artefacts(tmp_path / "elsewhere")) == ()
+    assert aligning(read_hellos(kept, artefacts)) == ()
+    assert aligning(read_hellos(kept, Artefacts(tmp_path / "elsewhere"))) == ()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,8 @@ def test_a_run_without_layouts_says_that_counts_depend_on_them(names: tuple[str,
 def notices(names: tuple[str, ...], lane: LaneName, layouts: int) -> list[str]:
     run = specimen.run_record(blocks=1, lane=lane).model_copy(update={"layouts": layouts})
     kept = specimen.boot_records(run, iterations=1, failed=None)
-    return run_notices(run, kept, look_of(run, kept), (), [], names)
+    hellos = {name: HelloRecord.model_validate_json(hello(indirect_target_selection=ALIGNS)) for name in names}
+    return run_notices(run, kept, look_of(run, kept), (), [], hellos)
 
 
 def test_nothing_is_said_of_addresses_where_they_do_not_decide_what_is_measured() -> None:
@@ -100,3 +102,19 @@ def test_nothing_is_said_of_addresses_where_they_do_not_decide_what_is_measured(
     assert notices((BASELINE,), "model", 6) == []
     for said in (notices((BASELINE,), "wall", 0), notices((), "model", 0)):
         assert len(said) == 1 and "indirect" not in said[0]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "words"),
+    [
+        ({BASELINE: 1}, f"{BASELINE}: a task of the kernel's was still at work when the benchmarks began"),
+        ({BASELINE: 3, SECOND: 2}, f"{BASELINE}, {SECOND}: 3 tasks of the kernel's were still at work"),
+    ],
+)
+def test_a_guest_that_is_not_at_rest_is_named(tmp_path: Path, tasks: dict[str, int], words: str) -> None:
+    kept, artefacts = boots(tmp_path, {name: hello(busy_tasks=number) for name, number in tasks.items()})
+    hellos = read_hellos(kept, artefacts)
+    assert busy(hellos) == tasks
+    run = specimen.run_record(blocks=1).model_copy(update={"layouts": 6})
+    [notice] = run_notices(run, kept, look_of(run, kept), (), [], hellos)
+    assert notice.startswith(words)

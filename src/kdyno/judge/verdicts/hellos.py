@@ -1,5 +1,4 @@
-"""Tells whether a kernel's instruction counts depend on the addresses that the linker chose: by the kernel's own
-statement, in the streams of its boots.
+"""What agents say of a kernel before they measure it, in the first record of a boot's stream.
 
 Against indirect target selection (CVE-2024-28956) Linux sends the returns in the lower half of a cache line through a
 thunk, an instruction more each, and leaves those in the upper half alone. So a patch makes functions dearer that it
@@ -9,7 +8,7 @@ otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kdyno.base.errors import KdynoError
 from kdyno.measure.guest.stream_records import HelloRecord, RecordReader, StreamFault
@@ -20,16 +19,28 @@ ALIGNED = "aligned"
 """The words of the kernel: `Mitigation: Aligned branch/return thunks`."""
 
 
-def aligning(boots: Sequence[BootRecord], artefacts: Artefacts) -> tuple[str, ...]:
-    """Return the variants whose kernels align returns, by the first of each one's boots that has its stream.
+def read_hellos(boots: Sequence[BootRecord], artefacts: Artefacts) -> dict[str, HelloRecord]:
+    """Return what was said of each variant in the first of its boots that has its stream.
 
-    A stream that is gone or damaged is ignored, and so is one of an agent that didn't ask yet.
+    A stream that is gone or damaged is ignored.
     """
     hellos: dict[str, HelloRecord] = {}
     for boot in boots:
         if boot.status == "ok" and boot.stream and boot.variant not in hellos and (hello := _hello(boot, artefacts)):
             hellos[boot.variant] = hello
+    return hellos
+
+
+def aligning(hellos: Mapping[str, HelloRecord]) -> tuple[str, ...]:
+    """Return the variants whose kernels align returns, so that their instruction counts depend on addresses."""
     return tuple(name for name, hello in hellos.items() if ALIGNED in (hello.indirect_target_selection or "").lower())
+
+
+def busy(hellos: Mapping[str, HelloRecord]) -> dict[str, int]:
+    """Return the variants whose guests were not at rest when the benchmarks began, and the number of tasks that ran
+    beside the agent.
+    """
+    return {name: hello.busy_tasks for name, hello in hellos.items() if hello.busy_tasks}
 
 
 def _hello(boot: BootRecord, artefacts: Artefacts) -> HelloRecord | None:
