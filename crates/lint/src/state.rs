@@ -8,6 +8,8 @@ const REGISTERS: usize = 16;
 pub const STACK_POINTER: usize = 4;
 /// Bytes of a pointer.
 const POINTER: i64 = 8;
+/// Words of an object that is copied by moves of its words: several times what compilers copy so.
+const MOST_WORDS: usize = 64;
 
 /// Where a value was made: an instruction or a block, and the register; no register for one that was loaded.
 pub type Source = (u64, usize);
@@ -198,7 +200,7 @@ impl State {
             .copy
             .filter(|_| frame == slot.0 && slot.1.checked_sub(start).is_some_and(|within| within < stored.bytes))?;
         let mut memory = copy.memory;
-        for (&(other, before), stored) in words {
+        for (&(other, before), stored) in words.take(MOST_WORDS) {
             let is_next = other == frame && before.checked_add(stored.bytes) == Some(start);
             let from = stored.copy.filter(|copy| is_next && copy.memory.after(stored.bytes as u64) == memory);
             let Some(from) = from else { break };

@@ -134,7 +134,7 @@ def _note_busy(busy_tasks: Mapping[str, int]) -> list[str]:
     ]
 
 
-def _design(run: RunRecord, names: Sequence[str]) -> list[str]:
+def _design(run: RunRecord, aligning_variants: Sequence[str]) -> list[str]:
     if run.layouts:
         return []
     relinked = run.relinked
@@ -142,11 +142,12 @@ def _design(run: RunRecord, names: Sequence[str]) -> list[str]:
         return []
     few = relinked[0] if len(relinked) == 1 else f"each of {format_list(relinked)}"
     which = "each variant" if len(relinked) == len(run.variants) - 1 else few
+    aligns = "aligns" if len(aligning_variants) == 1 else "align"
     counts = (
-        f" (instruction counts, too: {format_list(names)} {'aligns' if len(names) == 1 else 'align'} returns "
+        f" (instruction counts, too: {format_list(aligning_variants)} {aligns} returns "
         "against indirect target selection, so that a return in the lower half of a cache line takes an instruction "
         "more)"
-        if names and LANES[run.lane].is_icount
+        if aligning_variants and LANES[run.lane].is_icount
         else ""
     )
     return [
