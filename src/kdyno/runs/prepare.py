@@ -13,9 +13,9 @@ from kdyno.base.talk import Talk
 from kdyno.boot.base import Description, MachineBackend, MachineSettings, MachineUnreachable
 from kdyno.boot.registry import OpenMachine, open_machine
 from kdyno.kernel.arch import ARCHES
+from kdyno.kernel.boot_tests import disable_boot_tests
 from kdyno.kernel.build import BuildPlan, plan_build
 from kdyno.kernel.built_kernels.plan import GivenPlan
-from kdyno.kernel.own_work import untested
 from kdyno.kernel.plan import check_early
 from kdyno.kernel.recipe import RUNTIME, Recipe
 from kdyno.kernel.source import fetch
@@ -98,7 +98,7 @@ class Prepared:
         tests of a kernel by itself.
         """
         words, plans = self.experiment.variants[variant].words, self.plans.get(variant, ())
-        return untested(words, plans[0].asked) if plans else words
+        return disable_boot_tests(words, plans[0].asked) if plans else words
 
     def require_cpu(self) -> None:
         """Raise CpuLacks if the CPU of the machine lacks something that an image needs. May ask the machine."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kdyno.base.lanes import LaneName
-from kdyno.judge.verdicts.hellos import aligning, busy, read_hellos
+from kdyno.judge.verdicts.hellos import find_aligning, find_busy, read_hellos
 from kdyno.judge.verdicts.looks import look_of
 from kdyno.judge.verdicts.notices import run_notices
 from kdyno.measure.guest.stream_records import HelloRecord
@@ -45,7 +45,7 @@ def test_the_variants_whose_kernels_align_returns_are_named(tmp_path: Path) -> N
             THIRD: hello(indirect_target_selection="Not affected"),
         },
     )
-    assert aligning(read_hellos(kept, artefacts)) == (BASELINE,)
+    assert find_aligning(read_hellos(kept, artefacts)) == (BASELINE,)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_variants_whose_kernels_align_returns_are_named(tmp_path: Path) -> N
 )
 def test_a_stream_that_is_no_agents_says_nothing_and_is_no_error(tmp_path: Path, stream: bytes) -> None:
     kept, artefacts = boots(tmp_path, {BASELINE: stream})
-    assert aligning(read_hellos(kept, artefacts)) == ()
+    assert find_aligning(read_hellos(kept, artefacts)) == ()
 
 
 def test_a_stream_that_is_gone_or_damaged_says_nothing(tmp_path: Path) -> None:
@@ -74,8 +74,8 @@ def test_a_stream_that_is_gone_or_damaged_says_nothing(tmp_path: Path) -> None:
     file = artefacts.get(first.stream)
     file.chmod(0o600)
     file.write_bytes(b"other")
-    assert aligning(read_hellos(kept, artefacts)) == ()
-    assert aligning(read_hellos(kept, Artefacts(tmp_path / "elsewhere"))) == ()
+    assert find_aligning(read_hellos(kept, artefacts)) == ()
+    assert find_aligning(read_hellos(kept, Artefacts(tmp_path / "elsewhere"))) == ()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_nothing_is_said_of_addresses_where_they_do_not_decide_what_is_measured(
 def test_a_guest_that_is_not_at_rest_is_named(tmp_path: Path, tasks: dict[str, int], words: str) -> None:
     kept, artefacts = boots(tmp_path, {name: hello(busy_tasks=number) for name, number in tasks.items()})
     hellos = read_hellos(kept, artefacts)
-    assert busy(hellos) == tasks
+    assert find_busy(hellos) == tasks
     run = specimen.run_record(blocks=1).model_copy(update={"layouts": 6})
     [notice] = run_notices(run, kept, look_of(run, kept), (), [], hellos)
     assert notice.startswith(words)

@@ -31,12 +31,12 @@ def read_hellos(boots: Sequence[BootRecord], artefacts: Artefacts) -> dict[str, 
     return hellos
 
 
-def aligning(hellos: Mapping[str, HelloRecord]) -> tuple[str, ...]:
+def find_aligning(hellos: Mapping[str, HelloRecord]) -> tuple[str, ...]:
     """Return the variants whose kernels align returns, so that their instruction counts depend on addresses."""
     return tuple(name for name, hello in hellos.items() if ALIGNED in (hello.indirect_target_selection or "").lower())
 
 
-def busy(hellos: Mapping[str, HelloRecord]) -> dict[str, int]:
+def find_busy(hellos: Mapping[str, HelloRecord]) -> dict[str, int]:
     """Return the variants whose guests were not at rest when the benchmarks began, and the number of tasks that ran
     beside the agent.
     """

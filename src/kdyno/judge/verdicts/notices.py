@@ -12,7 +12,7 @@ from kdyno.base.measurement import Benchmark
 from kdyno.base.text import format_count, format_list
 from kdyno.judge.stats.sequential import look_ends
 from kdyno.judge.verdicts.contamination import Flag, notice
-from kdyno.judge.verdicts.hellos import aligning, busy
+from kdyno.judge.verdicts.hellos import find_aligning, find_busy
 from kdyno.judge.verdicts.looks import Look
 from kdyno.measure.guest.stream_records import HelloRecord
 from kdyno.store.records import BootRecord, RunRecord, progress_of
@@ -37,8 +37,8 @@ def run_notices(
         *_note_unfinished(run, boots, look),
         *_note_added_blocks(run, boots, begun),
         *_note_same(run),
-        *_note_busy(busy(hellos)),
-        *_design(run, aligning(hellos)),
+        *_note_busy(find_busy(hellos)),
+        *_design(run, find_aligning(hellos)),
         *_note_mitigations(run),
         *_note_reruns(boots),
         *filter(None, [notice(flags, boots)]),

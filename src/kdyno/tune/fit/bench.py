@@ -12,11 +12,11 @@ from kdyno.base.text import clean
 from kdyno.boot.base import BootLimits
 from kdyno.boot.platforms import NEEDS
 from kdyno.boot.registry import default_machine
+from kdyno.kernel.boot_tests import disable_boot_tests
 from kdyno.kernel.build import BuildPlan, Configured, configured, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import configuration_of
 from kdyno.kernel.knobs.kconfig import QUOTED, read_fragments
-from kdyno.kernel.own_work import untested
 from kdyno.kernel.plan import check_early
 from kdyno.kernel.recipe import KconfigValue, Recipe
 from kdyno.kernel.source import KernelSource, fetch
@@ -107,7 +107,7 @@ class FitBench:
     def boot(self, image: Image, name: str, job: Job) -> list[tuple[Path, Boot]]:
         """Boot the image once for each seed, and return PMU records and boots. Raises BootForFileFailed."""
         workload = self.workload if job is self.job else None
-        cmdline = untested((), configuration_of(image))
+        cmdline = disable_boot_tests((), configuration_of(image))
         requests = [WantedBoot(f"{name}, seed {seed}", image, cmdline, job, seed) for seed in self.request.seeds]
         files = SingleBoots(self.session).for_files(self.machine, requests, "pmu", workload)
         return [(record, boot) for record, boot, _ in files]

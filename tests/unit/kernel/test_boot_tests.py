@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kdyno.kernel.boot_tests import disable_boot_tests
 from kdyno.kernel.kconfig_check import read_config
-from kdyno.kernel.own_work import untested
 
 DEBIAN_6_1 = "CONFIG_CRYPTO_MANAGER=y\n# CONFIG_CRYPTO_MANAGER_DISABLE_TESTS is not set\n"
 DEBIAN_7_3 = "CONFIG_CRYPTO_MANAGER=y\nCONFIG_CRYPTO_SELFTESTS=y\n"
@@ -26,9 +26,9 @@ DEBIAN_7_3 = "CONFIG_CRYPTO_MANAGER=y\nCONFIG_CRYPTO_SELFTESTS=y\n"
     ],
 )
 def test_tests_that_a_configuration_has_are_turned_off(config: str, more: tuple[str, ...]) -> None:
-    assert untested(("quiet",), read_config(config)) == ("quiet", *more)
+    assert disable_boot_tests(("quiet",), read_config(config)) == ("quiet", *more)
 
 
 def test_a_variants_own_word_counts() -> None:
     words = ("cryptomgr.notests=0", "kunit.enable=1")
-    assert untested(words, read_config(DEBIAN_7_3 + "CONFIG_KUNIT=y\n")) == words
+    assert disable_boot_tests(words, read_config(DEBIAN_7_3 + "CONFIG_KUNIT=y\n")) == words

@@ -12,16 +12,16 @@ CIPHERS = "cryptomgr.notests="
 """crypto/testmgr.c. In Debian's Linux 7.3 these tests take more than a minute of a guest's time."""
 
 
-def tests_ciphers(config: Mapping[str, str]) -> bool:
+def has_cipher_tests(config: Mapping[str, str]) -> bool:
     """Return whether the kernel tests its ciphers when it starts. The symbol was turned round in Linux 6.16."""
     is_without = config.get("CRYPTO_MANAGER_DISABLE_TESTS", "y") == "y"
     return config.get("CRYPTO_SELFTESTS") == "y" or (config.get("CRYPTO_MANAGER", "n") != "n" and not is_without)
 
 
-def untested(words: Sequence[str], config: Mapping[str, str]) -> tuple[str, ...]:
+def disable_boot_tests(words: Sequence[str], config: Mapping[str, str]) -> tuple[str, ...]:
     """Return the words of a command line, and those that turn off the tests of a kernel with this configuration, unless
     the words say something of them. Pure.
     """
     more = [f"{KUNIT}0"] if config.get("KUNIT") == "y" else []
-    more += [f"{CIPHERS}1"] if tests_ciphers(config) else []
+    more += [f"{CIPHERS}1"] if has_cipher_tests(config) else []
     return (*words, *(word for word in more if not any(own.startswith(word[:-1]) for own in words)))
