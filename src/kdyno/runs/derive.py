@@ -18,6 +18,7 @@ from kdyno.base.talk import Talk
 from kdyno.boot.base import Description, MachineBackend
 from kdyno.boot.registry import OpenMachine, default_machine
 from kdyno.kernel.arch import ARCHES
+from kdyno.kernel.boot_tests import disable_boot_tests
 from kdyno.kernel.inputs import Input, kept_at
 from kdyno.kernel.plan import BuildPlan, plan_build
 from kdyno.kernel.recipe import Training
@@ -87,7 +88,8 @@ class TrainingPlanner:
             settings=training.settings.model_dump(mode="json", include=set(heeded)),
             families=_contents(families) if "families" in heeded else {},
             boots=tuple(
-                boot_key(plan.key, recipe.words, job, about, seed=seed, replicate={}) for seed in training.seeds
+                boot_key(plan.key, training_words(training, plan), job, about, seed=seed, replicate={})
+                for seed in training.seeds
             ),
         )
         key = derivation.digest
@@ -113,6 +115,11 @@ class TrainingPlanner:
                 if not planned.plan.cached:
                     missing_digests |= {file.digest for file in planned.plan.inputs}
         return tuple(reversed(ahead))
+
+
+def training_words(training: Training, plan: BuildPlan) -> tuple[str, ...]:
+    """Return the kernel command line of the boots for training: a kernel's tests of itself are not what it is for."""
+    return disable_boot_tests(training.recipe.words, plan.asked)
 
 
 def boots_left(trainings: Sequence[PlannedTraining], store: Store) -> Mapping[BootKind, int]:

@@ -22,7 +22,9 @@ from kdyno.base.stop_signals import stops_set
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, Description, MachineBackend, MachineSettings
 from kdyno.boot.registry import OpenMachine, default_machine, open_machine
+from kdyno.kernel.boot_tests import disable_boot_tests
 from kdyno.kernel.image import Image
+from kdyno.kernel.images import configuration_of
 from kdyno.kernel.recipe import Training
 from kdyno.measure.guest.agent import test_orders
 from kdyno.measure.guest.job import Counters, Job
@@ -202,12 +204,15 @@ class SingleBoots:
         cmdline: tuple[str, ...] = (),
         settings: MachineSettings | None = None,
     ) -> PmuRun:
-        """Boot an image with the emulated PMU. `settings` are those of a run's machine. Raises BootForFileFailed."""
+        """Boot an image with the emulated PMU, without the tests that its kernel has of itself. `settings` are those of
+        a run's machine. Raises BootForFileFailed.
+        """
         machine = pmu_machine(events, family, load, state=self.session.state, talk=self.session.talk, settings=settings)
         name = f"image {image.record.key[:12]}"
         machine.require_cpu(image.record.needs, name)
         job = pmu_job(machine.describe(), load)
-        request = BootRequest(f"{name} with the emulated PMU", image, cmdline, job, seed)
+        words = disable_boot_tests(cmdline, configuration_of(image))
+        request = BootRequest(f"{name} with the emulated PMU", image, words, job, seed)
         [(record, boot, benchmarks)] = self.for_files(machine, [request], "pmu")
         return PmuRun(record, tuple(benchmark.name for benchmark in benchmarks), _work(boot))
 
@@ -230,7 +235,9 @@ class SingleBoots:
         with_benchmarks(run.record, run.benchmarks, out)
         return read_pmu_record(out)
 
-    def train(self, image: Image, training: Training, counts: Events | Counters, place: Path) -> list[Path]:
+    def train(
+        self, image: Image, training: Training, counts: Events | Counters, place: Path, *, cmdline: tuple[str, ...]
+    ) -> list[Path]:
         """Boot an image for training, once for each seed; return the files of the counts, in this directory. Raises
         BootForFileFailed.
         """
@@ -245,7 +252,7 @@ class SingleBoots:
         how = "with the emulated PMU" if is_counted_outside else "which counts by itself"
         job = training_job(machine.describe(), training, counts)
         requests = [
-            BootRequest(f"{image_name}, {how}, seed {seed}", image, training.recipe.words, job, seed, block=number)
+            BootRequest(f"{image_name}, {how}, seed {seed}", image, cmdline, job, seed, block=number)
             for number, seed in enumerate(training.seeds)
         ]
         files = []

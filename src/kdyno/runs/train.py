@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kdyno.base.files import write_whole
-from kdyno.runs.derive import PlannedTraining
+from kdyno.runs.derive import PlannedTraining, training_words
 from kdyno.runs.session import Session
 from kdyno.runs.single_boots import SingleBoots
 
@@ -37,5 +37,6 @@ def _content(planned: PlannedTraining, session: Session) -> bytes:
     plans = {training.variant: (planned.plan,)}
     [image] = session.carrier.build_images(plans, session.state, session.talk)[training.variant]
     with session.state.scratch("train") as scratch:
-        files = SingleBoots(session).train(image, training, exporter.counts, scratch)
+        words = training_words(training, planned.plan)
+        files = SingleBoots(session).train(image, training, exporter.counts, scratch, cmdline=words)
         return exporter.write(files, image, training.settings)

@@ -72,7 +72,7 @@ def trained(image: Image, carrier: Carrier, place: Path) -> tuple[list[bytes], l
     place.mkdir()
     with Store(sqlite_file(place / "store.sqlite")) as store:
         session = Session(State(place / "state"), store, Talk(quiet=True), carrier)
-        files = [file.read_bytes() for file in SingleBoots(session).train(image, training, "edges", place)]
+        files = [file.read_bytes() for file in SingleBoots(session).train(image, training, "edges", place, cmdline=())]
         return files, hosts(store)
 
 

@@ -15,13 +15,13 @@ from kdyno.base.talk import Talk
 from kdyno.boot.registry import default_machine
 from kdyno.kernel import knobs
 from kdyno.kernel.image import Image
-from kdyno.kernel.knobs.base import Contribution, Knob, KnobContext
+from kdyno.kernel.knobs.base import Contribution, KconfigRequest, Knob, KnobContext
 from kdyno.kernel.recipe import Profile, ProfileSettings, Recipe, Training
 from kdyno.measure.cycles.family import load_family
 from kdyno.measure.cycles.gains import SiliconGain
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.workload.named import training_load
-from kdyno.runs.derive import _contents, boots_left
+from kdyno.runs.derive import _contents, boots_left, training_words
 from kdyno.runs.experiment.models import Experiment
 from kdyno.runs.experiment.variants import CircularTraining, NeededKconfig, UnknownTrainee, resolve_recipes
 from kdyno.runs.exporters import EXPORTERS, Exporter
@@ -236,6 +236,14 @@ def test_an_image_that_is_judged_and_trained_on_is_one_build_in_the_forecast(tre
     builds = planned(tree, state, tuned=trained_on("plain"))
     ahead = forecast_builds(builds.plans, state, builds.trainings)
     assert [(build.variant, build.decision) for build in ahead] == [("plain", "build"), ("tuned", "build")]
+
+
+def test_a_kernels_tests_of_itself_are_not_what_it_is_trained_on(tree: Path, state: State) -> None:
+    [one] = planned(tree, state, tuned=trained_on("plain")).trainings
+    asks = (KconfigRequest(symbol="CRYPTO_SELFTESTS", value="y", by="recipe"),)
+    plan = one.plan.model_copy(update={"asks": asks})
+    assert training_words(one.training, one.plan) == ()
+    assert training_words(one.training, plan) == ("cryptomgr.notests=1",)
 
 
 def test_kernels_that_are_trained_on_themselves_are_refused_by_name(tree: Path) -> None:

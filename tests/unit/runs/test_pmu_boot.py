@@ -36,6 +36,7 @@ def image(tmp_path: Path) -> Image:
     place.mkdir()
     linked(place, *ENTRIES)
     (place / "bzImage").write_bytes(b"")
+    (place / "config").write_text("CONFIG_X86=y\nCONFIG_CRYPTO_SELFTESTS=y\n")
     return Image(directory=place, record=made_up.image("gcc-12", Recipe(toolchain="gcc-12")))
 
 
@@ -64,6 +65,12 @@ def test_a_boot_is_done_once_and_its_record_names_its_benchmarks(qemu: FakeQemu,
         name: [sample.work for sample in samples if sample.benchmark == name]
         for name in {sample.benchmark for sample in samples}
     }
+
+
+def test_a_kernel_does_not_test_itself_while_it_is_counted(qemu: FakeQemu, image: Image, state: State) -> None:
+    booted(image, state)
+    [command] = [command for command in qemu.commands if "-initrd" in command]
+    assert "cryptomgr.notests=1" in command
 
 
 def test_another_seed_is_another_boot(qemu: FakeQemu, image: Image, state: State) -> None:

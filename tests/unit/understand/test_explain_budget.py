@@ -149,7 +149,6 @@ def test_what_the_run_did_not_count_is_booted_once_for_all_tests(lab: Lab, monke
     )
     report = bare.model_copy(update={"run": bare.run.model_copy(update={"experiment": experiment})})
     images = {image.key: image for variant in report.run.variants for image in variant.images}
-    (lab.directory / "config").write_text("CONFIG_X86=y\n")
     booted: list[dict[str, Any]] = []
 
     def boot(_boots: SingleBoots, _image: Image, load: Load, **how: Any) -> PmuRun:

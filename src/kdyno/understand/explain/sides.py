@@ -15,9 +15,8 @@ from kdyno.base.state import State
 from kdyno.boot.base import MachineSettings
 from kdyno.boot.qemu import cpu_of
 from kdyno.judge.verdicts.model import RunReport
-from kdyno.kernel.boot_tests import disable_boot_tests
 from kdyno.kernel.image import Image
-from kdyno.kernel.images import ImageMissing, configuration_of, load_image
+from kdyno.kernel.images import ImageMissing, load_image
 from kdyno.measure.guest.pmu import Events, PmuConfig
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
 from kdyno.runs.experiment.models import Experiment
@@ -120,7 +119,7 @@ def _boot_sides(report: RunReport, request: SidesRequest, session: Session) -> R
                 seed=seed,
                 events=events,
                 family=family,
-                cmdline=disable_boot_tests(variant.recipe.words, configuration_of(image)),
+                cmdline=variant.recipe.words,
                 settings=settings,
             )
             records.append(
