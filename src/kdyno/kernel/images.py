@@ -29,6 +29,7 @@ from kdyno.kernel import lkd
 from kdyno.kernel.arch import ARCHES, Arch
 from kdyno.kernel.image import Image, ImageFile, ImageRecord, ImageSizes
 from kdyno.kernel.kconfig_check import read_config
+from kdyno.kernel.knobs import kconfig
 from kdyno.kernel.source_trees import remove_tree
 
 RECORD = "image.json"
@@ -84,7 +85,7 @@ def is_built(key: str, state: State) -> bool:
 
 def configuration_of(image: Image) -> dict[str, str]:
     """Return the symbols of an image's configuration and their values."""
-    return read_config(read_whole(image.config, MOST_BYTES).decode(errors="replace"))
+    return read_config(read_whole(image.config, kconfig.MOST_BYTES).decode(errors="replace"))
 
 
 def load_image(key: str, state: State) -> Image:
