@@ -82,6 +82,7 @@ NOT_CARRIED_OUT = {
     ("history", "--triage"): "it needs a change, and recorded boots have no kernels",
     ("init",): "it refuses to write over the file of the one before; tests/cli/test_command.py has it",
     ("kernel", "lint", "/bin/true", "--source"): "it needs a kernel source tree",
+    ("kernel", "lint", "/bin/true", "--costs"): "it needs a record of the kernel",
     ("lab",): "it compiles routines of a kernel source tree, and times them on this host",
     ("march", "patch"): "it needs a kernel source tree",
     ("plan",): "it needs a kernel source tree; a test parses each file of experiments/",

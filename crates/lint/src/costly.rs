@@ -23,6 +23,9 @@ pub struct Rule {
     pub cost: String,
     pub source: String,
     pub advice: String,
+    /// The cycles that the better sequence saves at most, each time; None where that wasn't measured.
+    #[serde(default)]
+    pub saves: Option<f64>,
 }
 
 /// Which operands make it costly.
@@ -33,6 +36,8 @@ pub enum Form {
     Any,
     /// The operand is 64 bits wide.
     Wide,
+    /// The operand is 32 bits wide.
+    Half,
     /// The first operand is memory and the second a register: a bit anywhere after the address.
     BitOfMemory,
     /// A base, an index and a displacement, also one of 0, as rbp and r13 need as a base.
@@ -45,10 +50,8 @@ impl Form {
     pub fn takes(self, instruction: &Instruction) -> bool {
         match self {
             Form::Any => true,
-            Form::Wide => match instruction.op0_kind() {
-                OpKind::Register => instruction.op0_register().is_gpr64(),
-                _ => instruction.memory_size().size() == 8,
-            },
+            Form::Wide => operand_bytes(instruction) == 8,
+            Form::Half => operand_bytes(instruction) == 4,
             Form::BitOfMemory => {
                 instruction.op0_kind() == OpKind::Memory
                     && instruction.op1_kind() == OpKind::Register
@@ -63,11 +66,24 @@ impl Form {
     }
 }
 
+/// Return the size of the first operand.
+fn operand_bytes(instruction: &Instruction) -> usize {
+    match instruction.op0_kind() {
+        OpKind::Register => instruction.op0_register().size(),
+        _ => instruction.memory_size().size(),
+    }
+}
+
+/// From each address on, how often an instruction is executed; in the order of addresses.
+pub type Executions = [(u64, f64)];
+
 /// What there is of one rule in all files.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     pub all: u64,
-    /// The functions with most, in order.
+    /// Of all.
+    pub executions: f64,
+    /// The functions with most, in order: with most executions, where these are known.
     pub most: Vec<Count>,
 }
 
@@ -75,34 +91,58 @@ pub struct Tally {
 #[derive(Debug, Clone)]
 pub struct Count {
     pub number: u64,
+    pub executions: f64,
     pub file: usize,
-    /// Address of the first one.
-    pub first: u64,
+    /// Address of the one that is executed most, or of the first one.
+    pub address: u64,
+    /// The executions of that one.
+    most: f64,
 }
 
-/// Add the counts of one file, by rule.
-pub fn count(rules: &[Rule], binary: &Binary, file: usize, tallies: &mut Vec<Tally>) {
+impl Count {
+    /// Add one instruction.
+    fn add(&mut self, address: u64, executions: f64) {
+        if self.number == 0 || executions > self.most {
+            (self.address, self.most) = (address, executions);
+        }
+        self.number += 1;
+        self.executions += executions;
+    }
+}
+
+/// Add the counts of one file, by rule. With executions, a function that executes none isn't among those with most.
+pub fn count(rules: &[Rule], binary: &Binary, file: usize, executions: Option<&Executions>, tallies: &mut Vec<Tally>) {
     tallies.resize(rules.len(), Tally::default());
     let by_mnemonic = by_mnemonic(rules);
     // A replacement of an alternative is there for the CPUs that are good at it.
     let is_kept = |function: &&Function| binary.sections[function.section].name != REPLACEMENTS;
     for function in binary.functions.iter().filter(is_kept) {
-        let mut counts: Vec<Option<Count>> = vec![None; rules.len()];
+        let none = Count { number: 0, executions: 0.0, file, address: 0, most: 0.0 };
+        let mut counts = vec![none; rules.len()];
         for instruction in instructions(binary, function) {
             for &rule in &by_mnemonic[instruction.mnemonic() as usize] {
                 if rules[rule].form.takes(&instruction) {
-                    counts[rule].get_or_insert(Count { number: 0, file, first: instruction.ip() }).number += 1;
+                    let times = executions.map_or(0.0, |executions| times_at(executions, instruction.ip()));
+                    counts[rule].add(instruction.ip(), times);
                 }
             }
         }
         for (tally, count) in tallies.iter_mut().zip(counts) {
-            let Some(count) = count else { continue };
             tally.all += count.number;
-            let place = tally.most.partition_point(|other| other.number >= count.number);
-            tally.most.insert(place, count);
-            tally.most.truncate(MOST);
+            tally.executions += count.executions;
+            if if executions.is_some() { count.executions > 0.0 } else { count.number > 0 } {
+                let order = |count: &Count| (count.executions, count.number);
+                let place = tally.most.partition_point(|other| order(other) >= order(&count));
+                tally.most.insert(place, count);
+                tally.most.truncate(MOST);
+            }
         }
     }
+}
+
+fn times_at(executions: &Executions, address: u64) -> f64 {
+    let after = executions.partition_point(|(start, _)| *start <= address);
+    after.checked_sub(1).map_or(0.0, |at| executions[at].1)
 }
 
 /// Return the rules that each mnemonic has, by its number.

@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 
 /// What is told of a set of files, one after the other.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Told {
     Finding(Finding),

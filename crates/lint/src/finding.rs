@@ -14,7 +14,7 @@ pub enum Level {
 }
 
 /// One finding, as a line of JSON has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     pub lint: &'static str,
     pub level: Level,
@@ -30,4 +30,10 @@ pub struct Finding {
     /// Intel's order of operands; empty where the finding isn't about one instruction.
     pub instruction: String,
     pub message: String,
+    /// Where a load is known: how often the function executes such instructions, of a million instructions of the kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executions: Option<f64>,
+    /// The cycles that a better sequence would save at most, in the same time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<f64>,
 }

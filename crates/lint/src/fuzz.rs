@@ -24,8 +24,9 @@ fn everything() -> Settings {
         cost: "much".into(),
         source: "a table".into(),
         advice: "none".into(),
+        saves: Some(10.0),
     };
-    let forms = [Form::Any, Form::Wide, Form::BitOfMemory, Form::ThreeParts, Form::Repeated];
+    let forms = [Form::Any, Form::Wide, Form::Half, Form::BitOfMemory, Form::ThreeParts, Form::Repeated];
     Settings {
         always_inline: vec!["f".into()],
         is_whole: true,

@@ -24,6 +24,8 @@ pub struct Settings {
     pub is_whole: bool,
     /// What the chosen CPU family is bad at.
     pub costly: Vec<Rule>,
+    /// How often instructions are executed, of a million of a load; for a set of one linked kernel.
+    pub executions: Option<Vec<(u64, f64)>>,
 }
 
 impl Settings {

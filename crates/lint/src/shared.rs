@@ -74,7 +74,8 @@ impl Shared {
     /// Add one file; files are known by the order in which they are added.
     pub fn add(&mut self, binary: &Binary, settings: &Settings) {
         if !settings.costly.is_empty() {
-            count(&settings.costly, binary, self.first_node.len(), &mut self.costly);
+            let executions = settings.executions.as_deref();
+            count(&settings.costly, binary, self.first_node.len(), executions, &mut self.costly);
         }
         let first = self.nodes.len();
         self.first_node.push(first);

@@ -245,7 +245,8 @@ def _sizes(args: argparse.Namespace) -> int:
 
 def _instructions(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable, write_whole
-    from kdyno.lab.instructions import cost_lines, costs_toml, time_instructions
+    from kdyno.lab.instructions import cost_lines, time_instructions
+    from kdyno.measure.cycles.instruction_costs import costs_toml
 
     if args.output:
         require_writable(args.output)

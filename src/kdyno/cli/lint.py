@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.base.terminal import line, tell
-from kdyno.base.text import format_count
+from kdyno.base.text import format_count, number
 from kdyno.cli.common import print_json, state_of, talk_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--only", metavar="LINT,...", help="run only these lints")
     parser.add_argument("--source", type=Path, metavar="TREE", help="the kernel's source, for always-inline-emitted")
-    parser.add_argument("--family", metavar="NAME", help="CPU family, for costly-instruction")
+    costs = parser.add_mutually_exclusive_group()
+    costs.add_argument("--family", metavar="NAME", help="CPU family, for costly-instruction")
+    costs.add_argument(
+        "--costs",
+        type=Path,
+        metavar="FILE",
+        help="costs of a processor, for costly-instruction: of `kdyno lab instructions -o FILE`",
+    )
+    parser.add_argument(
+        "--profile", type=Path, metavar="FILE", help="PMU record: order costly instructions by what they cost there"
+    )
     parser.add_argument(
         "--symbols",
         type=Path,
@@ -52,7 +62,7 @@ def act(args: argparse.Namespace) -> int:
     if args.sarif:
         require_writable(args.sarif)
     only = tuple(name.strip() for name in args.only.split(",")) if args.only else ()
-    options = LintOptions(only=only, source=args.source, family=args.family)
+    options = LintOptions(only=only, source=args.source, family=args.family, costs=args.costs, profile=args.profile)
     with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
         talk = talk_of(args)
         with talk.working("checking kernels") as advance:
@@ -86,6 +96,11 @@ def _print(report: LintReport) -> None:
         tell(f"kdyno: {name} was not run: it requires {option}")
     if report.findings and all(finding.line is None for finding in report.findings):
         tell("kdyno: findings have no lines: the files have no line tables; set `lines = true` in the recipe")
+    if report.costs_of:
+        tell(f"kdyno: costs of instructions: lane wall, cycles of the core, measured on {report.costs_of}")
+    if report.cycles is not None:
+        saved = f"{number(report.cycles)} cycles per million instructions of the load"
+        line(f"better sequences in the functions above would save at most {saved}")
     counts = Counter(finding.level for finding in report.findings)
     levels = (format_count(counts[level], level) for level in ("error", "warning", "note"))
     line(f"{format_count(report.files, 'file')}: {', '.join(levels)}")

@@ -6,7 +6,9 @@ from kdyno.base.formats import Format
 
 FORMATS = {
     "lab-time": Format("kdyno.lab.verdicts:LabTimes", "`kdyno lab time --json`"),
-    "lab-instructions": Format("kdyno.lab.instructions:InstructionCosts", "`kdyno lab instructions --json`"),
+    "lab-instructions": Format(
+        "kdyno.measure.cycles.instruction_costs:InstructionCosts", "`kdyno lab instructions --json`"
+    ),
     "lab-sizes": Format("kdyno.lab.sizes:CallSizes", "`kdyno lab sizes --json`"),
     "lab-prove": Format("kdyno.lab.prove:LabProofs", "`kdyno lab prove --json`"),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -17,6 +16,7 @@ from kdyno.base.talk import Talk
 from kdyno.boot.host.quiet import pin_to_cpu
 from kdyno.kernel.routines.families import DATA
 from kdyno.lab.time_lab import cpu_text
+from kdyno.measure.cycles.instruction_costs import InstructionCost, InstructionCosts
 from kdyno.measure.cycles.micro_programs import TimedLoop
 from kdyno.understand.validate.micro import MicroBench
 
@@ -48,28 +48,6 @@ class _InstructionFile(Frozen):
         if missing or len(set(names)) != len(names):
             raise ValueError(f"loops are named twice, or missing: {sorted(missing)}")
         return self
-
-
-class InstructionCost(Frozen):
-    """The cost of one loop."""
-
-    name: str
-    what: str
-    kind: Literal["latency", "throughput"]
-    cycles: float
-    """Cycles of the core per operation."""
-    better: str | None
-    better_cycles: float | None
-    because: str
-    is_bad: bool
-    """True if the better loop costs less than 1/DEARER of it here."""
-
-
-class InstructionCosts(Frozen):
-    """The outcome of `kdyno lab instructions`."""
-
-    cpu: str
-    instructions: tuple[InstructionCost, ...]
 
 
 @cache
@@ -120,14 +98,3 @@ def cost_lines(report: InstructionCosts) -> list[str]:
             advice = f"{cost.better}: {cost.better_cycles:.1f}; {cost.because}"
         rows.append(f"{cost.what:<{width}} {cost.kind:<10} {cost.cycles:>8.1f}  {advice}".rstrip())
     return [*rows, "", f"lane wall: cycles of the core per operation, on {report.cpu}"]
-
-
-def costs_toml(report: InstructionCosts) -> str:
-    """Return the costs as TOML, with the processor that they are of. Pure."""
-    lines = [f"cpu = {json.dumps(report.cpu)}"]
-    for cost in report.instructions:
-        lines += ["", f"[instruction.{cost.name}]", f"what = {json.dumps(cost.what)}", f'kind = "{cost.kind}"']
-        lines.append(f"cycles = {cost.cycles:.2f}")
-        if cost.better and cost.is_bad:
-            lines += [f'better = "{cost.better}"', f"because = {json.dumps(cost.because)}"]
-    return "\n".join(lines) + "\n"

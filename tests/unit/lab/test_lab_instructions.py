@@ -15,10 +15,10 @@ from kdyno.lab.instructions import (
     _InstructionFile,
     cost_lines,
     costs_of,
-    costs_toml,
     instruction_loops,
     time_instructions,
 )
+from kdyno.measure.cycles.instruction_costs import costs_toml
 
 EQUAL = {loop.name: 2.0 for loop in instruction_loops()}
 

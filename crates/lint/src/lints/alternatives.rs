@@ -41,7 +41,7 @@ pub fn run(look: &Look) -> Vec<Place> {
         };
         let address = named.unwrap_or(entry.at);
         let mut say = |message: String| {
-            places.push(Place { address, is_instruction: patched.is_ok(), is_unsure: false, message });
+            places.push(Place { is_instruction: patched.is_ok(), ..Place::instruction(address, message) });
         };
         if let Err(why) = &patched {
             say(why.clone());

@@ -18,7 +18,7 @@ pub fn run(look: &Look) -> Vec<Place> {
     let place = |function: &crate::binary::Function| {
         let message =
             format!("{} is declared always_inline, but was emitted as a function", declared_name(function.name));
-        Place { address: function.start, is_instruction: false, is_unsure: false, message }
+        Place { is_instruction: false, ..Place::instruction(function.start, message) }
     };
     functions.map(place).collect()
 }

@@ -51,6 +51,9 @@ pub struct Place {
     /// Nothing that is known to be wrong: what the lint can't tell is at most a note.
     pub is_unsure: bool,
     pub message: String,
+    /// As in a finding.
+    pub executions: Option<f64>,
+    pub cycles: Option<f64>,
 }
 
 /// Findings of all files: who reads them has them all in memory.
@@ -70,11 +73,11 @@ impl Places {
 
 impl Place {
     pub fn instruction(address: u64, message: String) -> Place {
-        Place { address, is_instruction: true, is_unsure: false, message }
+        Place { address, is_instruction: true, is_unsure: false, message, executions: None, cycles: None }
     }
 
     pub fn unsure(address: u64, message: String) -> Place {
-        Place { address, is_instruction: false, is_unsure: true, message }
+        Place { is_instruction: false, is_unsure: true, ..Place::instruction(address, message) }
     }
 }
 
@@ -102,5 +105,7 @@ fn finding(lint: &Lint, look: &Look, place: Place, file: &str) -> Finding {
         section: binary.section_at(place.address).map_or_else(String::new, |section| section.name.to_owned()),
         instruction: instruction.unwrap_or_default(),
         message: place.message,
+        executions: place.executions,
+        cycles: place.cycles,
     }
 }

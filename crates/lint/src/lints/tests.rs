@@ -254,23 +254,71 @@ fn relocations_that_the_kernel_cant_follow_are_found() {
     assert_eq!(messages(&content, "alternatives"), [""; 0], "only those of replacements matter");
 }
 
-#[test]
-fn costly_instructions_are_counted_by_function() {
-    let rule = Rule {
-        name: "64-bit division".into(),
+fn division(form: Form) -> Rule {
+    Rule {
+        name: "division".into(),
         mnemonics: vec!["div".into()],
-        form: Form::Wide,
+        form,
         cost: "76 cycles".into(),
         source: "a table".into(),
         advice: "none".into(),
+        saves: None,
+    }
+}
+
+/// div rsi; div esi; div rsi; ret
+const DIVISIONS: [u8; 9] = [0x48, 0xf7, 0xf6, 0xf7, 0xf6, 0x48, 0xf7, 0xf6, 0xc3];
+
+fn costly(settings: Settings) -> Vec<(String, String, String)> {
+    let content = object(&[plain("f", &DIVISIONS), plain("g", &DIVISIONS[5..])]);
+    let findings = findings_of(&content, settings).into_iter();
+    findings.map(|finding| (finding.function, finding.address, finding.message)).collect()
+}
+
+#[test]
+fn costly_instructions_are_counted_by_function() {
+    let all = costly(Settings { costly: vec![division(Form::Wide)], ..Settings::default() });
+    let message = |here| format!("division, {here} of 3: 76 cycles (a table); none");
+    assert_eq!(all, [("f".into(), "0x0".into(), message(2)), ("g".into(), "0x10".into(), message(1))]);
+    let half = costly(Settings { costly: vec![division(Form::Half)], ..Settings::default() });
+    assert_eq!(half, [("f".into(), "0x3".into(), "division, 1 of 1: 76 cycles (a table); none".into())]);
+}
+
+#[test]
+fn with_a_load_what_is_executed_counts_and_the_instruction_that_is_executed_most_is_named() {
+    let rule = Rule { saves: Some(10.0), ..division(Form::Wide) };
+    let run = |executions: &[(u64, f64)], rule: &Rule| {
+        let executions = Some(executions.to_vec());
+        costly(Settings { costly: vec![rule.clone()], executions, ..Settings::default() })
     };
-    let code = [0x48, 0xf7, 0xf6, 0xf7, 0xf6, 0x48, 0xf7, 0xf6, 0xc3];
-    let settings = Settings { costly: vec![rule], ..Settings::default() };
-    let findings = findings_of(&object(&[plain("f", &code), plain("g", &code[5..])]), settings);
-    let messages: Vec<_> =
-        findings.iter().map(|finding| (finding.function.as_str(), finding.message.as_str())).collect();
-    let all = "64-bit division, 2 of 3: 76 cycles (a table); none";
-    assert_eq!(messages, [("f", all), ("g", "64-bit division, 1 of 3: 76 cycles (a table); none")]);
+    // Addresses in objects begin above those of every file before.
+    let content = object(&[plain("f", &DIVISIONS), plain("g", &DIVISIONS[5..])]);
+    let base = crate::binary::Binary::parse(&content, &[]).unwrap().functions[0].start;
+    let message = |times, cycles| {
+        let load = format!("{times} of 4.0 executions per million instructions");
+        format!("division, 2 of 3, {load}, up to {cycles} cycles: 76 cycles (a table); none")
+    };
+    // The first division of f once, its second one three times; g not at all.
+    let steps = [(0, 0.0), (base, 1.0), (base + 5, 3.0), (base + 8, 0.0)];
+    assert_eq!(run(&steps, &rule), [("f".into(), "0x5".into(), message("4.0", "40.0"))]);
+    let unmeasured = run(&steps, &division(Form::Wide));
+    assert!(!unmeasured[0].2.contains("cycles, up to") && !unmeasured[0].2.contains("up to"), "{unmeasured:?}");
+    assert_eq!(run(&[(0, 0.0)], &rule), []);
+    assert_eq!(run(&[], &rule), []);
+}
+
+#[test]
+fn the_functions_that_execute_most_are_named_however_many_instructions_they_have() {
+    let content = object(&[plain("f", &DIVISIONS), plain("g", &DIVISIONS[5..])]);
+    let functions = crate::binary::Binary::parse(&content, &[]).unwrap().functions;
+    let executions = Some(vec![(functions[0].start, 0.5), (functions[1].start, 200.0)]);
+    let settings = Settings { costly: vec![division(Form::Wide)], executions, ..Settings::default() };
+    let findings = findings_of(&content, settings);
+    let times: Vec<_> = findings.iter().map(|finding| (finding.function.as_str(), finding.executions)).collect();
+    assert_eq!(times, [("g", Some(200.0)), ("f", Some(1.0))]);
+    assert_eq!(findings[0].cycles, None);
+    let load = "division, 1 of 3, 200 of 201 executions per million instructions: 76 cycles";
+    assert!(findings[0].message.starts_with(load), "{}", findings[0].message);
 }
 
 #[test]

@@ -61,9 +61,12 @@ def executions(
     """
     context = sum_contexts(regions, contexts)
     outside = record.unmeasured if with_boot and record.unmeasured is not None else np.empty(0, BLOCK)
-    starts, counts = _steps(np.concatenate((context.blocks, outside)))
+    blocks = np.concatenate((context.blocks, outside))
+    starts, counts = count_steps(blocks, blocks["count"])
     is_padding = _padding(starts, counts, code)
-    inside = Executions(*_steps(context.blocks), np.zeros(0, bool), np.zeros(0, np.uint64))
+    inside = Executions(
+        *count_steps(context.blocks, context.blocks["count"]), np.zeros(0, bool), np.zeros(0, np.uint64)
+    )
     ends = np.unique(context.blocks["start"] + context.blocks["last"])
     ends = np.setdiff1d(ends, outside["start"] + outside["last"])
     ends = ends[[_is_conditional(code.at(address, 6)) for address in ends.tolist()]] if len(ends) else ends
@@ -80,9 +83,12 @@ def executions(
     return Executions(starts, counts, is_padding, np.array(one_way, np.uint64))
 
 
-def _steps(blocks: NDArray[Any]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the addresses where counts change, and the counts from there; the first segment begins at address 0."""
-    counts = blocks["count"].astype(np.int64)
+def count_steps(blocks: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the addresses where counts change, and the counts from there; the first segment begins at address 0.
+
+    `counts` has the executions of each of the blocks.
+    """
+    counts = counts.astype(np.int64)
     bounds = np.concatenate((np.zeros(1, np.uint64), blocks["start"], blocks["start"] + blocks["length"]))
     changes = np.concatenate((np.zeros(1, np.int64), counts, -counts))
     starts, indices = np.unique(bounds, return_inverse=True)

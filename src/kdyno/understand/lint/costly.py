@@ -1,9 +1,10 @@
-"""The costly instructions of CPU families: data/costly.toml."""
+"""The costly instructions of CPU families, or of a processor that was measured: data/costly.toml."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -11,8 +12,9 @@ from pydantic import Field
 from kdyno.base import toml
 from kdyno.base.errors import UserError
 from kdyno.base.frozen import Frozen
+from kdyno.measure.cycles.instruction_costs import InstructionCosts
 
-Form = Literal["any", "wide", "bit-of-memory", "three-parts", "repeated"]
+Form = Literal["any", "wide", "half", "bit-of-memory", "three-parts", "repeated"]
 """The form of operands: crates/lint/src/costly.rs."""
 
 
@@ -21,14 +23,21 @@ class NothingKnown(UserError):
     hint = "choose one of {known}"
 
 
+class NothingCostly(UserError):
+    message = "{path} has no instruction that kdyno can find in a kernel and that has a better sequence there"
+    hint = "use --family NAME for the costs that are known of a CPU family"
+
+
 class CostlyRule(Frozen):
     name: str
     mnemonics: Annotated[tuple[str, ...], Field(min_length=1)]
     form: Form = "any"
-    cost: dict[str, str]
+    loop: str | None = None
+    """The loop of data/lab/instructions.toml that has its cost on a processor that was measured."""
+    cost: dict[str, str] = {}
     """The cost by family."""
-    source: str
-    advice: str
+    source: str = ""
+    advice: str = ""
 
 
 class CostlyFile(Frozen):
@@ -48,4 +57,30 @@ def rules_for(family: str) -> list[dict[str, object]]:
     if not rules:
         known = sorted({name for rule in costly_rules() for name in rule.cost})
         raise NothingKnown(family=family, known=", ".join(known))
-    return [rule.model_dump() | {"cost": rule.cost[family]} for rule in rules]
+    return [_record(rule, rule.cost[family], rule.source, rule.advice) for rule in rules]
+
+
+def measured_rules(costs: InstructionCosts, path: Path) -> list[dict[str, object]]:
+    """Return the rules of a processor that was measured, in the format of kdyno-lint. Raises NothingCostly."""
+    bad = {cost.name: cost for cost in costs.instructions if cost.is_bad}
+    rules = []
+    for rule in costly_rules():
+        cost = bad.get(rule.loop or "")
+        if cost and cost.better_cycles is not None:
+            text = f"{cost.cycles:.1f} cycles, {cost.better}: {cost.better_cycles:.1f}"
+            record = _record(rule, text, "measured", cost.because)
+            rules.append(record | {"saves": max(cost.cycles - cost.better_cycles, 0.0)})
+    if not rules:
+        raise NothingCostly(path=path)
+    return rules
+
+
+def _record(rule: CostlyRule, cost: str, source: str, advice: str) -> dict[str, object]:
+    return {
+        "name": rule.name,
+        "mnemonics": rule.mnemonics,
+        "form": rule.form,
+        "cost": cost,
+        "source": source,
+        "advice": advice,
+    }

@@ -38,6 +38,10 @@ class LintFinding(Frozen):
     instruction: str
     """The instruction; empty if the finding isn't about a single one."""
     message: str
+    executions: float | None = None
+    """With a load: how often the function executes such instructions, per million instructions of the kernel."""
+    cycles: float | None = None
+    """With a load and measured costs: the cycles saved at most by a better sequence, per million instructions."""
 
 
 class BegunRecord(Frozen):
@@ -79,8 +83,16 @@ class LintReport(Frozen):
     """The option that is missing, by lint that was not run."""
     without_functions: tuple[WithoutFunctions, ...] = ()
     left_out: tuple[LibraryLeftOut, ...] = ()
+    costs_of: str | None = None
+    """The processor that the costs of instructions were measured on."""
 
     @property
     def is_bad(self) -> bool:
         """Return whether the report has an error or a warning."""
         return any(finding.level != "note" for finding in self.findings)
+
+    @property
+    def cycles(self) -> float | None:
+        """Return the cycles per million instructions that better sequences would save at most; None if not known."""
+        cycles = [finding.cycles for finding in self.findings if finding.cycles is not None]
+        return sum(cycles) if cycles else None

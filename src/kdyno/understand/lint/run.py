@@ -17,8 +17,10 @@ from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.installed import find_program
 from kdyno.base.mistakes import first_fault
 from kdyno.base.text import clean
+from kdyno.measure.cycles.instruction_costs import InstructionCosts, read_costs
 from kdyno.understand.lint.always_inline import always_inline_names, defined_without
-from kdyno.understand.lint.costly import rules_for
+from kdyno.understand.lint.costly import measured_rules, rules_for
+from kdyno.understand.lint.load import load_steps
 from kdyno.understand.lint.model import (
     LINTS,
     BegunRecord,
@@ -37,7 +39,7 @@ Begun = Callable[[str], None]
 """Receives the name of each file when its check begins."""
 INLINE = "always-inline-emitted"
 COSTLY = "costly-instruction"
-NEEDS = {INLINE: "--source TREE", COSTLY: "--family NAME"}
+NEEDS = {INLINE: "--source TREE", COSTLY: "--family NAME or --costs FILE"}
 """The options of lints that need more than the files."""
 Told = LintFinding | FileRefused | WithoutFunctions | LibraryLeftOut
 TOLD: TypeAdapter[Told | BegunRecord] = TypeAdapter(Told | BegunRecord)
@@ -59,6 +61,11 @@ class UnknownLint(UserError):
 class LintNeeds(UserError):
     message = "{lint} needs {option}"
     hint = "pass {option}, or remove the lint from --only"
+
+
+class LoadNeedsCosts(UserError):
+    message = "--profile orders costly instructions, and nothing says what is costly"
+    hint = "pass --family NAME or --costs FILE, too"
 
 
 class LintFailed(InfrastructureError):
@@ -84,21 +91,32 @@ class LintOptions:
     """The selected lints; empty: all."""
     source: Path | None = None
     family: str | None = None
+    costs: Path | None = None
+    """A file of `kdyno lab instructions -o`."""
+    profile: Path | None = None
+    """A PMU record: which costly instructions are executed, and how often."""
+
+    @property
+    def has_costs(self) -> bool:
+        return self.family is not None or self.costs is not None
 
 
 def lint(targets: Targets, options: LintOptions, on_begin: Begun = lambda _: None) -> LintReport:
     """Check the files; `on_begin` receives the name of each.
 
-    Raises UnknownLint, LintNeeds, LintFailed, LintKilled, LintUnclear, and what the parts raise.
+    Raises UnknownLint, LintNeeds, LoadNeedsCosts, LintFailed, LintKilled, LintUnclear, and what the parts raise.
     """
     unknown = [name for name in options.only if name not in LINTS]
     if unknown:
         raise UnknownLint(name=unknown[0], known=", ".join(LINTS))
-    has_option = {INLINE: options.source is not None, COSTLY: options.family is not None}
+    has_option = {INLINE: options.source is not None, COSTLY: options.has_costs}
     for name, option in NEEDS.items():
         if name in options.only and not has_option[name]:
             raise LintNeeds(lint=name, option=option)
+    if options.profile and not options.has_costs:
+        raise LoadNeedsCosts
     only = [name for name in LINTS if (name in options.only or not options.only) and has_option.get(name, True)]
+    costs = read_costs(options.costs) if options.costs and COSTLY in only else None
     settings = {
         "files": targets.files,
         "only": only,
@@ -106,7 +124,8 @@ def lint(targets: Targets, options: LintOptions, on_begin: Begun = lambda _: Non
         "functions": targets.functions,
         "is_whole": targets.is_whole,
         "always_inline": sorted(always_inline_names(options.source)) if options.source and INLINE in only else [],
-        "costly": rules_for(options.family) if options.family and COSTLY in only else [],
+        "costly": _costly(options, costs) if COSTLY in only else [],
+        "executions": load_steps(options.profile, targets.files) if options.profile and COSTLY in only else None,
     }
     names = targets.names
     records = [_by_origin(record, names) for record in _run(settings, lambda file: on_begin(names.get(file, file)))]
@@ -116,6 +135,7 @@ def lint(targets: Targets, options: LintOptions, on_begin: Begun = lambda _: Non
     left_out = [one for one in records if isinstance(one, LibraryLeftOut)]
     if options.source:
         findings = _make_relative(_drop_plain(findings, options.source), options.source)
+    findings.sort(key=_weight)
     not_run = {name: option for name, option in NEEDS.items() if not options.only and not has_option[name]}
     return LintReport(
         files=len(targets.files) - len(refused),
@@ -124,7 +144,21 @@ def lint(targets: Targets, options: LintOptions, on_begin: Begun = lambda _: Non
         not_run=not_run,
         without_functions=tuple(without_functions),
         left_out=tuple(left_out),
+        costs_of=costs.cpu if costs else None,
     )
+
+
+def _costly(options: LintOptions, costs: InstructionCosts | None) -> list[dict[str, object]]:
+    """Return the rules of the processor or of the family. Raises NothingKnown and NothingCostly."""
+    if options.costs and costs:
+        return measured_rules(costs, options.costs)
+    return rules_for(options.family) if options.family else []
+
+
+def _weight(finding: LintFinding) -> tuple[bool, float, float]:
+    """Return the key by which the findings with most to save, or that are executed most, come first among the costly
+    instructions, after all other findings."""
+    return finding.lint == COSTLY, -(finding.cycles or 0), -(finding.executions or 0)
 
 
 def _by_origin(record: Told, names: Mapping[str, str]) -> Told:
