@@ -10,6 +10,7 @@ from typing import Any
 
 from kdyno.base.lanes import CORE_CLOCK
 from kdyno.measure.cycles.family import read_family
+from kdyno.measure.cycles.instruction_costs import read_costs
 from kdyno.measure.guest.agent import catalogue
 from kdyno.measure.guest.counters import read_snapshots
 from kdyno.measure.guest.job import Program
@@ -134,6 +135,7 @@ def path_outputs() -> Sequence[bytes]:
 
 
 PMU_HEADER = pmu_header()
+COSTS = SOURCE.parents[1] / "docs" / "results" / "instructions-emeraldrapids.toml"
 TARGETS = (
     Target("stream", stream, streams, (b'"type":"sample"', b'"iteration":', b'"records":', b'"v":2')),
     Target("soak", soak, soaks, (b'"type":"tally"', b'"progress":"over"', b'"rounds":', b'"kb":{', b'"elapsed":')),
@@ -144,4 +146,5 @@ TARGETS = (
     Target("paths", path_output, path_outputs, (b"kdyno-path-error ", b"kdyno-paths done\n"), file="stream.txt"),
     Target("workload", workload, workloads, (b"[metrics.a]\n", b"pattern = ", b"[unpack]\n"), file="workload.toml"),
     Target("family", read_family, files(*sorted((SOURCE / "data" / "families").glob("*.toml")))),
+    Target("costs", read_costs, files(COSTS), (b"[instruction.a]\n", b"better = ", b"cycles = ")),
 )  # fmt: skip
