@@ -69,7 +69,8 @@ OUTPUTS = {
     "7z": ("7z-before.txt", "7z-after.txt"),
     "coremark": ("coremark-before.txt", "coremark-after.txt"),
     **{
-        name: (f"{name}-before.txt", f"{name}-after.txt") for name in ("systemd-analyze", "hdparm", "cryptsetup", "mbw")
+        name: (f"{name}-before.txt", f"{name}-after.txt")
+        for name in ("systemd-analyze", "hdparm", "cryptsetup", "mbw", "zstd", "openssl", "tinymembench")
     },
     "jmh": ("jmh-before.json", "jmh-after.json"),
     "will-it-scale": ("will-it-scale-before.csv", "will-it-scale-after.csv"),

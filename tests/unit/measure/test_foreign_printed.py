@@ -219,6 +219,41 @@ def test_hyperfine_s_json_without_times_has_its_means() -> None:
             {"mbw MEMCPY": ((7407.407,), "MiB/s")},
         ),
         (
+            "Loading silesia.tar...       \r |-silesia.tar       : 211957760 ->  73422932 (x2.887),  510.0 MB/s \r"
+            " |-silesia.tar       : 211957760 ->  73422932 (x2.887),  514.2 MB/s, 1612.4 MB/s\r 1#\n"
+            "-5#a b.tar           : 211957760 ->  73422932 (2.887), 914.2 MB/s ,2612.4 MB/s \n",
+            {
+                "zstd 1#silesia.tar compression": ((514.2,), "MB/s"),
+                "zstd 1#silesia.tar decompression": ((1612.4,), "MB/s"),
+                "zstd -5#a b.tar compression": ((914.2,), "MB/s"),
+                "zstd -5#a b.tar decompression": ((2612.4,), "MB/s"),
+            },
+        ),
+        (
+            "Doing sha256 for 3s on 16 size blocks: 15345321 sha256's in 2.99s\n"
+            "The 'numbers' are in 1000s of bytes per second processed.\n"
+            "type             16 bytes     64 bytes    256 bytes   1024 bytes   8192 bytes  16384 bytes\n"
+            "aes-256 cbc      82114.77k   207661.03k   420000.12k   541231.10k   590123.01k   594412.54k\n",
+            {
+                "openssl aes-256 cbc 16 bytes": ((82114.77,), "kB/s"),
+                "openssl aes-256 cbc 64 bytes": ((207661.03,), "kB/s"),
+                "openssl aes-256 cbc 256 bytes": ((420000.12,), "kB/s"),
+                "openssl aes-256 cbc 1024 bytes": ((541231.1,), "kB/s"),
+                "openssl aes-256 cbc 8192 bytes": ((590123.01,), "kB/s"),
+                "openssl aes-256 cbc 16384 bytes": ((594412.54,), "kB/s"),
+            },
+        ),
+        (
+            "tinymembench v0.4.9 (simple benchmark for memory throughput and latency)\n"
+            " C copy backwards (32 byte blocks)                    :   9200.5 MB/s (0.4%)\n"
+            " standard memcpy                                      :  13225.6 MB/s (2.1%)\n"
+            "block size : single random read / dual random read\n      1024 :    0.0 ns          /     0.0 ns\n",
+            {
+                "tinymembench C copy backwards (32 byte blocks)": ((9200.5,), "MB/s"),
+                "tinymembench standard memcpy": ((13225.6,), "MB/s"),
+            },
+        ),
+        (
             "General statistics:\n    total time:                          10.0s\n"
             "    total number of events:              9537\n",
             {"sysbench": ((953.7,), "events/s")},
@@ -226,7 +261,8 @@ def test_hyperfine_s_json_without_times_has_its_means() -> None:
     ],
     ids=[
         *("hey", "oha", "h2load", "k6", "vegeta", "ycsb", "filebench", "ioping", "ping"),
-        *("systemd-analyze", "hdparm", "cryptsetup", "mbw", "sysbench-without-its-head"),
+        *("systemd-analyze", "hdparm", "cryptsetup", "mbw", "zstd", "openssl", "tinymembench"),
+        "sysbench-without-its-head",
     ],
 )
 def test_lines_of_programs_with_their_numbers_are_read(

@@ -15,7 +15,7 @@ from kdyno.judge.foreign.gathered import Gathered
 from kdyno.judge.stats.observations import ReplicateSample, Summary
 from kdyno.judge.verdicts.model import FileReport
 from kdyno.judge.verdicts.of_files import gather, judge_files
-from kdyno.measure.readers import delimited, errors
+from kdyno.measure.readers import delimited, errors, units
 from kdyno.measure.readers.cells import cell_of
 from kdyno.measure.readers.formats.registry import BY_NAME, recognise
 from kdyno.measure.readers.request import JudgeRequest
@@ -572,3 +572,50 @@ def test_lists_of_numbers_by_other_names_are_benchmarks_in_json() -> None:
     assert [one.benchmark for one in gathered.observations] == ["pipe", "fork"]
     assert gathered.variants == ("file0", "file1")
     assert rows(before).variants == ("file0",)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("10.2 ± 0.1 (n=5)", ("10.2", "0.1", "s", "5")),
+        ("10.2 s ± 0.1 s, n = 12", ("10.2", "0.1", "s", "12")),
+        ("10.2 (0.1, N=5)", ("10.2", "0.1", "s", "5")),
+        ("10.2 s [n=5]", ("10.2", "", "s", "5")),
+        ("10.2 ± 0.1", ("10.2", "0.1", "s", "")),
+    ],
+)
+def test_a_cell_may_have_the_number_of_its_values(text: str, read: tuple[str, ...]) -> None:
+    cell = cell_of(text, ".")
+    assert cell is not None
+    assert (cell.mean, cell.sd, cell.unit or "s", cell.size) == read
+
+
+def test_numbers_in_cells_are_those_of_their_own_means_and_win_over_the_option() -> None:
+    text = "test,6.11,6.12\nfork,10.2 ± 0.1 (n=5),10.4 ± 0.2 (n=6)\nexec,20.2 ± 0.1,20.4 ± 0.2 (n=3)\n"
+    fork, exec_ = summaries(text, n="9").observations
+    assert fork.groups == {"6.11": Summary(10.2, 0.1, 5), "6.12": Summary(10.4, 0.2, 6)}
+    assert exec_.groups == {"6.11": Summary(20.2, 0.1, 9), "6.12": Summary(20.4, 0.2, 3)}
+    with pytest.raises(errors.NoSize):
+        summaries(text)
+
+
+def test_a_cell_with_an_impossible_number_of_values_is_refused() -> None:
+    table = "test,a,b\nfork,10.2 ± 0.1 (n=0),10.4 ± 0.2 (n=6)\n"
+    with pytest.raises(errors.BadValue, match="line 2, column 'n': '0'"):
+        gather([source(table)], BY_NAME["table"], JudgeRequest())
+
+
+def test_a_first_line_of_measurements_in_the_unit_of_those_below_is_no_header() -> None:
+    table = "fork,514.2 MB/s,1612.4 MB/s\nexec,352.1 MB/s,1471.0 MB/s\n"
+    with pytest.raises(errors.NoHeader):
+        gather([source(table)], BY_NAME["table"], JudgeRequest())
+    sizes = "test,4 kB,64 kB\nread,10.2 us ± 0.1,10.4 us ± 0.2\n"  # units of something else are names
+    assert gather([source(sizes)], BY_NAME["table"], JudgeRequest(n="5")).variants == ("4 kB", "64 kB")
+
+
+@pytest.mark.parametrize(
+    "words", ["lower is better", "lower better", "Lower-is-better", "less_is_better", "fewer = better"]
+)
+def test_words_say_which_direction_is_better_however_they_are_joined(words: str) -> None:
+    assert units.direction("", f"score ({words})") == "lower"
+    assert units.unit_of_column(f"score (points/s, {words})") == units.unit_of_column("score (points/s)")

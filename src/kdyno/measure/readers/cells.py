@@ -22,6 +22,8 @@ _SHAPE = re.compile(
     rf" ?[{_MARKS}]*"
 )
 _INNER = re.compile(rf"(?P<sign>{_PLUS_MINUS}|(?:sd|σ|std|stddev)[ =:]*)? ?(?P<number>{NUMBER}) ?(?P<unit>{_UNIT})?")
+_SIZE = re.compile(r"[ ,;]{0,3}(?<![^\W_])[nN] ?= ?(?P<size>\d{1,9})(?!\d)")
+_EMPTY_BRACKETS = re.compile(r" ?(?:\( ?\)|\[ ?\])")
 _FRACTION = re.compile(r"[.,]\d+$")
 _BOUND = re.compile(r"[~≈<>≤≥] ?\d")
 _RATIOS = {"x", "×", "times", "fold"}
@@ -43,11 +45,13 @@ class Cell:
     kind: Kind = "value"
     aside: str = ""
     """Text in brackets that is not a deviation: a change, a ratio."""
+    size: str = ""
+    """The number of values, as in `79.8 ± 0.1 (n=5)`; empty if the cell doesn't say it."""
 
 
 def numerals(text: str) -> list[str]:
     """Return the numbers of a cell, as they are written; none if it is not a cell with a number."""
-    _, body = _split_label(text)
+    body, _ = _split_size(_split_label(text)[1])
     match = _SHAPE.fullmatch(body)
     if not match:
         return []
@@ -59,6 +63,7 @@ def numerals(text: str) -> list[str]:
 def cell_of(text: str, mark: Mark) -> Cell | None:
     """Read a cell. Return None if it isn't one number, with or without a deviation."""
     label, body = _split_label(text)
+    body, size = _split_size(body)
     clock = seconds_of_clock(body) if _FRACTION.search(body) else ""  # without a fraction it is a time of day as well
     if seconds := seconds_of_duration(body) or clock:
         return Cell(seconds, unit="s", label=label)
@@ -80,7 +85,7 @@ def cell_of(text: str, mark: Mark) -> Cell | None:
         mean, unit = f"{mean}{_SCALES[scale]}", rest
     if unit in _SCALES and "e" not in mean.lower():
         mean, sd, unit = f"{mean}{_SCALES[unit]}", f"{sd}{_SCALES[unit]}" if sd and not percent else sd, ""
-    return Cell(mean.lstrip("+"), sd, percent, unit, label, aside=aside)
+    return Cell(mean.lstrip("+"), sd, percent, unit, label, aside=aside, size=size)
 
 
 def is_bound(text: str) -> bool:
@@ -94,6 +99,14 @@ def _split_label(text: str) -> tuple[str, str]:
     if not colon or not re.search(r"[^\W\d_]", label):
         label, rest = "", text
     return label.strip(), " ".join(tidy(rest).split())
+
+
+def _split_size(body: str) -> tuple[str, str]:
+    """Return (a cell without the number of its values, that number); the number is empty if the cell has none."""
+    match = _SIZE.search(body)
+    if not match:
+        return body, ""
+    return _EMPTY_BRACKETS.sub("", f"{body[: match.start()]}{body[match.end() :]}").strip(), match["size"]
 
 
 def _deviation(match: re.Match[str], mark: Mark) -> tuple[str, str, str]:

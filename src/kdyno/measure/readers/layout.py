@@ -151,8 +151,8 @@ class _Columns:
 def layout_of(grid: SheetGrid, request: JudgeRequest, file: str) -> Layout | None:
     """Decide on the meaning of the columns; return None for a table without numbers.
 
-    Raise NoSuchColumn, TwoMarks, RunsInColumns, and MaybeWide, MaybeRows and NotAMeasurement if only the user can
-    decide.
+    Raise NoSuchColumn, TwoMarks, RunsInColumns, NoHeader, and MaybeWide, MaybeRows and NotAMeasurement if only the user
+    can decide.
     """
     table = _columns(grid, request, file)
     roles, further, pooled = _assign_named_columns(grid.header, request, file)
@@ -190,6 +190,8 @@ def layout_of(grid: SheetGrid, request: JudgeRequest, file: str) -> Layout | Non
         values, is_wide = decided
     else:
         is_wide = request.wide
+    if not request.values and any(_is_like_its_cells(name, table) for name in values):
+        raise NoHeader(file=file, command=header_command(file, len(grid.header), ","))
     if is_wide:
         _require_names(values, grid, file)
         layout = _wide_layout(table, values, texts, roles, further, ignored)
@@ -339,6 +341,14 @@ def _is_a_time(heading: str) -> bool:
     cell = cell_of(heading, ".")
     unit = units.find(cell.unit) if cell and "." in cell.mean else None
     return unit is not None and set(unit.dimensions) == {"time"}
+
+
+def _is_like_its_cells(heading: str, table: _Columns) -> bool:
+    """Return whether the name of a column is a measurement like those below it, in the same unit: `514.2 MB/s`."""
+    cell = cell_of(heading, table.decimal.mark)
+    if cell is None or cell.kind != "value" or units.find(cell.unit) is None:
+        return False
+    return any(other is not None and other.unit == cell.unit for other in table.cells[heading])
 
 
 def _may_name_benchmarks(column: str) -> bool:

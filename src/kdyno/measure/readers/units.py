@@ -96,7 +96,10 @@ _PER = re.compile(r" ?/ ?| per |_per_")
 _SLIP = re.compile(r"(?:[kmgt]i?)?b(?:ps)?", re.IGNORECASE)
 """Bits or bytes, which only the case of a letter tells apart."""
 _BRACKETED = re.compile(r"[(\[]([^()\[\]]+)[)\]]$")
-_BETTER = re.compile(r"\b(higher|more|bigger|larger|lower|less|fewer|smaller) (?:is|=) better\b", re.IGNORECASE)
+_BETTER = re.compile(
+    r"(?<![^\W_])(higher|more|bigger|larger|lower|less|fewer|smaller)[ _-](?:(?:is|=)[ _-])?better(?![^\W_])",
+    re.IGNORECASE,
+)
 _UP = "↑⬆▲"
 _ARROW = re.compile(rf"([{_UP}↓⬇▼])\ufe0f?[\s)\]]*$")
 """The better direction behind a name: `fps ↑`."""

@@ -83,7 +83,7 @@ class PrintedProgram:
         facts: dict[str, str] = {}
         lines: list[str] = []
         patterns = {re.compile(pattern): template for pattern, template in self.facts.items()}
-        all_lines = _LINE_END.split(source.text)
+        all_lines = _shown_lines(source.text)
         if len(all_lines) > MOST_LINES:
             raise TooLarge(file=source.shown, most=MOST_LINES, what=f"lines of {self.title}")
         for line in all_lines:
@@ -112,6 +112,21 @@ class PrintedProgram:
                 if matches:
                     yield from ((line, match) for match in matches)
                     break
+
+
+def _shown_lines(text: str) -> list[str]:
+    """Return the lines that a terminal shows: progress is written over, from the start of its line."""
+    if "\n" not in text:
+        return _LINE_END.split(text)
+    return [_overwritten(line) if "\r" in line else line for line in text.split("\n") if line]
+
+
+def _overwritten(line: str) -> str:
+    """Return what is left of a line after all that was written over its start; at most LONGEST_LINE characters."""
+    shown = ""
+    for part in line.split("\r"):
+        shown = part[:LONGEST_LINE] + shown[len(part) :]
+    return shown
 
 
 def _number(text: str, mark: Mark) -> str:

@@ -7,6 +7,9 @@ import re
 from kdyno.measure.readers.formats.printed import PrintedProgram, printed_line
 
 _PER_SECOND = r"(?:/sec|/s| per sec(?:ond)?)"
+_OPENSSL = ("16", "64", "256", "1024", "8192", "16384")
+"""The sizes of blocks, in bytes, that `openssl speed` takes unless it is told others."""
+_ZSTD = r"^ *(?P<name>-?\d{1,3}#[^:]{1,60}?) *: *\d+ *-> *\d+ \(x?[\d.]+\) ?,"
 _CIPHER = r"^ *(?P<name>[a-z][\w-]+ +\d+b)"
 PROGRAMS = (
     PrintedProgram(
@@ -382,6 +385,42 @@ PROGRAMS = (
             ),
         ),
         start=re.compile(r"^Long uses \d+ bytes"),
+    ),
+    PrintedProgram(
+        "zstd",
+        re.compile(r"(?:^|\r) {0,3}(?:-?\d{1,3}#|\|-)[^:\n\r]{1,60}: *\d+ *-> *\d+ \(x?[\d.]+\)", re.MULTILINE),
+        "lines like ` 1#silesia.tar : 211957760 ->  73422932 (x2.887),  514.2 MB/s, 1612.4 MB/s`, as `zstd -b` prints",
+        (
+            (printed_line(rf"{_ZSTD} *VALUE (?P<unit>MB/s)[ ,]+[\d.]+ MB/s", direction="higher", name="compression"),),
+            (
+                printed_line(
+                    rf"{_ZSTD} *[\d.]+ MB/s[ ,]+VALUE (?P<unit>MB/s)", direction="higher", name="decompression"
+                ),
+            ),
+        ),
+    ),
+    PrintedProgram(
+        "openssl",
+        re.compile(r"^type +16 bytes +64 bytes +256 bytes +1024 bytes +8192 bytes +16384 bytes", re.MULTILINE),
+        "lines like `sha256  82114.77k  207661.03k ...` below `type  16 bytes  64 bytes ...`, of `openssl speed`",
+        tuple(
+            (
+                printed_line(
+                    rf"^(?P<name>[\w()-]{{1,40}}(?: [\w()-]{{1,40}}){{0,2}}) +(?:[\d.]+k +){{{place}}}VALUEk(?: |$)",
+                    "kB/s",
+                    "higher",
+                    f"{size} bytes",
+                ),
+            )
+            for place, size in enumerate(_OPENSSL)
+        ),
+    ),
+    PrintedProgram(
+        "tinymembench",
+        re.compile(r"^ ?tinymembench v|^== Memory bandwidth tests +==", re.MULTILINE),
+        "lines like ` standard memcpy    :  13225.6 MB/s (2.1%)`",
+        ((printed_line(r"^ (?P<name>\S[^:]{0,70}?) +: +VALUE (?P<unit>MB/s)", direction="higher"),),),
+        start=re.compile(r"^ ?tinymembench v"),
     ),
     PrintedProgram(
         "time",

@@ -181,7 +181,7 @@ class _Table:
                     label=self._text(row, "label") or cell.label,
                     mean=cell.mean,
                     sd=sd,
-                    n=self._size(row, variant) if sd else 1,
+                    n=self._size(row, variant, cell) if sd else 1,
                     unit=self._text(row, "unit") or cell.unit or self.request.unit or units.unit_of_column(column),
                     direction=self._text(row, "direction"),
                     left={name: self._at(row, name) for name in layout.left},
@@ -218,7 +218,7 @@ class _Table:
                     label=cell.label,
                     mean=cell.mean,
                     sd=sd,
-                    n=self._size(row, benchmark) if sd else 1,
+                    n=self._size(row, benchmark, cell) if sd else 1,
                     unit=self._text(row, "unit")
                     or cell.unit
                     or self.request.unit
@@ -283,12 +283,17 @@ class _Table:
                 raise refusal(self.source.shown, row.line, column, self._at(row, column), number)
         return absolute
 
-    def _size(self, row: SheetRow, what: str) -> int:
+    def _size(self, row: SheetRow, what: str, cell: Cell) -> int:
+        """Return the number of values of a mean: of its row, else of its cell, else the user's."""
         text = self._text(row, "n")
         if text:
             size = whole_number(text)
             if size is None:
                 raise BadValue(file=self.source.shown, line=row.line, column=self.layout.roles["n"], value=text)
+        elif cell.size:
+            size = whole_number(cell.size)
+            if size is None:
+                raise BadValue(file=self.source.shown, line=row.line, column="n", value=cell.size)
         else:
             size = whole_number(self.request.n or "")
             if size is None:
