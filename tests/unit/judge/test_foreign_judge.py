@@ -24,6 +24,7 @@ from kdyno.measure.readers import errors
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.report.data import write_csv
 from tests.unit import specimen
+from tests.unit.growth import calls
 
 DATA = Path(__file__).parents[2] / "data" / "foreign"
 
@@ -518,3 +519,24 @@ def test_no_hint_makes_a_variant_of_what_may_be_a_benchmark(tmp_path: Path, colu
 @pytest.mark.parametrize("column", ["test", "benchmark", "workload"])
 def test_benchmarks_are_not_compared_with_each_other(tmp_path: Path, column: str) -> None:
     assert judged(tmp_path, TABLE.format(column=column)).variants == ("alpha", "beta")
+
+
+@pytest.mark.parametrize("cold_share", [0.0, 0.2])
+def test_a_file_of_any_length_is_judged_by_arrays_and_not_row_by_row(tmp_path: Path, cold_share: float) -> None:
+    def judging(rows: int) -> int:
+        random = np.random.default_rng(9)
+        values = random.lognormal(0, 0.05, rows) * np.where(np.arange(rows) < cold_share * rows, 5.0, 1.0)
+        text = "".join(f"{'ab'[n % 2]},{value}\n" for n, value in enumerate(values))
+        return calls(lambda: judged(tmp_path, f"variant,time_ns\n{text}"))
+
+    few, many = judging(20_000), judging(100_000)  # the beginning of both, by which the format is told, is as long
+    assert many <= 1.1 * few
+
+
+def test_cold_values_are_counted_by_arrays() -> None:
+    def counting(size: int) -> int:
+        sample = ReplicateSample(np.exp(np.random.default_rng(4).normal(0, 0.05, size)))
+        return calls(lambda: count_cold(sample, "lower"))
+
+    counting(1000)
+    assert counting(100_000) <= 1.1 * counting(1000)
