@@ -54,6 +54,7 @@ OUTPUTS = {
     "iperf3-text": ("iperf3-before.txt", "iperf3-after.txt"),
     "time": ("time-before.txt", "time-after.txt"),
     "pytest-benchmark": ("pytest-benchmark-before.json", "pytest-benchmark-after.json"),
+    "pct-imp": ("pct-imp-before.txt", "pct-imp-after.txt", "pct-imp.txt"),
     "mmtests": ("mmtests-before.txt", "mmtests-after.txt", "mmtests.txt"),
     "schbench": ("schbench-before.txt", "schbench-after.txt"),
     "netperf": ("netperf-before.txt", "netperf-after.txt", "netperf-k-after.txt"),

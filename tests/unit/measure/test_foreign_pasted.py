@@ -28,7 +28,16 @@ from kdyno.measure.readers.errors import (
     TablesAlike,
     UnknownText,
 )
-from kdyno.measure.readers.formats import criterion, fio, google_benchmark, hyperfine, mmtests, netperf, schbench
+from kdyno.measure.readers.formats import (
+    criterion,
+    fio,
+    google_benchmark,
+    hyperfine,
+    mmtests,
+    netperf,
+    pct_imp,
+    schbench,
+)
 from kdyno.measure.readers.formats.registry import BY_NAME, recognise
 from kdyno.measure.readers.readings import FileSeries, ProgramOutput
 from kdyno.measure.readers.request import JudgeRequest
@@ -850,3 +859,34 @@ def test_a_directory_is_refused_with_the_names_of_its_files(tmp_path: Path) -> N
     with pytest.raises(ADirectory, match="is a directory") as caught:
         read(str(tmp_path))
     assert f"{tmp_path.name}={tmp_path}/run1.txt" in caught.value.advice
+
+
+def test_a_comparison_of_a_mail_about_the_scheduler_has_ratios_and_their_variation() -> None:
+    found = pct_imp.read(read(str(DATA / "pct-imp.txt")))
+    rows = {(one.benchmark, one.variant): [one.values[0], one.sd, one.direction] for one in found.series}
+    assert rows["hackbench 1-groups", "tip"] == [1.0, pytest.approx(0.0208), "lower"]
+    # not 0.99, which is rounded
+    assert rows["hackbench 1-groups", "patched"] == [pytest.approx(1 - 0.0084), pytest.approx(0.0286), "lower"]
+    assert rows["tbench 2", "patched"] == [pytest.approx(1 - 0.0304), pytest.approx(0.0061), "higher"]
+    assert len(rows) == 8
+    assert any("schbench (Median)" in note for note in found.notes)
+
+
+def test_an_improvement_that_does_not_fit_its_ratio_is_not_used() -> None:
+    head = "Test : x\nInterpretation: Lower is better\nCase:  tip[pct imp](CV)   a b[pct imp](CV)\n"
+    [_, other] = pct_imp.read(source(f"{head} 1   1.00 [ 0.00]( 1.00)   0.80 [25.00]( 1.00)\n")).series
+    assert (other.variant, other.values, other.step) == ("a b", (0.8,), 0.01)
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ("tip[pct imp](CV)\n 1   1.00 [ -0.00]( 2.08)\n", "only tip, as ratios to itself"),
+        ("tip[pct imp](CV)\n 1   1.00 [ -0.00]( 2.08)  0.99 [ 1.00]( 2.08)\n", "line 2 has 2 values, and 1 names"),
+        ("Statistic : Median\nCase: tip[pct imp](CV)\n 1   0.98 [ 2.00]( 2.08)\n", "none of its tables is of means"),
+        ("tip[pct imp](CV)\n", "it has no row of values"),
+    ],
+)
+def test_ratios_that_compare_nothing_are_refused(rows: str, why: str) -> None:
+    with pytest.raises(Broken, match=why):
+        pct_imp.read(source(rows))

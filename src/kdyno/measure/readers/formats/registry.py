@@ -25,6 +25,7 @@ from kdyno.measure.readers.formats import (
     mmtests,
     netperf,
     numbers,
+    pct_imp,
     perf_stat,
     perf_stat_text,
     pgbench,
@@ -209,6 +210,14 @@ READERS = (
         "text",
         "json",
         lone_variant="a comparison of several commits, or ",
+    ),
+    program_reader(
+        "pct-imp",
+        pct_imp.TITLE,
+        pct_imp.recognises,
+        pct_imp.read,
+        "rows like `1-groups     1.00 [ -0.00]( 2.08)     0.99 [  0.84]( 2.86)` below `tip[pct imp](CV)`",
+        lone_variant="a comparison of several kernels, or ",
     ),
     program_reader(
         "mmtests",
