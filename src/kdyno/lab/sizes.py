@@ -21,8 +21,9 @@ from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen
 from kdyno.base.mistakes import first_fault
 from kdyno.base.text import format_list
+from kdyno.kernel.boot_tests import disable_boot_tests
 from kdyno.kernel.image import Image
-from kdyno.kernel.images import find_image
+from kdyno.kernel.images import configuration_of, find_image
 from kdyno.kernel.routines.families import RoutineFamily, routine_families
 from kdyno.measure.guest.pmu import PmuConfig, find_plugin
 from kdyno.measure.workload.named import training_load
@@ -125,7 +126,7 @@ def subject_of(named: str, variant: str | None, workload: tuple[str, ...], sessi
 
 
 def count_calls(image: Image, load: Load, *, seed: int, session: Session) -> CallSizes:
-    """Boot an image with a load, and count the calls of its routines.
+    """Boot an image with a load, without the tests that its kernel has of itself, and count the calls of its routines.
 
     Raises RoutinesMissing, CallsNotCounted, ProgramMissing, and what machine and agent raise.
     """
@@ -140,13 +141,14 @@ def count_calls(image: Image, load: Load, *, seed: int, session: Session) -> Cal
         raise RoutinesMissing(image=key, symbols=format_list(names))
     machine = pmu_machine("edges", PmuConfig().family, load, state=state, talk=talk)
     machine.require_cpu(image.record.needs, f"image {key}")
-    request = BootRequest(f"image {key}", image, (), pmu_job(machine.describe(), load), seed, is_counted=False)
+    words = disable_boot_tests((), configuration_of(image))
+    request = BootRequest(f"image {key}", image, words, pmu_job(machine.describe(), load), seed, is_counted=False)
     with state.scratch("lab") as scratch, talk.working(f"counting calls in a boot of image {key}"):
         routines = scratch / "routines.txt"
         routines.write_text(listed, encoding="ascii")
         out = scratch / COUNTS
-        words = (str(plugin), f"out={out}", f"routines={routines}")
-        argument = ",".join(word.replace(",", ",,") for word in words)
+        options = (str(plugin), f"out={out}", f"routines={routines}")
+        argument = ",".join(option.replace(",", ",,") for option in options)
         end = machine.boot(replace(request.order(scratch), plugin=("-plugin", argument)))
         if end.status != "ok" or not out.is_file():
             raise CallsNotCounted(name=request.name, image=key, why=end.reason or "the plugin wrote no counts")
