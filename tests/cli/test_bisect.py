@@ -26,6 +26,7 @@ from kdyno.tune.bisect.culprit import Culprit
 from kdyno.tune.bisect.evidence import Check
 from kdyno.tune.bisect.recipes import read_recipes
 from kdyno.tune.bisect.search import Search
+from tests.cli.busy_host import disturb
 from tests.cli.conftest import CommandResult, Lab
 from tests.cli.replay import Change, died, slower
 from tests.cli.test_golden import check
@@ -631,6 +632,29 @@ def test_lost_boots_end_with_3_and_the_same_command_goes_on(replayed: ToyRange) 
     replayed.lab.on_boot(["the host failed"] * 3)
     lost = replayed.bisect()
     assert (lost.status, "boots were lost" in lost.err) == (3, True)
+    assert culprits(replayed.bisect()) == [[replayed.name(3)]]
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_kernels_that_other_work_disturbed_are_booted_once_more_and_not_skipped(
+    replayed: ToyRange, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    replayed.plant(3, total=6)
+    boots = disturb(monkeypatch, replayed.name(number), "lat_pipe", times=1)
+    done = replayed.bisect()
+    assert culprits(done) == [[replayed.name(3)]]
+    assert "skipped" not in answers(done).values()
+    assert boots[replayed.name(number), 0] > 1
+
+
+def test_a_host_that_leaves_nothing_to_measure_ends_with_3_and_the_same_command_goes_on(
+    replayed: ToyRange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replayed.plant(3, total=6)
+    with monkeypatch.context() as busy:
+        disturb(busy, replayed.name(3), "lat_pipe", times=100)
+        done = replayed.bisect()
+    assert (done.status, f"left no value of lat_pipe in any boot of {replayed.name(3)}" in done.err) == (3, True)
     assert culprits(replayed.bisect()) == [[replayed.name(3)]]
 
 

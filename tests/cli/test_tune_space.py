@@ -15,6 +15,7 @@ from kdyno.runs import boots as boots_module
 from kdyno.tune.space import tune as tune_module
 from kdyno.tune.space.read import read_space
 from kdyno.tune.space.record import SearchRecord
+from tests.cli.busy_host import BUSY, disturb
 from tests.cli.conftest import CommandResult, Lab
 from tests.cli.replay import BLOCKS, Change, died
 from tests.cli.test_golden import check
@@ -302,3 +303,30 @@ def test_a_damaged_record_is_named(lab: Lab) -> None:
     assert done.status == 3
     assert "can't read the record of this search" in done.err
     assert tune_module.NOTHING_BETTER not in done.out
+
+
+@pytest.mark.parametrize("variant", ["baseline", ONE])
+def test_boots_that_other_work_disturbed_are_carried_out_once_more(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, variant: str
+) -> None:
+    record(lab, longer(-10), longer(5), longer(-4))
+    boots = disturb(monkeypatch, variant, "lat_syscall.null", times=1)
+    found = result_of(lab("tune", space(lab), "--json"))
+    assert boots[variant, 0] > 1
+    assert found["failures"] == []
+    assert found["confirmed"]["variant"] == ONE
+
+
+def test_a_host_that_leaves_nothing_to_measure_is_no_fault_of_a_recipe_and_the_search_goes_on_when_it_is_quiet(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(lab, longer(-10), longer(5), longer(-4))
+    with monkeypatch.context() as busy:
+        disturb(busy, ONE, "lat_syscall.null", times=100)
+        done = lab("tune", space(lab), "--json")
+    assert done.status == 3
+    assert f"left no value of lat_syscall.null in any boot of {ONE}: {BUSY}" in done.err
+    assert "run the same command again when nothing else runs here" in done.err
+    found = result_of(lab("tune", space(lab), "--json"))
+    assert found["failures"] == []
+    assert found["confirmed"]["variant"] == ONE

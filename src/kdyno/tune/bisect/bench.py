@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kdyno.base.errors import InfrastructureError, KdynoError, Unbuildable, UserError
+from kdyno.base.errors import KdynoError, Unbuildable, UserError
 from kdyno.base.frozen import digest
 from kdyno.base.lanes import LANES
 from kdyno.base.talk import Talk
@@ -53,6 +53,7 @@ from kdyno.tune.bisect.evidence import (
 )
 from kdyno.tune.bisect.packages import PackageRange
 from kdyno.tune.bisect.ranges import KernelRange
+from kdyno.tune.boots import BootsLost, HostDisturbed, disturbance
 
 SHORTEST_BLOCK = 0.1
 """Seconds; a replayed boot takes none."""
@@ -65,11 +66,6 @@ UNTESTABLE = (
 """Errors of one kernel of a range: its source is unfit, its mixture of two recipes, or its package."""
 FORECASTS = ("to do: ", "time: ")
 """How the lines of a run's forecast begin."""
-
-
-class BootsLost(InfrastructureError):
-    message = "boots were lost: {boots}: {reason}"
-    hint = "run the same command to try them again: everything else is kept"
 
 
 class GoodEndUntestable(UserError):
@@ -265,10 +261,19 @@ class BisectBench:
             return Trialled(Untestable(_reason(error)))
 
     def _run(self, experiment: Experiment, code: str | None, *, is_check: bool = False) -> Trialled:
-        """Carry out a run of two kernels, and read their differences. Raises GoodEndUntestable except for a check."""
+        """Carry out a run of two kernels, once more if other work on the host disturbed all boots, and read their
+        differences. Raises GoodEndUntestable except for a check.
+        """
+        try:
+            return self._run_once(experiment, code, is_check=is_check, again=False)
+        except HostDisturbed:
+            return self._run_once(experiment, code, is_check=is_check, again=True)
+
+    def _run_once(self, experiment: Experiment, code: str | None, *, is_check: bool, again: bool) -> Trialled:
+        """Carry out a run of two kernels, or one more. Raises GoodEndUntestable, BootsLost and HostDisturbed."""
         first, second = experiment.variants
         try:
-            done = run_experiment(experiment, self.session, again=False)
+            done = run_experiment(experiment, self.session, again=again)
         except Unbuildable as error:  # in another link order: the first images of the search were built before
             return Trialled(Untestable(_reason(error)), code=code)
         if done.outcome.lost:
@@ -281,6 +286,9 @@ class BisectBench:
         try:
             values = mean_by_block(self.benchmark_differences(done.run_id, first, second))
         except NoValue as problem:
+            boots = self.session.store.boots(done.run_id)
+            if disturbed := disturbance(boots, problem.variant, problem.benchmark):
+                raise HostDisturbed(name=problem.variant, benchmark=problem.benchmark, reason=disturbed) from None
             reason = self._no_value_reason(done.run_id, problem)
             return self._failed(problem.variant, reason, Trialled(Untestable(""), done.run_id, code), is_check)
         outcome = Differences(tuple(values.values()), experiment.layouts, experiment.blocks, tuple(values))

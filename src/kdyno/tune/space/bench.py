@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from kdyno.base.errors import InfrastructureError, KdynoError, UserError
+from kdyno.base.errors import KdynoError, UserError
 from kdyno.base.talk import Talk
 from kdyno.base.text import clean, format_list
 from kdyno.judge.verdicts.checks import checks_of
@@ -25,6 +25,7 @@ from kdyno.runs.session import Session
 from kdyno.runs.train import make_inputs
 from kdyno.store.upkeep.gc import take_away
 from kdyno.tune.bisect.bench import TrialTalk
+from kdyno.tune.boots import BootsLost, HostDisturbed, disturbance
 from kdyno.tune.space.gains import NoGain, speed_gain
 from kdyno.tune.space.outcome import Measured, Stage, TrialOutcome
 from kdyno.tune.space.read import SpaceFile
@@ -39,11 +40,6 @@ FIRST_BLOCKS = 2
 class BaselineFails(UserError):
     message = "the baseline {name} {reason}"
     hint = "a search compares recipes with it: choose a baseline that `kdyno run` measures"
-
-
-class BootsOfRecipeLost(InfrastructureError):
-    message = "boots were lost: {boots}: {reason}"
-    hint = "run the same command to try them again: everything else is kept"
 
 
 def rungs_of(experiment: Experiment, rungs: tuple[RungSpec, ...]) -> tuple[RungSpec, ...]:
@@ -81,6 +77,16 @@ def baseline_alone(file: SpaceFile, rung: RungSpec) -> Experiment:
     return experiment.model_copy(update={"variants": {experiment.baseline: experiment.variants[experiment.baseline]}})
 
 
+@dataclass(frozen=True)
+class _Booted:
+    """The run of a recipe: the gain in speed, or where and why the recipe failed."""
+
+    run: str
+    speed: Measured | None = None
+    failed: Stage | None = None
+    reason: str = ""
+
+
 @dataclass
 class SpaceBench:
     """Measures the recipes of a space."""
@@ -107,7 +113,7 @@ class SpaceBench:
     def measure_baseline(self) -> Mapping[str, str]:
         """Build the baseline and boot it alone, so that one that fails is named before anything else is built.
 
-        Return the values of its Kconfig symbols. Raises BaselineFails and BootsOfRecipeLost.
+        Return the values of its Kconfig symbols. Raises BaselineFails and BootsLost.
         """
         experiment = baseline_alone(self.file, self.rungs[0])
         try:
@@ -123,7 +129,10 @@ class SpaceBench:
         return configuration_of(images[0])
 
     def measure(self, point: Point, rung: int) -> TrialOutcome:
-        """Build and boot a recipe beside the baseline. Raises BaselineFails, BootsOfRecipeLost and what runs raise."""
+        """Build and boot a recipe beside the baseline; once more if other work on the host disturbed all boots.
+
+        Raises BaselineFails, BootsLost, HostDisturbed and what runs raise.
+        """
         outcome = TrialOutcome(values=self.file.space.values(point), rung=rung)
         try:
             experiment = experiment_on(self.file.experiment_of(point), self.rungs[rung])
@@ -142,24 +151,38 @@ class SpaceBench:
             update={"build_seconds": seconds, "image": images[0].record.key if images else None}
         )
         name = self.file.name(point)
-        run_id, failed, reason = self._boot(experiment, name)
-        outcome = outcome.model_copy(update={"run": run_id, "boot_seconds": self.clock() - built})
-        if failed:
-            return _failed(outcome, failed, reason)
-        store = self.session.store
-        if reasons := [boot.reason for boot in store.boots(run_id) if boot.variant == name and boot.status == "failed"]:
-            return _failed(outcome, "boot", clean(reasons[0]))
-        benchmarks = store.benchmarks(run_id)
         try:
-            speed = speed_gain(table(store.boots(run_id), benchmarks), benchmarks, self._baseline, name)
-        except NoGain as problem:
-            if problem.variant == self._baseline:
-                raise BaselineFails(name=self._baseline, reason=f"has no value of {problem.benchmark}") from None
-            return _failed(outcome, "boot", f"it has no value of {problem.benchmark}")
+            booted = self._measure_speed(experiment, name, again=False)
+        except HostDisturbed:
+            booted = self._measure_speed(experiment, name, again=True)
+        outcome = outcome.model_copy(update={"run": booted.run, "boot_seconds": self.clock() - built})
+        if booted.failed:
+            return _failed(outcome, booted.failed, booted.reason)
         space = self.file.space
         has_own_objects = space.objects_of(point) != space.objects_of(space.baseline)
         sizes = self._sizes(images, has_own_objects=has_own_objects)
-        return outcome.model_copy(update={"measured": {"speed": speed, **sizes}})
+        return outcome.model_copy(update={"measured": {"speed": booted.speed, **sizes}})
+
+    def _measure_speed(self, experiment: Experiment, trial: str, *, again: bool) -> _Booted:
+        """Carry out a run, or one more, of the tried recipe, which is the variant `trial`, beside the baseline.
+
+        Raises BaselineFails, BootsLost, HostDisturbed and what runs raise.
+        """
+        run_id, failed, reason = self._boot(experiment, trial, again=again)
+        if failed:
+            return _Booted(run_id, failed=failed, reason=reason)
+        boots = self.session.store.boots(run_id)
+        if reasons := [boot.reason for boot in boots if boot.variant == trial and boot.status == "failed"]:
+            return _Booted(run_id, failed="boot", reason=clean(reasons[0]))
+        benchmarks = self.session.store.benchmarks(run_id)
+        try:
+            return _Booted(run_id, speed_gain(table(boots, benchmarks), benchmarks, self._baseline, trial))
+        except NoGain as problem:
+            if disturbed := disturbance(boots, problem.variant, problem.benchmark):
+                raise HostDisturbed(name=problem.variant, benchmark=problem.benchmark, reason=disturbed) from None
+            if problem.variant == self._baseline:
+                raise BaselineFails(name=self._baseline, reason=f"has no value of {problem.benchmark}") from None
+            return _Booted(run_id, failed="boot", reason=f"it has no value of {problem.benchmark}")
 
     def _sizes(self, images: list[Image], *, has_own_objects: bool) -> dict[Objective, Measured]:
         """Return the gains in size and in the time of a build, where kernels are built. A recipe with the baseline's
@@ -192,12 +215,12 @@ class SpaceBench:
         self.images_by_age += missing
         return list(images[list(prepared.plans)[-1]])
 
-    def _boot(self, experiment: Experiment, trial: str) -> tuple[str, Stage | None, str]:
-        """Carry out a run; return its id, and where and why the tried recipe failed, which is the variant `trial`."""
-        done = run_experiment(experiment, self._booting, again=False)
+    def _boot(self, experiment: Experiment, trial: str, *, again: bool = False) -> tuple[str, Stage | None, str]:
+        """Carry out a run, or one more; return its id, and where and why the variant `trial` failed."""
+        done = run_experiment(experiment, self._booting, again=again)
         if done.outcome.lost:
             names = format_list(list(done.outcome.lost))
-            raise BootsOfRecipeLost(boots=names, reason=clean(next(iter(done.outcome.lost.values()))))
+            raise BootsLost(boots=names, reason=clean(next(iter(done.outcome.lost.values()))))
         given_up = done.outcome.given_up
         if self._baseline in given_up:
             raise BaselineFails(name=self._baseline, reason=f"doesn't boot: {clean(given_up[self._baseline])}")
