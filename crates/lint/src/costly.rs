@@ -130,7 +130,8 @@ pub fn count(rules: &[Rule], binary: &Binary, file: usize, executions: Option<&E
         for (tally, count) in tallies.iter_mut().zip(counts) {
             tally.all += count.number;
             tally.executions += count.executions;
-            if if executions.is_some() { count.executions > 0.0 } else { count.number > 0 } {
+            let is_listed = if executions.is_some() { count.executions > 0.0 } else { count.number > 0 };
+            if is_listed {
                 let order = |count: &Count| (count.executions, count.number);
                 let place = tally.most.partition_point(|other| order(other) >= order(&count));
                 tally.most.insert(place, count);

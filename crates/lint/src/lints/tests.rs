@@ -302,7 +302,7 @@ fn with_a_load_what_is_executed_counts_and_the_instruction_that_is_executed_most
     let steps = [(0, 0.0), (base, 1.0), (base + 5, 3.0), (base + 8, 0.0)];
     assert_eq!(run(&steps, &rule), [("f".into(), "0x5".into(), message("4.0", "40.0"))]);
     let unmeasured = run(&steps, &division(Form::Wide));
-    assert!(!unmeasured[0].2.contains("cycles, up to") && !unmeasured[0].2.contains("up to"), "{unmeasured:?}");
+    assert!(!unmeasured[0].2.contains("up to"), "{unmeasured:?}");
     assert_eq!(run(&[(0, 0.0)], &rule), []);
     assert_eq!(run(&[], &rule), []);
 }
