@@ -150,14 +150,24 @@ def steps(base: Base, asks: Iterable[KconfigRequest], objects: Path, make: Seque
     if base.kind == "config":
         start.write_text(base.text, encoding="utf-8")
         return [[*merge, str(start), str(asked)], [*make, "olddefconfig"]]
+    made_in, first = objects, [*make, base.target]
     if base.lsmod:
-        (objects / ".config").write_text(base.text, encoding="utf-8")
-        (objects / "lsmod.txt").write_text(base.lsmod, encoding="utf-8")
-        first = [*make, f"LSMOD={objects / 'lsmod.txt'}", base.target]
-    else:
-        first = [*make, base.target]
-    keep = ["cp", str(objects / ".config"), str(start)]
+        made_in = objects.parent / "localmodconfig"
+        made_in.mkdir(exist_ok=True)
+        (made_in / ".config").write_text(base.text, encoding="utf-8")
+        (made_in / "lsmod.txt").write_text(base.lsmod, encoding="utf-8")
+        first = [*_in_the_tree(make, objects, made_in), f"LSMOD={made_in / 'lsmod.txt'}", base.target]
+    keep = ["cp", str(made_in / ".config"), str(start)]
     return [first, keep, [*merge, str(start), str(asked)], [*make, "olddefconfig"]]
+
+
+def _in_the_tree(make: Sequence[str], objects: Path, made_in: Path) -> list[str]:
+    """Return the command with the source tree itself in place of the directory of links to its entries: localmodconfig
+    finds Makefiles by a `find` that follows no links, and drops every module without any.
+    """
+    tree = (objects.parent / "Kconfig").resolve().parent
+    places = {str(objects.parent): str(tree), f"O={objects}": f"O={made_in}"}
+    return [places.get(word, word) for word in make]
 
 
 def fragment(asks: Iterable[KconfigRequest]) -> str:

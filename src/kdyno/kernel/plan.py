@@ -25,6 +25,8 @@ from kdyno.kernel.toolchain import Toolchain
 
 BUILD_FORMAT = 3
 """Part of every key; raised when the same inputs would give another image."""
+LOCAL_FORMAT = 2
+"""The same for configurations by localmodconfig."""
 
 ENVIRONMENT = {
     "KBUILD_BUILD_HOST": "kdyno",
@@ -156,6 +158,7 @@ def plan_build(
         "toolchain": compiler.identity.model_dump(),
         "packers": packers.digests(asked, arch.is_packed, state),
         **({} if arch is X86_64 else {"arch": arch.make(compiler)}),
+        **({"localmodconfig": LOCAL_FORMAT} if start.lsmod else {}),
     }
     make = _make_words(contribution, arch.make(compiler))
     compiled = [file for file in contribution.inputs if any(file.placeholder in word for word in make)]

@@ -209,6 +209,18 @@ def test_every_base_gives_a_config_with_what_was_asked_on_top(
     assert ("CONFIG_EXT4=y" in lines) == base.startswith("file:")
 
 
+def test_a_module_that_is_loaded_stays_in_a_local_configuration(
+    tmp_path: Path, source: KernelSource, state: State
+) -> None:
+    """localmodconfig looks for modules in the source tree itself, and follows no links."""
+    (tmp_path / "config").write_text("CONFIG_NET=y\nCONFIG_EXT4=y\n")
+    (tmp_path / "lsmod").write_text("Module Size Used by\next4 1003520 1\n")
+    base = f"make:localmodconfig?lsmod={tmp_path}/lsmod&config={tmp_path}/config"
+    image = built(Recipe(kconfig={"PCI": True}), source, state, base)
+    lines = image.config.read_text().splitlines()
+    assert "CONFIG_EXT4=y" in lines and "CONFIG_PCI=y" in lines
+
+
 def test_what_dyno_asks_in_vain_is_only_noted(source: KernelSource, state: State) -> None:
     notes = built(Recipe(), source, state, "dyno").record.notes
     assert any("CONFIG_64BIT" in note or "(asked by base dyno:" in note for note in notes)

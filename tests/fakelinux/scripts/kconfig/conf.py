@@ -107,7 +107,9 @@ def wishes(tree: Path, mode: str) -> Values:
     if mode == "localmodconfig":
         if not sys.stdin.readline():
             sys.exit("Error in reading or end of file.")
-        loaded = Path(os.environ["LSMOD"]).read_text()
+        # As the kernel's streamline_config.pl: what it finds in the tree, by a `find` that follows no links.
+        places = {Path(folder).name for folder, _, files in os.walk(tree) if "Kconfig" in files}
+        loaded = Path(os.environ["LSMOD"]).read_text() if "fs" in places else ""
         wanted = {name: value for name, value in wanted.items() if name != "EXT4" or "ext4" in loaded}
     return wanted
 
