@@ -19,6 +19,7 @@ TITLE = "a comparison with `[pct imp](CV)`"
 _HEAD = re.compile(r"\[pct imp\] ?\(CV\)")
 _FACT = re.compile(r"^ ?(?P<key>Test|Interpretation|Statistic) *: *(?P<text>\S[^\r\n]{0,99})")
 _CELL = re.compile(r"(?<![\d.])(?P<value>\d+\.\d+) +\[ *(?P<change>-?\d+\.\d+)\] ?\( *(?P<cv>\d+\.\d+)\)")
+_DIRECTIONS: dict[str, Direction] = {"lower": "lower", "higher": "higher"}
 _MEANS = ("amean", "hmean", "gmean", "mean")
 _PRECISE = 1e-4
 """The step of a ratio that follows from an improvement with two decimals."""
@@ -81,7 +82,7 @@ def _with_fact(facts: _Facts, key: str, text: str) -> _Facts:
     if key == "Statistic":
         facts.statistic = text
     else:
-        facts.direction = {"lower": "lower", "higher": "higher"}.get(text.split(maxsplit=1)[0].lower())  # type: ignore[assignment]
+        facts.direction = _DIRECTIONS.get(text.split(maxsplit=1)[0].lower())
     return facts
 
 
