@@ -140,8 +140,8 @@ def test_a_load_that_does_not_belong_to_the_kernel_is_refused(
         (text, [vmlinux], "is not a PMU record"),
         (tmp_path / "nowhere", [vmlinux], "No such file"),
     ):
-        words = ["kernel", "lint", *map(str, files), "--family", "skylake", "--profile", str(profile)]
-        assert main(words) != 0
+        arguments = ["kernel", "lint", *map(str, files), "--family", "skylake", "--profile", str(profile)]
+        assert main(arguments) != 0
         captured = capsys.readouterr().err
         assert why in captured and "hint: " in captured, why
     assert main(["kernel", "lint", str(vmlinux), "--profile", str(mine)]) == 1
