@@ -17,6 +17,7 @@ from kdyno.kernel.delegation.records import Records
 from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.images import load_image
 from kdyno.kernel.knobs.kconfig import MOST_BYTES, parse_fragment
+from kdyno.kernel.loaded_modules import check_loaded_modules
 from kdyno.kernel.make import BuildFailed, BuildKilled, BuildWork, build_workspace, sweep
 from kdyno.kernel.plan import BuildPlan, plan_build
 from kdyno.kernel.source_trees import Say, remove_tree
@@ -111,7 +112,7 @@ def configured(plan: BuildPlan, state: State) -> Configured:
         config = kconfig_check.read_config(text)
     else:
         with state.lock(f"image-{plan.objects_key}"), build_workspace(plan, state) as work:
-            config = _made_config(work)
+            config, _ = _made_config(work)
     return Configured(config, tuple(kconfig_check.unmet(plan.asks, config, plan.tree, plan.arch.source)))
 
 
@@ -185,9 +186,10 @@ def configure(work: BuildWork) -> tuple[str, ...]:
     """Make .config, and stop unless it holds what was requested. Return notes on requests of the base without
     effect.
     """
-    plan, config = work.plan, _made_config(work)
+    plan = work.plan
+    config, left_out = _made_config(work)
     kconfig_check.refuse(kconfig_check.unmet(plan.asks, config, plan.tree, plan.arch.source))
-    notes = (*plan.notes, *_held(work, config))
+    notes = (*plan.notes, *left_out, *_held(work, config))
     if plan.base.kind != "fragment":
         return notes
     overruled = {request.symbol for request in plan.asks}
@@ -198,13 +200,16 @@ def configure(work: BuildWork) -> tuple[str, ...]:
     return (*notes, *(miss.text for miss in misses if miss.instead not in overruled))
 
 
-def _made_config(work: BuildWork) -> dict[str, str]:
-    """Return the .config that the kernel's own tools make now. Raise ValueRuns."""
+def _made_config(work: BuildWork) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the .config that the kernel's own tools make now, and notes on loaded modules that it lacks. Raise
+    ValueRuns and NoModuleKept.
+    """
+    lines: list[str] = []
     for command in kconfig.steps(work.plan.base, work.plan.asks, work.objects, work.make):
-        work.run(command)
+        work.run(command, lines.append)
     config = kconfig_check.read_config(_config_text(work))
     kconfig_check.refuse_what_runs(config)
-    return config
+    return config, check_loaded_modules(work.plan.base, lines)
 
 
 def _held(work: BuildWork, config: Mapping[str, str]) -> tuple[str, ...]:

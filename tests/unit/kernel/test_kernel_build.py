@@ -17,6 +17,7 @@ from kdyno.kernel import build as build_module
 from kdyno.kernel import build_directory, estimate, kconfig_check
 from kdyno.kernel.build import BuildFailed, BuildKilled, build, check_configuration, configured
 from kdyno.kernel.images import load_image
+from kdyno.kernel.loaded_modules import NoModuleKept
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import KernelSource
 from tests.unit.kernel_toy import (
@@ -219,6 +220,36 @@ def test_a_module_that_is_loaded_stays_in_a_local_configuration(
     image = built(Recipe(kconfig={"PCI": True}), source, state, base)
     lines = image.config.read_text().splitlines()
     assert "CONFIG_EXT4=y" in lines and "CONFIG_PCI=y" in lines
+
+
+def test_loaded_modules_that_a_local_configuration_lacks_are_named(
+    tmp_path: Path, source: KernelSource, state: State
+) -> None:
+    (tmp_path / "config").write_text("CONFIG_NET=y\nCONFIG_EXT4=y\n")
+    (tmp_path / "lsmod").write_text("Module Size Used by\next4 1003520 1\nzfs 1 0\nnvidia 1 0\n")
+    base = f"make:localmodconfig?lsmod={tmp_path}/lsmod&config={tmp_path}/config"
+    notes = built(Recipe(), source, state, base).record.notes
+    assert "2 loaded modules not in this source, so the kernel lacks them: nvidia, zfs" in notes
+
+
+@pytest.mark.parametrize(
+    ("config", "lsmod", "why"),
+    [
+        ("CONFIG_EXT4=y", "zfs 1 0\n", "1 loaded module not in this source, so the kernel lacks them: zfs"),
+        ("CONFIG_NET=y", "ext4 1 0\n", "1 loaded module without a symbol in the configuration"),
+        ("CONFIG_EXT4=y", "PRETTY_NAME=Debian\n\nID=debian\n", "2 loaded modules not in this source"),
+    ],
+    ids=["of another source", "of another configuration", "not lsmod's output"],
+)
+def test_a_local_configuration_without_any_loaded_module_is_refused(
+    tmp_path: Path, source: KernelSource, state: State, config: str, lsmod: str, why: str
+) -> None:
+    (tmp_path / "config").write_text(config + "\n")
+    (tmp_path / "lsmod").write_text("Module Size Used by\n" + lsmod)
+    base = f"make:localmodconfig?lsmod={tmp_path}/lsmod&config={tmp_path}/config"
+    with pytest.raises(NoModuleKept, match=re.escape(why)):
+        built(Recipe(), source, state, base)
+    assert left_in(state.images) == []
 
 
 def test_what_dyno_asks_in_vain_is_only_noted(source: KernelSource, state: State) -> None:

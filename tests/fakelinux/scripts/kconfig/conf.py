@@ -109,8 +109,15 @@ def wishes(tree: Path, mode: str) -> Values:
             sys.exit("Error in reading or end of file.")
         # As the kernel's streamline_config.pl: what it finds in the tree, by a `find` that follows no links.
         places = {Path(folder).name for folder, _, files in os.walk(tree) if "Kconfig" in files}
-        loaded = Path(os.environ["LSMOD"]).read_text() if "fs" in places else ""
-        wanted = {name: value for name, value in wanted.items() if name != "EXT4" or "ext4" in loaded}
+        known = {"ext4"} if "fs" in places else set()
+        lines = Path(os.environ["LSMOD"]).read_text().splitlines()
+        loaded = [line.split()[0] for line in lines if line and not line.startswith("Module")]
+        for module in loaded:
+            if module not in known:
+                print(f"{module} config not found!!", file=sys.stderr)
+            elif "EXT4" not in wanted:
+                print(f"module {module} did not have configs CONFIG_EXT4", file=sys.stderr)
+        wanted = {name: value for name, value in wanted.items() if name != "EXT4" or known.intersection(loaded)}
     return wanted
 
 
