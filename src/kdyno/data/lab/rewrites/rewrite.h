@@ -20,4 +20,12 @@ typedef void (*swap_func_t)(void *a, void *b, int size);
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
+/* As asm/arch_hweight.h has it after patching: with these registers. */
+static inline unsigned long hweight_long(unsigned long word)
+{
+	unsigned long count;
+	__asm__("popcntq %1, %0" : "=a"(count) : "D"(word) : "cc");
+	return count;
+}
+
 #endif

@@ -6,8 +6,15 @@
 /* bits */
 #define BITMAP_FIRST_WORD_MASK(start) (~0UL << ((start) & (BITS_PER_LONG - 1)))
 #define BITMAP_LAST_WORD_MASK(bits) (~0UL >> (-(bits) & (BITS_PER_LONG - 1)))
-#define hweight_long(word) ((unsigned long)__builtin_popcountl(word))
 #define swab(word) __builtin_bswap64(word)
+/* As arch_hweight.h has it after patching: with these registers. */
+static inline unsigned long hweight_long(unsigned long word)
+{
+	unsigned long count;
+	__asm__("popcntq %1, %0" : "=a"(count) : "D"(word) : "cc");
+	return count;
+}
+
 static inline unsigned long fns(unsigned long word, unsigned int n)
 {
 	for (; word; word &= word - 1)
@@ -18,6 +25,24 @@ static inline unsigned long fns(unsigned long word, unsigned int n)
 
 unsigned long find_next_bit(const unsigned long *at, unsigned long bits, unsigned long start);
 unsigned long bitmap_get_value8(const unsigned long *at, unsigned long start);
+
+/* the other functions of lib/bitmap.c, which are dropped */
+#define BIT_WORD(bit) ((bit) / BITS_PER_LONG)
+#define BITS_TO_LONGS(bits) DIV_ROUND_UP(bits, BITS_PER_LONG)
+#define __ALIGN_MASK(x, mask) (((x) + (mask)) & ~(mask))
+#define for_each_set_bit(bit, at, bits) for ((bit) = 0; (bit) < (bits); (bit)++)
+#define __GFP_ZERO 0
+struct device;
+unsigned long find_next_zero_bit(const unsigned long *at, unsigned long bits, unsigned long start);
+unsigned long find_nth_bit(const unsigned long *at, unsigned long bits, unsigned long n);
+unsigned int bitmap_weight(const unsigned long *at, unsigned int bits);
+void bitmap_zero(unsigned long *at, unsigned int bits);
+bool test_bit(long bit, const unsigned long *at);
+void set_bit(long bit, unsigned long *at);
+void *kmalloc_array(size_t count, size_t size, gfp_t flags);
+void *kmalloc_array_node(size_t count, size_t size, gfp_t flags, int node);
+void kfree(const void *at);
+int devm_add_action_or_reset(struct device *device, void (*action)(void *), void *data);
 
 /* sums */
 static inline u16 csum_fold(u32 sum)
