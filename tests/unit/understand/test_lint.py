@@ -171,6 +171,11 @@ def test_what_is_asked_for_in_vain_is_refused(compile_c: Compile, capsys: pytest
     for words, why in (
         (["--only", "nonsense"], "nonsense is not the name of a lint"),
         (["--only", "costly-instruction"], "costly-instruction needs --family NAME"),
+        (
+            ["--only", "simd-in-kernel", "--family", "skylake"],
+            "--family is about costly-instruction, which --only leaves",
+        ),
+        (["--only", "simd-in-kernel", "--costs", "nowhere.toml"], "--costs is about costly-instruction, which --only"),
         (["--family", "i386"], "has no list of costly instructions of i386"),
         (["--source", str(DATA)], "is not a kernel source tree"),
     ):

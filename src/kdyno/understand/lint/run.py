@@ -68,6 +68,11 @@ class LoadNeedsCosts(UserError):
     hint = "pass --family NAME or --costs FILE, too"
 
 
+class CostsOfNothing(UserError):
+    message = "{options} is about {lint}, which --only leaves out"
+    hint = "add {lint} to --only, or remove {options}"
+
+
 class LintFailed(InfrastructureError):
     message = "kdyno-lint failed: {why}"
     hint = "run `pip install .` in a kdyno checkout to build it again"
@@ -100,11 +105,17 @@ class LintOptions:
     def has_costs(self) -> bool:
         return self.family is not None or self.costs is not None
 
+    @property
+    def words_of_costs(self) -> str:
+        """Return the option that names the costs."""
+        return "--costs" if self.costs else "--family"
+
 
 def lint(targets: Targets, options: LintOptions, on_begin: Begun = lambda _: None) -> LintReport:
     """Check the files; `on_begin` receives the name of each.
 
-    Raises UnknownLint, LintNeeds, LoadNeedsCosts, LintFailed, LintKilled, LintUnclear, and what the parts raise.
+    Raises UnknownLint, LintNeeds, LoadNeedsCosts, CostsOfNothing, LintFailed, LintKilled, LintUnclear, and what the
+    parts raise.
     """
     unknown = [name for name in options.only if name not in LINTS]
     if unknown:
@@ -115,6 +126,8 @@ def lint(targets: Targets, options: LintOptions, on_begin: Begun = lambda _: Non
             raise LintNeeds(lint=name, option=option)
     if options.profile and not options.has_costs:
         raise LoadNeedsCosts
+    if options.only and COSTLY not in options.only and options.has_costs:
+        raise CostsOfNothing(options=options.words_of_costs, lint=COSTLY)
     only = [name for name in LINTS if (name in options.only or not options.only) and has_option.get(name, True)]
     costs = read_costs(options.costs) if options.costs and COSTLY in only else None
     settings = {
