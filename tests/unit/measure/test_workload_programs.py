@@ -310,6 +310,19 @@ def test_processor_time_and_shares_are_parts_of_what_the_program_takes(
     assert {one.name.removeprefix("small.") for one in described if one.is_part} == parts
 
 
+def test_a_server_counts_once_in_the_mean_by_its_rate_and_not_by_its_latencies(tmp_path: Path) -> None:
+    workload = ProgramsWorkload(use=("nginx", "redis", "pgbench", "fio")).located(tmp_path)
+    described = workload.describe_benchmarks(AgentReport())
+    assert {one.name for one in described if not one.is_part} == {
+        "nginx.throughput",
+        "redis.set",
+        "redis.get",
+        "pgbench.throughput",
+        "fio.read_iops",
+        "fio.write_iops",
+    }
+
+
 def test_an_experiment_records_its_workloads_and_asks_the_kernel_for_what_they_need(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text(
