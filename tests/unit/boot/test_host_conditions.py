@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import threading
+import time
 from itertools import count
 from pathlib import Path
 from threading import Event, Semaphore
@@ -216,9 +217,12 @@ def threads() -> set[str]:
 def test_a_boot_that_breaks_off_leaves_no_thread_behind(root: Path) -> None:
     before = threads()
     with pytest.raises(ZeroDivisionError), watched(root, every=0.01):
-        assert len(threads()) == len(before) + 1
+        assert len(threads() - before) == 1
         raise ZeroDivisionError
-    assert threads() == before
+    end = time.monotonic() + 60
+    while threads() - before and time.monotonic() < end:
+        time.sleep(0.01)  # the kernel lists a thread a moment longer than it runs
+    assert not threads() - before
 
 
 @pytest.mark.usefixtures("clock")
