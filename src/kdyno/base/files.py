@@ -18,6 +18,7 @@ from kdyno.base.state import translate_disk_full, unwritable_reason
 
 REFUSALS = (
     errno.ENOENT,
+    errno.EEXIST,
     errno.ENOTDIR,
     errno.EISDIR,
     errno.EACCES,
@@ -33,6 +34,11 @@ STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 class NotWritable(UserError):
     message = "can't write {path}: {why}"
     hint = "name a file in an existing directory that you may write to"
+
+
+class DirectoryNotWritable(UserError):
+    message = "can't write files into {path}: {why}"
+    hint = "name a directory that you may write to; a new one is made in an existing one"
 
 
 def write_whole(
@@ -122,6 +128,23 @@ def require_writable(path: Path) -> None:
         raise NotWritable(path=path, why="its directory does not exist")
     if not _is_stream(path) and (why := unwritable_reason(path) or unwritable_reason(directory)):
         raise NotWritable(path=path, why=why)
+
+
+def require_directory(path: Path) -> None:
+    """Raise DirectoryNotWritable if files can't be written into a directory, which may be a new one in an existing
+    one: call this before minutes of work for these files.
+    """
+    place = path if os.path.lexists(path) else path.absolute().parent
+    if not place.is_dir():
+        raise DirectoryNotWritable(path=path, why="it is not a directory, or not in one")
+    if why := unwritable_reason(place):
+        raise DirectoryNotWritable(path=path, why=why)
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory unless it is there. Raise DirectoryNotWritable."""
+    with translate_disk_full(path), _translate_refusals(DirectoryNotWritable, path):
+        path.mkdir(exist_ok=True)
 
 
 def sync(path: Path) -> None:

@@ -170,7 +170,7 @@ def _time_now(args: argparse.Namespace, families: Sequence[RoutineFamily]) -> La
 
 
 def _patch(args: argparse.Namespace) -> int:
-    from kdyno.base.files import require_writable, write_whole
+    from kdyno.base.files import make_directory, require_directory, require_writable, write_whole
     from kdyno.kernel.routines.families import find_families
     from kdyno.kernel.source import fetch
     from kdyno.lab.patch import PatchPlace, patch_by_name, patch_by_times, read_times, times_of
@@ -181,7 +181,9 @@ def _patch(args: argparse.Namespace) -> int:
     paths = {family.name: args.output / f"{family.name}.patch" for family in families} if args.output else {}
     if args.candidate:
         families[0].candidate_named(args.candidate)
-    for path in paths.values():
+    if args.output:
+        require_directory(args.output)
+    for path in filter(Path.exists, paths.values()):
         require_writable(path)
     times = read_times(args.times, args.family[0]) if args.times else None
     place = PatchPlace(fetch(args.source, state_of(args), talk.say), args.arch, state_of(args), talk, args.sample)
@@ -192,6 +194,7 @@ def _patch(args: argparse.Namespace) -> int:
             report = times or _time_now(args, [family])
             patch = patch_by_times(family, report, times_of(report, family.name, args.arch, args.times), place)
         if patch.text and paths:
+            make_directory(args.output)
             write_whole(paths[family.name], patch.text.encode(errors="surrogateescape"))
             line(f"{patch.summary}: {paths[family.name]}")
         elif paths:

@@ -14,11 +14,11 @@ from pydantic import ValidationError
 
 from kdyno.base import process
 from kdyno.base.errors import UserError
-from kdyno.base.files import read_whole, sync
+from kdyno.base.files import make_directory, read_whole, require_directory, sync
 from kdyno.base.frozen import Frozen
 from kdyno.base.mistakes import first_fault
 from kdyno.base.packages import way_to_install
-from kdyno.base.state import require_space, translate_disk_full, unwritable_reason
+from kdyno.base.state import require_space, translate_disk_full
 from kdyno.kernel import images
 from kdyno.runs.session import Session
 from kdyno.runs.soak.record import SoakRecord
@@ -35,11 +35,6 @@ from kdyno.store.records import RunRecord
 
 MOST_SOAK = 50_000_000
 BOOT = Path("/boot")
-
-
-class NoOutputDirectory(UserError):
-    message = "can't write packages to {path}: {why}"
-    hint = "name an existing directory with --output DIR"
 
 
 class OtherFileThere(UserError):
@@ -164,10 +159,7 @@ def ship(order: ShipOrder, session: Session) -> Shipped:
 
 def _checked(order: ShipOrder, session: Session) -> ShipPlan:
     """Return the plan, after everything was checked that can be before a build."""
-    if not order.output.is_dir():
-        raise NoOutputDirectory(path=order.output, why="it is not a directory")
-    if why := unwritable_reason(order.output):
-        raise NoOutputDirectory(path=order.output, why=why)
+    require_directory(order.output)
     require_packagers(PACKAGERS[order.kind])
     if order.key and shutil.which("minisign") is None:
         raise SignerMissing(program="minisign", way=way_to_install("minisign"))
@@ -206,6 +198,7 @@ def _room(kernel: int) -> tuple[str, ...]:
 def _write(made: FinishedPackages, order: ShipOrder) -> tuple[ShippedPackage, ...]:
     """Copy the packages to the output directory: all under their names, or none."""
     written = []
+    make_directory(order.output)
     with translate_disk_full(order.output):
         require_space(order.output, sum(path.stat().st_size for path in made.files))
         with TemporaryDirectory(prefix=".kdyno-ship-", dir=order.output) as partial:

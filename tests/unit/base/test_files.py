@@ -10,7 +10,16 @@ from threading import Thread
 
 import pytest
 
-from kdyno.base.files import NotWritable, copy_whole, read_whole, require_writable, write_whole
+from kdyno.base.files import (
+    DirectoryNotWritable,
+    NotWritable,
+    copy_whole,
+    make_directory,
+    read_whole,
+    require_directory,
+    require_writable,
+    write_whole,
+)
 from kdyno.base.state import DiskFull, StateNotWritable
 
 
@@ -112,6 +121,22 @@ def test_that_a_file_can_not_be_written_is_said_before_the_work_for_it(tmp_path:
         require_writable(tmp_path / "no" / "file")
     with pytest.raises(NotWritable, match="its directory does not exist"):
         require_writable(Path("/dev/null/file"))
+
+
+def test_a_directory_for_files_is_checked_before_the_work_and_made_after_it(tmp_path: Path) -> None:
+    require_directory(tmp_path)
+    require_directory(tmp_path / "new")
+    assert not list(tmp_path.iterdir())
+    make_directory(tmp_path / "new")
+    make_directory(tmp_path / "new")
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("no/new", "file", "file/new", "loop"):
+        with pytest.raises(DirectoryNotWritable, match="it is not a directory, or not in one"):
+            require_directory(tmp_path / name)
+    for name in ("no/new", "file", "file/new", "loop"):
+        with pytest.raises(DirectoryNotWritable):
+            make_directory(tmp_path / name)
 
 
 def test_what_the_user_may_not_write_is_said_before_the_work_for_it(

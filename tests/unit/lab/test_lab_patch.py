@@ -155,7 +155,7 @@ def test_code_is_read_of_the_section_that_the_function_is_in(tmp_path: Path) -> 
         (["memset", "strlen", "--candidate", "words"], "--candidate is for one family, and there are several"),
         (["memset", "--candidate", "stosb"], "memset has no candidate 'stosb'"),
         (["memst"], "'memst' is not a family of routines"),
-        (["memset", "-o", "/nowhere/at/all"], "its directory does not exist"),
+        (["memset", "-o", "/nowhere/at/all"], "it is not a directory, or not in one"),
         (["memset", "--times", "/nowhere.json"], "/nowhere.json does not hold times of `kdyno lab time --json`"),
     ],
 )

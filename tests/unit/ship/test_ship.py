@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kdyno.base.files import DirectoryNotWritable
 from kdyno.runs.session import Session
 from kdyno.ship.build import PackagersMissing
 from kdyno.ship.find_card import find_card
@@ -28,7 +29,7 @@ from kdyno.ship.plan import (
     _initrd_notes,
 )
 from kdyno.ship.read_package import read_package
-from kdyno.ship.ship import NoOutputDirectory, OtherFileThere, Shipped, look_ahead, ship
+from kdyno.ship.ship import OtherFileThere, Shipped, look_ahead, ship
 from kdyno.ship.terminal import card_lines, shipped_lines, verification_lines
 from kdyno.ship.verify import OtherKernel, verify
 from kdyno.store.records import RunRecord
@@ -323,8 +324,10 @@ def test_a_release_that_no_package_can_have_is_refused(tmp_path: Path, session: 
 def test_an_output_that_is_not_a_directory_is_refused_before_a_build(
     run: RunRecord, session: Session, output: Path
 ) -> None:
-    with pytest.raises(NoOutputDirectory):
-        ship(order_of(run, output / "missing"), session)
+    (output / "file").touch()
+    for place in ("missing/too", "file", "file/below"):
+        with pytest.raises(DirectoryNotWritable):
+            ship(order_of(run, output / place), session)
 
 
 def test_missing_packagers_are_named_with_the_way_to_install_them(
