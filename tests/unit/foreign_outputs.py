@@ -71,7 +71,10 @@ OUTPUTS = {
     "coremark": ("coremark-before.txt", "coremark-after.txt"),
     **{
         name: (f"{name}-before.txt", f"{name}-after.txt")
-        for name in ("systemd-analyze", "hdparm", "cryptsetup", "mbw", "zstd", "openssl", "tinymembench")
+        for name in (
+            *("systemd-analyze", "hdparm", "cryptsetup", "mbw", "zstd", "openssl", "tinymembench"),
+            "mini-benchmarker",
+        )
     },
     "jmh": ("jmh-before.json", "jmh-after.json"),
     "will-it-scale": ("will-it-scale-before.csv", "will-it-scale-after.csv"),

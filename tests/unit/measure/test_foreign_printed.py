@@ -254,6 +254,19 @@ def test_hyperfine_s_json_without_times_has_its_means() -> None:
             },
         ),
         (
+            "stress-ng cpu-cache-mem: 14.51\ny-cruncher pi 1b: 0.01\nperf sched msg fork thread: 4.46\n"
+            "schbench p99 latency (us): 3412\nschbench avg rps: 1812.5\ncyclictest max latency (us): 87\n"
+            "\nTotal time (s): 18.98\nTotal score: 30.43\n\nMode: mini\n\nDate: 2026-11-02-1000\n"
+            "\nSystem:    Kernel: 6.18.0 arch: x86_64 bits: 64\n",
+            {
+                "mini-benchmarker stress-ng cpu-cache-mem": ((14.51,), "s"),
+                "mini-benchmarker perf sched msg fork thread": ((4.46,), "s"),
+                "mini-benchmarker schbench p99 latency": ((3412.0,), "us"),
+                "mini-benchmarker cyclictest max latency": ((87.0,), "us"),
+                "mini-benchmarker schbench avg": ((1812.5,), "requests/s"),
+            },
+        ),
+        (
             "General statistics:\n    total time:                          10.0s\n"
             "    total number of events:              9537\n",
             {"sysbench": ((953.7,), "events/s")},
@@ -262,6 +275,7 @@ def test_hyperfine_s_json_without_times_has_its_means() -> None:
     ids=[
         *("hey", "oha", "h2load", "k6", "vegeta", "ycsb", "filebench", "ioping", "ping"),
         *("systemd-analyze", "hdparm", "cryptsetup", "mbw", "zstd", "openssl", "tinymembench"),
+        "mini-benchmarker",
         "sysbench-without-its-head",
     ],
 )

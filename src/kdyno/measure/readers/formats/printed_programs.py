@@ -10,6 +10,12 @@ _PER_SECOND = r"(?:/sec|/s| per sec(?:ond)?)"
 _OPENSSL = ("16", "64", "256", "1024", "8192", "16384")
 """The sizes of blocks, in bytes, that `openssl speed` takes unless it is told others."""
 _ZSTD = r"^ *(?P<name>-?\d{1,3}#[^:]{1,60}?) *: *\d+ *-> *\d+ \(x?[\d.]+\) ?,"
+_MINI = (
+    r"stress-ng cpu-cache-mem|y-cruncher pi \w{1,10}|perf sched msg (?:fork thread|pipe proc)|perf memcpy|"
+    r"calculating prime numbers|namd \w{1,10} atoms|c-ray render|(?:blender|povray) render|kernel defconfig|"
+    r"(?:argon2|ffmpeg|xz|zstd|x265) (?:hashing|compilation|compression|encoding)"
+)
+"""The tests of Mini-Benchmarker, whose times are in seconds."""
 _CIPHER = r"^ *(?P<name>[a-z][\w-]+ +\d+b)"
 PROGRAMS = (
     PrintedProgram(
@@ -421,6 +427,17 @@ PROGRAMS = (
         "lines like ` standard memcpy    :  13225.6 MB/s (2.1%)`",
         ((printed_line(r"^ (?P<name>\S[^:]{0,70}?) +: +VALUE (?P<unit>MB/s)", direction="higher"),),),
         start=re.compile(r"^ ?tinymembench v"),
+    ),
+    PrintedProgram(
+        "mini-benchmarker",
+        re.compile(rf"^(?:{_MINI}): \d+\.\d+ *$", re.MULTILINE),
+        "lines like `stress-ng cpu-cache-mem: 14.51` and `schbench p99 latency (us): 3412`",
+        (
+            # A program that wasn't there ends within some hundredths of a second.
+            (printed_line(rf"^(?P<name>{_MINI}): (?!0\.0)VALUE *$", "s", "lower"),),
+            (printed_line(r"^(?P<name>\w{1,20} [\w.]{1,10} latency) \((?P<unit>us)\): VALUE *$", direction="lower"),),
+            (printed_line(r"^(?P<name>schbench avg) rps: VALUE *$", "requests/s", "higher"),),
+        ),
     ),
     PrintedProgram(
         "time",
