@@ -57,6 +57,8 @@ def test_units_are_converted_where_they_measure_the_same(source: str, target: st
         ("requests per second", "", "higher"),
         ("MFLOPS", "", "higher"),
         ("", "throughput", "higher"),
+        ("", "schbench avg rps", "higher"),
+        ("", "pktgen pps", "higher"),
         ("tps", "", "higher"),
         ("kqps", "", "higher"),
         ("mbps", "", "higher"),

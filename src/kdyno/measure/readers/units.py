@@ -112,7 +112,7 @@ _COUNTED = re.compile(
 )
 """Names of things that are counted."""
 _HIGHER_NAME = re.compile(
-    r"bandwidth|throughput|(?<![a-z])(?:bw|[kmg]?iops|tps|qps|fps|[kmgt]?flops)(?![a-z])", re.IGNORECASE
+    r"bandwidth|throughput|(?<![a-z])(?:bw|[kmg]?iops|[tqfrp]ps|[kmgt]?flops)(?![a-z])", re.IGNORECASE
 )
 _LOWER_NAME = re.compile(
     r"latency|elapsed|duration|runtime|(?<![a-z])(?:lat|time|seconds|cpu[_-]cycles)(?![a-z])|(?<![a-z_-])cycles(?![a-z])",
