@@ -136,11 +136,11 @@ PLANTED = {
         "  while (*one && *one == *other) one++, other++;\n  return *one - *other; }",
         "the result is",
     ),
-    "an end that counts in one text only": (
+    "an end that is not seen": (
         "strcmp",
         "int planted(const unsigned char *one, const unsigned char *other) {\n"
-        "  while (*one == *other && *one != 1) one++, other++;\n  return *one - *other; }",
-        "; size ",
+        "  while (*one == *other) one++, other++;\n  return *one - *other; }",
+        "the result is",
     ),
     "a word beyond the page": (
         "strcmp",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* bsearch whose next half depends on a comparison by arithmetic: no branch is mispredict but that of an element found. */
+/* bsearch whose next half depends on a comparison by arithmetic: only that of an element found is mispredicted. */
 #include "rewrite.h"
 
 void *bsearch(const void *key, const void *base, size_t num, size_t size, cmp_func_t cmp)

@@ -14,18 +14,12 @@ typedef u32 __wsum;
 typedef int (*cmp_func_t)(const void *a, const void *b);
 typedef void (*swap_func_t)(void *a, void *b, int size);
 
+#include "hweight.h"
+
 #define __force
 #define BITS_PER_LONG 64
 #define PAGE_SIZE 4096UL
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
-
-/* As asm/arch_hweight.h has it after patching: with these registers. */
-static inline unsigned long hweight_long(unsigned long word)
-{
-	unsigned long count;
-	__asm__("popcntq %1, %0" : "=a"(count) : "D"(word) : "cc");
-	return count;
-}
 
 #endif

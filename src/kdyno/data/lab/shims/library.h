@@ -4,17 +4,10 @@
 #define KDYNO_LAB_LIBRARY_H
 
 /* bits */
+#include "../rewrites/hweight.h"
 #define BITMAP_FIRST_WORD_MASK(start) (~0UL << ((start) & (BITS_PER_LONG - 1)))
 #define BITMAP_LAST_WORD_MASK(bits) (~0UL >> (-(bits) & (BITS_PER_LONG - 1)))
 #define swab(word) __builtin_bswap64(word)
-/* As arch_hweight.h has it after patching: with these registers. */
-static inline unsigned long hweight_long(unsigned long word)
-{
-	unsigned long count;
-	__asm__("popcntq %1, %0" : "=a"(count) : "D"(word) : "cc");
-	return count;
-}
-
 static inline unsigned long fns(unsigned long word, unsigned int n)
 {
 	for (; word; word &= word - 1)

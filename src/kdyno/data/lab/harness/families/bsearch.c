@@ -4,7 +4,7 @@
  * the key at `to`, which isn't written, or none. Elements are integers without a sign, in order, and no two are equal.
  * The offset chooses their width.
  */
-#include "lab.h"
+#include "integers.h"
 
 static word width_of(const struct call *call)
 {
@@ -20,18 +20,6 @@ static word to_bytes(const struct call *call)
 static word from_bytes(const struct call *call)
 {
 	return call->size * width_of(call);
-}
-
-static int compare_words(const void *one, const void *other)
-{
-	word a = *(const word *)one, b = *(const word *)other;
-	return a < b ? -1 : a > b;
-}
-
-static int compare_halves(const void *one, const void *other)
-{
-	unsigned a = *(const unsigned *)one, b = *(const unsigned *)other;
-	return a < b ? -1 : a > b;
 }
 
 static word element(const struct call *call, const byte *array, word index)

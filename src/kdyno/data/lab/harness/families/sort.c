@@ -3,7 +3,7 @@
  * void sort(void *to, size_t size, size_t width, cmp_func_t compare, swap_func_t swap) of integers without a sign: the
  * size counts elements, and the offset chooses their width.
  */
-#include "lab.h"
+#include "integers.h"
 
 static word width_of(const struct call *call)
 {
@@ -19,18 +19,6 @@ static word from_bytes(const struct call *call)
 {
 	(void)call;
 	return 0;
-}
-
-static int compare_words(const void *one, const void *other)
-{
-	word a = *(const word *)one, b = *(const word *)other;
-	return a < b ? -1 : a > b;
-}
-
-static int compare_halves(const void *one, const void *other)
-{
-	unsigned a = *(const unsigned *)one, b = *(const unsigned *)other;
-	return a < b ? -1 : a > b;
 }
 
 /* A quarter of all arrays has many equal elements, a quarter is in order but for a few. */
