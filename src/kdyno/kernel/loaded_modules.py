@@ -26,7 +26,7 @@ def check_loaded_modules(base: Base, output: Iterable[str]) -> tuple[str, ...]:
     """Return notes on the loaded modules that the configuration will lack; raise NoModuleKept if it has none of them,
     because such a kernel rarely finds its disk.
 
-    `output` is the lines of localmodconfig.
+    `output` is the lines of all commands that made the configuration.
     """
     if not base.lsmod:
         return ()

@@ -45,9 +45,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def shipped(place: Path, run: RunRecord, session: Session) -> Shipped:
     """The packages of the tuned variant, built once for all tests."""
-    directory = place / "packages"
-    directory.mkdir()
-    return ship(order_of(run, directory), session)
+    return ship(order_of(run, place / "packages"), session)
 
 
 @pytest.fixture

@@ -105,11 +105,6 @@ class LintOptions:
     def has_costs(self) -> bool:
         return self.family is not None or self.costs is not None
 
-    @property
-    def words_of_costs(self) -> str:
-        """Return the option that names the costs."""
-        return "--costs" if self.costs else "--family"
-
 
 def lint(targets: Targets, options: LintOptions, on_begin: Begun = lambda _: None) -> LintReport:
     """Check the files; `on_begin` receives the name of each.
@@ -127,7 +122,7 @@ def lint(targets: Targets, options: LintOptions, on_begin: Begun = lambda _: Non
     if options.profile and not options.has_costs:
         raise LoadNeedsCosts
     if options.only and COSTLY not in options.only and options.has_costs:
-        raise CostsOfNothing(options=options.words_of_costs, lint=COSTLY)
+        raise CostsOfNothing(options="--costs" if options.costs else "--family", lint=COSTLY)
     only = [name for name in LINTS if (name in options.only or not options.only) and has_option.get(name, True)]
     costs = read_costs(options.costs) if options.costs and COSTLY in only else None
     settings = {

@@ -12,7 +12,7 @@ _OPENSSL = ("16", "64", "256", "1024", "8192", "16384")
 _ZSTD = r"^ *(?P<name>-?\d{1,3}#[^:]{1,60}?) *: *\d+ *-> *\d+ \(x?[\d.]+\) ?,"
 _MINI = (
     r"stress-ng cpu-cache-mem|y-cruncher pi \w{1,10}|perf sched msg (?:fork thread|pipe proc)|perf memcpy|"
-    r"calculating prime numbers|namd \w{1,10} atoms|c-ray render|(?:blender|povray) render|kernel defconfig|"
+    r"calculating prime numbers|namd \w{1,10} atoms|c-ray render|blender render|kernel defconfig|"
     r"(?:argon2|ffmpeg|xz|zstd|x265) (?:hashing|compilation|compression|encoding)"
 )
 """The tests of Mini-Benchmarker, whose times are in seconds."""
