@@ -264,6 +264,15 @@ class Recipe(RecipeSpec):
         return self.model_copy(update={name: _default(Recipe.model_fields[name]) for name in RUNTIME})
 
     @property
+    def compiled(self) -> Self:
+        """Return the recipe with line tables if an order of functions is made for it from boots: its objects are then
+        those of the kernel that these boots trained on, which ccache has.
+        """
+        if self.profile is None or self.profile.from_ is not None or "order" not in self.profile.use:
+            return self
+        return self.model_copy(update={"lines": True})
+
+    @property
     def words(self) -> tuple[str, ...]:
         """Return all words that the recipe adds to the kernel command line; only the machine `local` understands those
         of `block`.

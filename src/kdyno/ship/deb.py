@@ -156,6 +156,7 @@ def _run_packaging(work: BuildWork, version: str, epoch: int, jobs: int) -> None
         "DEB_BUILD_OPTIONS": "terse",
         "DEB_BUILD_PROFILES": LEFT_OUT,
         "DPKG_FLAGS": "-d",
+        "INSTALL_MOD_STRIP": "1",
         "KDEB_CHANGELOG_DIST": "unstable",
         "KDEB_COMPRESS": "none",
         "KDEB_PKGVERSION": version,

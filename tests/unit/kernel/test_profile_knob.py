@@ -15,12 +15,12 @@ from kdyno.base.profile_files import ProfileOfAnotherTool
 from kdyno.base.state import State
 from kdyno.kernel.arch import UM
 from kdyno.kernel.inputs import Input
-from kdyno.kernel.knobs import Contribution, KnobContext, profile_given
+from kdyno.kernel.knobs import Contribution, KnobContext, contributions, profile_given
 from kdyno.kernel.knobs.profile import ClangTooOld, NeedsClang
 from kdyno.kernel.knobs.profile_given import ProfileOfOtherGcc, ProfileUnfit
 from kdyno.kernel.knobs.profile_pgo import NotCounting
 from kdyno.kernel.lkd import ORDER, lto_words
-from kdyno.kernel.recipe import USES, Profile, ProfileSpec, Recipe, Trainee, Training
+from kdyno.kernel.recipe import USES, Profile, ProfileSpec, ProfileUse, Recipe, Trainee, Training
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.workload.needs import Load
 from kdyno.profile.clang import is_record, samples
@@ -76,6 +76,19 @@ def test_each_use_is_trained_on_the_kernel_with_the_uses_before_it() -> None:
     assert [use.option for use in made.profiles] == ["-fprofile-sample-use=", "-fbasic-block-sections=list="]
     assert made.environment[ORDER] == "@order@" and "-ffunction-sections" in made.kcflags
     assert {file.name for file in made.inputs} == {"autofdo", "propeller", "order"}
+
+
+@pytest.mark.parametrize("uses", [("order",), ("pgo", "order")])
+def test_an_ordered_kernel_has_the_objects_of_the_kernel_it_was_trained_on(uses: tuple[ProfileUse, ...]) -> None:
+    planner = Planner(context("gcc", "12.2.0"))
+    tuned = TRAINEE.recipe.model_copy(update={"profile": Profile(use=uses, trainee=TRAINEE)})
+    compiled = contributions(tuned, planner.where)
+    trained_on = contributions(planner.trainings["order"].recipe, planner.where)
+    assert compiled.kcflags == trained_on.kcflags and compiled.make == trained_on.make and "-g1" in compiled.kcflags
+
+
+def test_an_order_from_elsewhere_needs_no_line_tables() -> None:
+    assert not Recipe(profile=Profile(use=("order",), from_="/order")).compiled.lines
 
 
 def test_the_kernel_that_clusters_are_made_for_has_a_map_of_its_blocks_where_it_has_a_profile() -> None:
