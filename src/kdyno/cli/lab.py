@@ -157,12 +157,14 @@ def _time(args: argparse.Namespace) -> int:
     return 0
 
 
-def _time_now(args: argparse.Namespace, families: Sequence[RoutineFamily]) -> LabTimes:
-    """Time families as the options say."""
-    from kdyno.lab.time_lab import time_families
+def _time_now(args: argparse.Namespace, families: Sequence[RoutineFamily], chosen_before: str = "") -> LabTimes:
+    """Time families as the options say, with another seed to confirm the candidate that was chosen before."""
+    from kdyno.lab.time_lab import SEED, time_families
     from kdyno.lab.timing import read_distributions
 
     given = {name: value for name in ("blocks", "seed") if (value := getattr(args, name)) is not None}
+    if chosen_before:
+        given |= {"seed": given.get("seed", SEED) + 1, "chosen_before": chosen_before}
     distributions = read_distributions(args.sizes) if args.sizes else {}
     return time_families(
         args.source, families, state_of(args), talk_of(args), distributions=distributions, arch=args.arch, **given
@@ -192,7 +194,10 @@ def _patch(args: argparse.Namespace) -> int:
             patch = patch_by_name(family, args.candidate, place)
         else:
             report = times or _time_now(args, [family])
-            patch = patch_by_times(family, report, times_of(report, family.name, args.arch, args.times), place)
+            row, repeated = times_of(report, family.name, args.arch, args.times), None
+            if not times and row.patch.winner.is_faster:
+                [repeated] = _time_now(args, [family], row.patch.winner.name).families
+            patch = patch_by_times(family, report, row, repeated, place)
         if patch.text and paths:
             make_directory(args.output)
             write_whole(paths[family.name], patch.text.encode(errors="surrogateescape"))

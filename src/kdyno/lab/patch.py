@@ -20,7 +20,7 @@ from kdyno.base.files import read_whole
 from kdyno.base.mistakes import first_fault
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
-from kdyno.base.text import number
+from kdyno.base.text import format_list, number
 from kdyno.kernel.image import ArchName
 from kdyno.kernel.routines.families import RoutineFamily, RoutineSource, SourceEdit
 from kdyno.kernel.routines.patch import require_patch, routines_patch
@@ -95,21 +95,38 @@ def times_of(times: LabTimes, family: str, arch: ArchName, path: Path) -> Routin
     return row
 
 
-def patch_by_times(family: RoutineFamily, times: LabTimes, row: RoutineTimesReport, place: PatchPlace) -> RoutinePatch:
-    """Return the patch for the candidate that is the fastest over all rows, if it is faster than the kernel's own.
+def patch_by_times(
+    family: RoutineFamily,
+    times: LabTimes,
+    row: RoutineTimesReport,
+    repeated: RoutineTimesReport | None,
+    place: PatchPlace,
+) -> RoutinePatch:
+    """Return the patch for the candidate that is the fastest over all rows, if it is faster than the kernel's own, also
+    where it was timed again, and slower in no row: which rows count more, only a load says.
 
     Raises the errors of `routines_patch` and RoutineBench, NotProven and ProverFailed.
     """
     winner = row.patch.winner
-    if not winner.is_faster:
-        effect = "" if winner.is_own else f": {winner.name} {verdict_text(winner)}"
-        return RoutinePatch(
-            family.name, f"{family.name}: no patch: {row.own}, which a kernel takes, is the best here{effect}", ""
-        )
+    summary = f"{family.name}: {winner.name.partition(',')[0]} {verdict_text(winner)}"
+    if repeated:
+        summary += f"; timed again {verdict_text(repeated.patch.winner)}"
+    if why := _why_not(row, repeated):
+        return RoutinePatch(family.name, f"{family.name if winner.is_own else summary}: no patch: {why}", "")
     candidate = family.candidate_named(winner.name.partition(",")[0])
-    heading = list(_measured(times, row))
-    text = _with_heading(family, candidate, heading, place)
-    return RoutinePatch(family.name, f"{family.name}: {candidate.name} {verdict_text(winner)}", text)
+    text = _with_heading(family, candidate, list(_measured(times, row, repeated)), place)
+    return RoutinePatch(family.name, summary, text)
+
+
+def _why_not(row: RoutineTimesReport, repeated: RoutineTimesReport | None) -> str:
+    """Return why times give no patch; empty if they give one."""
+    if not row.patch.winner.is_faster:
+        return f"{row.own}, which a kernel takes, is the best here"
+    if repeated and not repeated.patch.winner.is_faster:
+        return "it has to be faster both times"
+    if slower := row.patch.slower_rows:
+        return f"it is slower at {format_list(slower)}; weigh sizes by a load (--sizes), or name it (--candidate)"
+    return ""
 
 
 def patch_by_name(family: RoutineFamily, name: str, place: PatchPlace) -> RoutinePatch:
@@ -173,8 +190,8 @@ def _sides(arch: ArchName) -> str:
     )
 
 
-def _measured(times: LabTimes, row: RoutineTimesReport) -> Iterator[str]:
-    """Yield the verdict and its rows, and which of them are slower."""
+def _measured(times: LabTimes, row: RoutineTimesReport, repeated: RoutineTimesReport | None) -> Iterator[str]:
+    """Yield the verdict and its rows."""
     winner = row.patch.winner
     yield (
         f"Cycles against {row.own}, which a kernel takes on {times.cpu}: {verdict_text(winner)}, geometric mean of "
@@ -185,8 +202,8 @@ def _measured(times: LabTimes, row: RoutineTimesReport) -> Iterator[str]:
         f"{verdict_text(compared.winner)}"
         for compared in row.patch.rows
     )
-    slower = [f"{compared.name} {compared.mode}" for compared in row.patch.rows if compared.winner.verdict == "slower"]
-    yield f"Slower in: {', '.join(slower) or 'none of them'}."
+    if repeated:
+        yield f"Timed again, with other sizes and link orders: {verdict_text(repeated.patch.winner)}."
 
 
 @dataclass(frozen=True)

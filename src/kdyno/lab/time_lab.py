@@ -17,6 +17,8 @@ from kdyno.lab.verdicts import LabTimes, judge_times
 
 BLOCKS = 24
 """The default number of blocks: half of them choose, half judge."""
+SEED = 1
+"""The default seed of link orders and sizes."""
 
 
 def time_families(
@@ -26,11 +28,13 @@ def time_families(
     talk: Talk,
     *,
     blocks: int = BLOCKS,
-    seed: int = 1,
+    seed: int = SEED,
     distributions: Mapping[str, Sequence[tuple[int, float]]] | None = None,
     arch: ArchName = "x86_64",
+    chosen_before: str | None = None,
 ) -> LabTimes:
     """Build, time and judge; `distributions` are sizes with their numbers of calls by family, or for all of them by "".
+    `chosen_before` is the candidate of a single family that other times chose.
 
     Raises the errors of `fetch` and RoutineBench, NothingToTime and RoutineTimingFailed.
     """
@@ -49,7 +53,7 @@ def time_families(
             with talk.working(f"timing {family.name}") as advance:
                 sizes = by_family.get(family.name, by_family.get("", ()))
                 times = time_routines(bench, build, blocks, seed, advance, distribution=sizes)
-            reports.append(judge_times(times, arch))
+            reports.append(judge_times(times, arch, chosen_before))
     return LabTimes(
         cpu=cpu_text(cpu),
         source=f"{source.identity.origin} ({source.identity.version})",

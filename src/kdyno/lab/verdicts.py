@@ -25,6 +25,8 @@ MARGIN = 0.02
 ALPHA = 0.05
 OWN, CHOSEN = "own", "chosen"
 """The names of the kernel's own choice and of the chosen candidate for the judge."""
+EVEN, ODD, ALL = slice(0, None, 2), slice(1, None, 2), slice(None)
+"""Blocks: the even ones choose a candidate, which the odd ones judge; all judge one that other blocks chose."""
 
 
 class Winner(Frozen):
@@ -88,6 +90,11 @@ class PatchChoice(Frozen):
     choice.
     """
 
+    @property
+    def slower_rows(self) -> list[str]:
+        """Return the names of the rows in which the candidate is slower than the kernel's own choice."""
+        return [f"{row.name} {row.mode}" for row in self.rows if row.winner.verdict == "slower"]
+
 
 class TimedCandidate(Frozen):
     """A candidate as it was built."""
@@ -128,8 +135,8 @@ class LabTimes(Frozen):
     families: tuple[RoutineTimesReport, ...]
 
 
-def judge_times(times: RoutineTimes, arch: ArchName = "x86_64") -> RoutineTimesReport:
-    """Return the report on the times of a family."""
+def judge_times(times: RoutineTimes, arch: ArchName = "x86_64", chosen_before: str | None = None) -> RoutineTimesReport:
+    """Return the report on the times of a family; its patch is the candidate that was `chosen_before`, if given."""
     build, cells = times.build, times.cells
     names = [candidate.name for candidate in build.built]
     own = names.index(build.own)
@@ -172,13 +179,17 @@ def judge_times(times: RoutineTimes, arch: ArchName = "x86_64") -> RoutineTimesR
             for place, winner in zip(fixed_cells, fixed, strict=True)
             if (fixed_calls := cells[place].fixed)
         ),
-        patch=_patch_choice(build, mixed_cycles, rows, arch),
+        patch=_patch_choice(build, mixed_cycles, rows, arch, chosen_before),
         notes=build.notes,
     )
 
 
 def _patch_choice(
-    build: RoutineBuild, cycles: NDArray[np.float64], rows: Sequence[tuple[str, Mode]], arch: ArchName
+    build: RoutineBuild,
+    cycles: NDArray[np.float64],
+    rows: Sequence[tuple[str, Mode]],
+    arch: ArchName,
+    chosen_before: str | None,
 ) -> PatchChoice:
     """Return what a patch should put in, from cycles of shape (blocks, rows, candidates)."""
     of_load = [place for place, (name, _) in enumerate(rows) if name == LOAD]
@@ -191,11 +202,15 @@ def _patch_choice(
     names = [build.built[place].name for place in choices]
     own = names.index(build.own)
     weighed = cycles[:, places][:, :, choices]
-    [winner] = _winners(_mean(weighed, axis=1)[:, np.newaxis], names, own, ["all"], "holm")
+    overall = _mean(weighed, axis=1)[:, np.newaxis]
+    chosen = names.index(chosen_before) if chosen_before else int(_fastest(overall)[0])
+    judged = ALL if chosen_before else ODD
+    [winner] = _judge_choices(overall, np.array([chosen]), names, own, ["all"], "holm", judged)
     if winner.is_own:
         return PatchChoice(winner=winner, rows=())
-    chosen = np.full(len(places), names.index(winner.name))
-    compared = _judge_choices(weighed, chosen, names, own, [" ".join(rows[place]) for place in places], "holm")
+    in_each_row = np.full(len(places), chosen)
+    row_names = [" ".join(rows[place]) for place in places]
+    compared = _judge_choices(weighed, in_each_row, names, own, row_names, "holm", judged)
     return PatchChoice(
         winner=winner,
         rows=tuple(
@@ -222,12 +237,15 @@ def _mean(cycles: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
 def _winners(
     cycles: NDArray[np.float64], names: Sequence[str], own: int, benchmarks: Sequence[str], correction: Correction
 ) -> list[Winner]:
-    """Return the winner of each benchmark, from cycles of shape (blocks, benchmarks, candidates).
-
-    It is chosen on the even blocks and judged on the odd ones; `own` is the place of the kernel's own choice.
+    """Return the winner of each benchmark, from cycles of shape (blocks, benchmarks, candidates); `own` is the place of
+    the kernel's own choice.
     """
-    chosen = _mean(cycles[::2], axis=0).argmin(axis=1)
-    return _judge_choices(cycles, chosen, names, own, benchmarks, correction)
+    return _judge_choices(cycles, _fastest(cycles), names, own, benchmarks, correction, ODD)
+
+
+def _fastest(cycles: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the place of the candidate that is the fastest in each benchmark on the blocks that choose."""
+    return np.asarray(_mean(cycles[EVEN], axis=0).argmin(axis=1))
 
 
 def _judge_choices(
@@ -237,9 +255,10 @@ def _judge_choices(
     own: int,
     benchmarks: Sequence[str],
     correction: Correction,
+    judged: slice,
 ) -> list[Winner]:
-    """Return each benchmark's chosen candidate against the kernel's own choice, by the odd blocks."""
-    judged_cycles = cycles[1::2]
+    """Return each benchmark's chosen candidate against the kernel's own choice, by the blocks that judge."""
+    judged_cycles = cycles[judged]
     observations = [
         Observations(
             benchmark=benchmarks[place],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -15,7 +16,15 @@ from kdyno.kernel.routines.patch import REWRITES, read_rewrite
 from kdyno.lab.build import BuiltCandidate, RoutineBuild
 from kdyno.lab.code import NoCode, read_function
 from kdyno.lab.lines import verdict_text
-from kdyno.lab.patch import FamilyNotTimed, TimesUnreadable, heading_text, read_times, times_of
+from kdyno.lab.patch import (
+    FamilyNotTimed,
+    PatchPlace,
+    TimesUnreadable,
+    heading_text,
+    patch_by_times,
+    read_times,
+    times_of,
+)
 from kdyno.lab.timing import RoutineTimes, plan_cells
 from kdyno.lab.verdicts import LabTimes, judge_times
 from tests.unit.lab_specimen import compile_routine
@@ -60,6 +69,42 @@ def test_the_own_choice_is_kept_where_nothing_is_faster() -> None:
     choice = judge_times(times("memset", {"orig": 1.0, "rep-stosb": 1.1, "words": 1.2})).patch
     assert choice.winner.is_own and choice.rows == () and not choice.winner.is_faster
     assert verdict_text(choice.winner) == "the kernel's own is best"
+
+
+def test_times_that_confirm_a_candidate_judge_it_by_all_blocks_whichever_is_the_fastest_there() -> None:
+    again = times("memset", {"orig": 1.0, "rep-stosb": 0.8, "words": 0.7}, seed=2)
+    confirmed = judge_times(again, chosen_before="rep-stosb").patch
+    assert confirmed.winner.name == "rep-stosb" and confirmed.winner.ratio == pytest.approx(0.8, rel=0.02)
+    again.cycles[::2, :, 1] *= 1.5  # the blocks that chose nothing count as well
+    assert judge_times(again, chosen_before="rep-stosb").patch.winner.verdict == "undecided"
+
+
+def decided(first: RoutineTimes, again: RoutineTimes | None = None) -> str:
+    """Why times of memset for `words` give no patch."""
+    report = judge_times(first)
+    heading = LabTimes(cpu="a CPU", source="Linux 6.12", arch="x86_64", blocks=BLOCKS, families=(report,))
+    repeated = judge_times(again, chosen_before="words") if again else None
+    patch = patch_by_times(FAMILIES["memset"], heading, report, repeated, cast("PatchPlace", None))
+    assert not patch.text
+    return patch.summary
+
+
+def test_a_candidate_that_is_not_faster_again_has_no_patch() -> None:
+    lost = decided(times("memset", {"orig": 1.0, "words": 0.7}), times("memset", {"orig": 1.0, "words": 1.0}, seed=2))
+    assert lost.startswith("memset: words -3") and "faster; timed again" in lost
+    assert lost.endswith("equivalent: no patch: it has to be faster both times")
+
+
+def test_a_candidate_that_is_slower_in_some_rows_has_no_patch() -> None:
+    model = times("memset", {"orig": 1.0, "words": 0.7})
+    shortest = next(cell.size_class for cell in model.cells if not cell.fixed)
+    model.cycles[:, [cell.size_class == shortest for cell in model.cells], 1] *= 2
+    assert "faster: no patch: it is slower at 1-8 warm, 1-8 cold; weigh sizes by a load (--sizes)" in decided(model)
+
+
+def test_no_candidate_is_shown_where_the_kernels_own_is_the_best() -> None:
+    own = decided(times("memset", {"orig": 1.0, "words": 1.2}))
+    assert own == "memset: no patch: orig, which a kernel takes, is the best here"
 
 
 def report(tmp_path: Path) -> Path:
