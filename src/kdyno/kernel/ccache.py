@@ -19,6 +19,10 @@ OTHERS = dict.fromkeys(("CCACHE_COMPILER", "CCACHE_CC", "CCACHE_PATH", "CCACHE_P
 """Settings that could put another compiler in the place of the one that an image's key names, even in ccache's own
 file.
 """
+EXACT = {"CCACHE_IGNOREHEADERS": "", "CCACHE_IGNOREOPTIONS": "", "CCACHE_NODEPEND": "1"}
+"""Settings by which a hit could be the object of another source, even in ccache's own file. With `depend_mode` ccache
+4.7 doesn't see `.incbin`, by which the kernel's compressed image gets into bzImage.
+"""
 STAND_IN = "ccache-bin"
 """The directory of a build in which ccache has the compiler's name."""
 LEFT_OUT = "note: ccache can't be used ({why}): the build goes on without it"
@@ -44,8 +48,9 @@ def environment(build: Path) -> dict[str, str]:
     if not is_installed():
         return {}
     theirs = {name: value for name, value in os.environ.items() if name.startswith("CCACHE_")}
+    theirs.pop("CCACHE_DEPEND", None)
     ours = {"CCACHE_BASEDIR": str(build), "CCACHE_NOHASHDIR": "1", "CCACHE_SLOPPINESS": SLOPPINESS}
-    return {**theirs, **OTHERS, **ours}
+    return {**theirs, **OTHERS, **EXACT, **ours}
 
 
 def stand_in(compiler: str, build: Path) -> dict[str, str]:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.base import process
 from kdyno.base.state import State
-from kdyno.kernel import knobs
+from kdyno.kernel import ccache, knobs
 from kdyno.kernel.build import build_layouts
+from kdyno.kernel.environment import nothing_but, passed_on
 from kdyno.kernel.image import Image
 from kdyno.kernel.inputs import InputMissing, InputUnreadable, read_input
 from kdyno.kernel.knobs.base import Contribution, Knob, KnobContext
@@ -121,6 +123,28 @@ def test_ccache_never_takes_an_object_of_another_content(
         options = tmp_path / "options"
         options.write_text(f"--defsym MARK_{number}=0\n")
         assert f"MARK_{number}" in image_of(source, state, header=str(options)).symbols.read_text()
+
+
+@pytest.mark.skipif(shutil.which("ccache") is None, reason="needs ccache")
+@pytest.mark.parametrize("chosen_in", ["file", "environment"])
+def test_ccache_sees_what_assembly_includes_whatever_mode_the_user_chose(
+    chosen_in: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """bzImage has the kernel by `.incbin`: a hit of another link order would be another kernel."""
+    monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "ccache"))
+    monkeypatch.delenv("CCACHE_DISABLE", raising=False)
+    if chosen_in == "environment":
+        monkeypatch.setenv("CCACHE_DEPEND", "1")
+    else:
+        (tmp_path / "ccache").mkdir()
+        (tmp_path / "ccache/ccache.conf").write_text("depend_mode = true\n")
+    (tmp_path / "piggy.S").write_text('.incbin "kernel"\n')
+    for kernel in (b"first kernel", b"other kernel"):
+        (tmp_path / "kernel").write_bytes(kernel)
+        variables = {**passed_on(tmp_path), **ccache.environment(tmp_path)}
+        command = [ccache.COMMAND, "gcc", "-Wp,-MMD,piggy.d", "-c", "-o", "piggy.o", "piggy.S"]
+        process.output([*nothing_but(variables), *command], cwd=tmp_path, env=variables)
+        assert kernel in (tmp_path / "piggy.o").read_bytes()
 
 
 def test_a_file_that_only_the_environment_names_decides_the_link_and_no_object(
