@@ -46,7 +46,7 @@ test: test-quick
 
 test-quick: setup-test
 	cargo test --workspace --quiet
-	pytest --durations=25 --ignore=tests/e2e -n 2 --dist loadfile $(T)
+	pytest --durations=25 --ignore=tests/e2e -n 2 --dist loadfile --no-loadscope-reorder $(T)
 
 test-e2e: setup-test
 	pytest --durations=25 -n 2 --dist loadfile $(T) tests/e2e

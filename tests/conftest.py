@@ -27,6 +27,14 @@ def data() -> Path:
     return HERE / "data"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with commands on toy kernels and with tests of the whole tree, whose files take the longest: workers then
+    end with short ones, at nearly the same time.
+    """
+    slow = (HERE / "cli", HERE / "unit")
+    items.sort(key=lambda item: item.path.parent not in slow)
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     """In CI everything that the tests need is installed, so a skipped test is a failed one."""
