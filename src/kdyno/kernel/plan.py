@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kdyno.base.cpu import Cpu, read_cpu
@@ -47,6 +47,8 @@ compiler: kdyno's kernels have no Rust."""
 
 OWN_ASKS = (KconfigRequest(symbol="LOCALVERSION_AUTO", value="n", by="kdyno"),)
 """The release must not depend on a repository that happens to be around the source."""
+UNSIGNED = {"MODULE_SIG_ALL": "n", "MODULE_SIG_KEY": '""'}
+"""A build that signs its modules makes a key, which the kernel has in it: each build would be another one."""
 
 
 class BaseOfOtherArch(UserError):
@@ -144,6 +146,7 @@ def plan_build(
     asks = knobs.decided(contribution)
     start = _resolve_base(base, arch)
     asked = {**read_config(start.text), **{symbol: request.value for symbol, request in asks.items()}}
+    asks = {**_unsigned(asked), **asks}
     digests = tuple(patch.digest for patch in contribution.patches)
     decides = {
         "format": BUILD_FORMAT,
@@ -188,6 +191,13 @@ def plan_build(
         needs=contribution.needs,
         notes=(*contribution.notes, *patched.notes),
     )
+
+
+def _unsigned(asked: Mapping[str, str]) -> dict[str, KconfigRequest]:
+    """Return the requests by which no module is signed; none for a kernel that loads signed modules only."""
+    if asked.get("MODULE_SIG") != "y" or asked.get("MODULE_SIG_FORCE") == "y":
+        return {}
+    return {symbol: KconfigRequest(symbol=symbol, value=value, by="kdyno") for symbol, value in UNSIGNED.items()}
 
 
 def _resolve_base(spec: str, arch: Arch) -> kconfig.Base:

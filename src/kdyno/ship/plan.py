@@ -14,7 +14,7 @@ from kdyno.kernel import images
 from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.inputs import digests
 from kdyno.kernel.knobs.base import KconfigRequest
-from kdyno.kernel.plan import BuildPlan
+from kdyno.kernel.plan import UNSIGNED, BuildPlan
 from kdyno.runs.derive import PlannedTraining
 from kdyno.runs.images import build_images
 from kdyno.runs.prepare import plan_builds
@@ -213,18 +213,14 @@ def packages_plan(plan: BuildPlan, extra: tuple[KconfigRequest, ...] = (), purpo
 
 
 def signing_requests(config: Mapping[str, str], variant: str) -> tuple[KconfigRequest, ...]:
-    """Return what must change so that no key is made for the build: a key of its own would make each build another.
-
-    Raise SignatureForced.
-    """
+    """Return what must change if the recipe asks for signed modules, so that no key is made. Raise SignatureForced."""
     if config.get("MODULE_SIG") != "y":
         return ()
     if config.get("MODULE_SIG_FORCE") == "y":
         raise SignatureForced(variant=variant)
-    wanted = {"MODULE_SIG_ALL": "n", "MODULE_SIG_KEY": '""'}
     return tuple(
         KconfigRequest(symbol=symbol, value=value, by="kdyno ship")
-        for symbol, value in wanted.items()
+        for symbol, value in UNSIGNED.items()
         if config.get(symbol, value) != value
     )
 

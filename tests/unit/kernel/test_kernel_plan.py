@@ -10,6 +10,7 @@ import pytest
 from kdyno.base.state import State
 from kdyno.kernel import knobs
 from kdyno.kernel.kconfig_check import ConfigRefused
+from kdyno.kernel.plan import UNSIGNED
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import KernelSource
 from kdyno.kernel.toolchain import installed
@@ -51,6 +52,28 @@ def test_variants_that_differ_in_what_a_running_kernel_can_be_told_share_their_i
     recipe = Recipe(page_size="64k", sysctl={"vm.swappiness": 10}, cmdline=("quiet",))
     assert recipe.words == ("transparent_hugepage=never", "thp_anon=64K:always", "sysctl.vm.swappiness=10", "quiet")
     assert recipe.built == Recipe()
+
+
+@pytest.mark.parametrize(
+    ("lines", "recipe", "expected"),
+    [
+        ("CONFIG_MODULE_SIG=y\n", {}, {"MODULE_SIG_ALL": "n", "MODULE_SIG_KEY": '""'}),
+        (
+            "CONFIG_MODULE_SIG=y\n",
+            {"kconfig": {"MODULE_SIG_ALL": True}},
+            {"MODULE_SIG_ALL": "y", "MODULE_SIG_KEY": '""'},
+        ),
+        ("CONFIG_MODULE_SIG=y\nCONFIG_MODULE_SIG_FORCE=y\n", {}, {}),
+        ("CONFIG_NET=y\n", {}, {}),
+    ],
+)
+def test_no_key_is_made_for_modules_that_a_base_configuration_signs(
+    lines: str, recipe: dict[str, Any], expected: dict[str, str], tmp_path: Path, source: KernelSource, state: State
+) -> None:
+    """A key of its own would make each build of an image another."""
+    (tmp_path / "theirs.config").write_text(lines)
+    asked = plan(Recipe(**recipe), source, state, f"file:{tmp_path / 'theirs.config'}").asked
+    assert {symbol: value for symbol, value in asked.items() if symbol in UNSIGNED} == expected
 
 
 def test_everything_else_changes_the_key(tmp_path: Path, source: KernelSource, state: State) -> None:
