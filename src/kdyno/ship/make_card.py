@@ -38,7 +38,7 @@ from kdyno.ship.card import (
 from kdyno.ship.code import CodeComparison
 from kdyno.ship.plan import ShipPlan
 
-DIRECTORIES = re.compile(r"(?<![\w.])/(?:[^/\s:,]+/)+")
+DIRECTORIES = re.compile(r"(?<![\w.])/(?:[^/\s:,&]+/)+")
 """The directories of an absolute path: they are those of whoever built the kernel, and a card is for strangers."""
 
 

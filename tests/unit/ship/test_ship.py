@@ -18,6 +18,7 @@ from kdyno.base.files import DirectoryNotWritable
 from kdyno.runs.session import Session
 from kdyno.ship.build import PackagersMissing
 from kdyno.ship.find_card import find_card
+from kdyno.ship.make_card import DIRECTORIES
 from kdyno.ship.plan import (
     NoImageInRun,
     NoSuchLayout,
@@ -93,6 +94,11 @@ def test_what_was_shipped_is_shown_with_its_verdict(shipped: Shipped) -> None:
 def test_a_card_names_no_directory_of_the_builder(shipped: Shipped, place: Path) -> None:
     assert str(place) not in shipped.card.written().decode()
     assert shipped.card.source.spec == "linux"
+
+
+def test_each_file_of_a_configuration_keeps_its_name_without_its_directory() -> None:
+    written = "make:localmodconfig?lsmod=/home/me/server.lsmod&config=/home/me/server.config"
+    assert DIRECTORIES.sub("", written) == "make:localmodconfig?lsmod=server.lsmod&config=server.config"
 
 
 def test_headers_name_their_compiler_and_have_the_configuration(shipped: Shipped) -> None:
