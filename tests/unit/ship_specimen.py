@@ -34,7 +34,9 @@ def small_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ship_build, "NEEDED_MB", 0)
 
 
-def experiment_of(folder: Path, kconfig: Mapping[str, Any], layouts: int = 0, toolchain: str = "gcc") -> Experiment:
+def experiment_of(
+    folder: Path, kconfig: Mapping[str, Any], layouts: int = 0, toolchain: str = "gcc", config: str = TINY
+) -> Experiment:
     """An experiment with the toy kernel: both variants have these options, and one is compiled for size."""
     tree = folder / "linux"
     if not tree.exists():
@@ -45,7 +47,7 @@ def experiment_of(folder: Path, kconfig: Mapping[str, Any], layouts: int = 0, to
         f"""
         name = "web"
         source = "{tree}"
-        config = "{TINY}"
+        config = "{config}"
         baseline = "{BASELINE}"
         blocks = 12
         {f"layouts = {layouts}" if layouts else ""}

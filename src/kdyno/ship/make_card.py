@@ -110,7 +110,7 @@ def _without_directories(text: str) -> str:
 
 def _configuration(ship: ShipPlan, kernel: BuildFacts, state: State) -> Configuration:
     base = ship.plan.base
-    before = read_config(base.text) if base.kind == "config" else {}
+    before = {} if base.kind == "fragment" else read_config(base.text)
     final = kernel.config
     changed = {
         symbol: (before.get(symbol, "n"), final.get(symbol, "n"))

@@ -96,6 +96,19 @@ def test_a_card_names_no_directory_of_the_builder(shipped: Shipped, place: Path)
     assert shipped.card.source.spec == "linux"
 
 
+def test_a_card_says_what_a_local_configuration_differs_in_from_that_of_the_distribution(
+    tmp_path: Path, session: Session, output: Path
+) -> None:
+    (tmp_path / "config").write_text("CONFIG_NET=y\nCONFIG_EXT4=y\nCONFIG_CRYPTO=y\n")
+    (tmp_path / "lsmod").write_text("Module Size Used by\next4 1003520 1\n")
+    local = f"make:localmodconfig?lsmod={tmp_path}/lsmod&config={tmp_path}/config"
+    run = judged_run(experiment_of(tmp_path, {"PCI": True}, config=local), session, run_id="5" * 64)
+    configuration = ship(order_of(run, output), session).card.configuration
+    assert configuration.base == "make:localmodconfig?lsmod=lsmod&config=config"
+    assert configuration.changed["PCI"] == ("n", "y")
+    assert not {"NET", "EXT4"} & configuration.changed.keys()
+
+
 def test_each_file_of_a_configuration_keeps_its_name_without_its_directory() -> None:
     written = "make:localmodconfig?lsmod=/home/me/server.lsmod&config=/home/me/server.config"
     assert DIRECTORIES.sub("", written) == "make:localmodconfig?lsmod=server.lsmod&config=server.config"
