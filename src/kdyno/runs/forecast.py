@@ -207,7 +207,9 @@ def forecast_builds(plans: Plans, state: State, trainings: Sequence[PlannedTrain
     compiled: dict[str, tuple[str, BuildPlan]] = {}
     builds = []
     all_plans: list[tuple[str, Plan]] = [*only_booted.values(), *plan_by_name]
-    for variant, plan in all_plans:
+    for number, (variant, plan) in enumerate(all_plans):
+        if number == len(only_booted):
+            compiled.clear()  # what is only booted is built before, and its objects are gone
         if plan.key in first:
             reason = f"same image as {first[plan.key]}: at most the command lines differ"
             builds.append(_build_forecast(plan, variant, "shared", reason))

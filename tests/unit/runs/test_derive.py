@@ -16,6 +16,7 @@ from kdyno.boot.registry import default_machine
 from kdyno.kernel import knobs
 from kdyno.kernel.image import Image
 from kdyno.kernel.knobs.base import Contribution, KconfigRequest, Knob, KnobContext
+from kdyno.kernel.plan import BuildPlan
 from kdyno.kernel.recipe import Profile, ProfileSettings, Recipe, Training
 from kdyno.measure.cycles.family import load_family
 from kdyno.measure.cycles.gains import SiliconGain
@@ -230,6 +231,19 @@ def test_the_forecast_counts_the_builds_and_boots_of_training(tree: Path, state:
     assert (prediction.training_boots, prediction.training_guess, prediction.guessed) == (2, True, ("build", "boot"))
     assert prediction.seconds_of_boots == prediction.training_seconds == 2 * prediction.boot_seconds
     assert run_ahead(prediction, alone, 1)[0].startswith("to do: boot 2 times to train, build 2 kernels, boot 0 times")
+
+
+def test_the_objects_of_a_kernel_that_is_only_trained_on_are_gone_when_the_others_are_built(
+    tree: Path, state: State
+) -> None:
+    of = experiment(tree, tuned=trained_on("plain"))
+    alone = of.model_copy(update={"variants": {"tuned": of.variants["tuned"]}, "baseline": "tuned"})
+    builds = plan_builds(alone, state, QUIET)
+    [training], [tuned] = builds.trainings, builds.plans["tuned"]
+    assert isinstance(tuned, BuildPlan)
+    same_objects = training.plan.model_copy(update={"objects_key": tuned.objects_key})
+    ahead = forecast_builds(builds.plans, state, (replace(training, plan=same_objects),))
+    assert [build.decision for build in ahead] == ["build", "build"]
 
 
 def test_an_image_that_is_judged_and_trained_on_is_one_build_in_the_forecast(tree: Path, state: State) -> None:
