@@ -29,7 +29,7 @@ def data() -> Path:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with commands on toy kernels and with tests of the whole tree, whose files take the longest: workers then
-    end with short ones, at nearly the same time.
+    end with short ones, at nearly the same time. xdist keeps this order only with --no-loadscope-reorder.
     """
     slow = (HERE / "cli", HERE / "unit")
     items.sort(key=lambda item: item.path.parent not in slow)

@@ -53,6 +53,13 @@ def toy_source(folder: Path, state: State) -> KernelSource:
     return fetch(str(toy_tree(folder)), state, silent)
 
 
+def local_base(folder: Path, config: str, lsmod: str) -> str:
+    """Return a base of localmodconfig from a .config and the lines of lsmod, which are written to the folder."""
+    (folder / "config").write_text(config)
+    (folder / "lsmod").write_text(f"Module Size Used by\n{lsmod}")
+    return f"make:localmodconfig?lsmod={folder}/lsmod&config={folder}/config"
+
+
 def plan(recipe: Recipe, source: KernelSource, state: State, base: str = TINY) -> BuildPlan:
     return plan_build(recipe, source, base, state)
 

@@ -108,13 +108,13 @@ def patch_by_times(
     Raises the errors of `routines_patch` and RoutineBench, NotProven and ProverFailed.
     """
     winner = row.patch.winner
-    summary = f"{family.name}: {winner.name.partition(',')[0]} {verdict_text(winner)}"
+    name = winner.name.partition(",")[0]
+    summary = f"{family.name}: {name} {verdict_text(winner)}"
     if repeated:
         summary += f"; timed again {verdict_text(repeated.patch.winner)}"
     if why := _why_not(row, repeated):
         return RoutinePatch(family.name, f"{family.name if winner.is_own else summary}: no patch: {why}", "")
-    candidate = family.candidate_named(winner.name.partition(",")[0])
-    text = _with_heading(family, candidate, list(_measured(times, row, repeated)), place)
+    text = _with_heading(family, family.candidate_named(name), list(_measured(times, row, repeated)), place)
     return RoutinePatch(family.name, summary, text)
 
 

@@ -24,6 +24,7 @@ from tests.unit.kernel_toy import (
     TINY,
     build_elsewhere,
     built,
+    local_base,
     no_progress,
     plan,
     processes_naming,
@@ -214,9 +215,7 @@ def test_a_module_that_is_loaded_stays_in_a_local_configuration(
     tmp_path: Path, source: KernelSource, state: State
 ) -> None:
     """localmodconfig looks for modules in the source tree itself, and follows no links."""
-    (tmp_path / "config").write_text("CONFIG_NET=y\nCONFIG_EXT4=y\n")
-    (tmp_path / "lsmod").write_text("Module Size Used by\next4 1003520 1\n")
-    base = f"make:localmodconfig?lsmod={tmp_path}/lsmod&config={tmp_path}/config"
+    base = local_base(tmp_path, "CONFIG_NET=y\nCONFIG_EXT4=y\n", "ext4 1003520 1\n")
     image = built(Recipe(kconfig={"PCI": True}), source, state, base)
     lines = image.config.read_text().splitlines()
     assert "CONFIG_EXT4=y" in lines and "CONFIG_PCI=y" in lines
@@ -225,9 +224,7 @@ def test_a_module_that_is_loaded_stays_in_a_local_configuration(
 def test_loaded_modules_that_a_local_configuration_lacks_are_named(
     tmp_path: Path, source: KernelSource, state: State
 ) -> None:
-    (tmp_path / "config").write_text("CONFIG_NET=y\nCONFIG_EXT4=y\n")
-    (tmp_path / "lsmod").write_text("Module Size Used by\next4 1003520 1\nzfs 1 0\nnvidia 1 0\n")
-    base = f"make:localmodconfig?lsmod={tmp_path}/lsmod&config={tmp_path}/config"
+    base = local_base(tmp_path, "CONFIG_NET=y\nCONFIG_EXT4=y\n", "ext4 1003520 1\nzfs 1 0\nnvidia 1 0\n")
     notes = built(Recipe(), source, state, base).record.notes
     assert "2 loaded modules not in this source, so the kernel lacks them: nvidia, zfs" in notes
 
@@ -244,9 +241,7 @@ def test_loaded_modules_that_a_local_configuration_lacks_are_named(
 def test_a_local_configuration_without_any_loaded_module_is_refused(
     tmp_path: Path, source: KernelSource, state: State, config: str, lsmod: str, why: str
 ) -> None:
-    (tmp_path / "config").write_text(config + "\n")
-    (tmp_path / "lsmod").write_text("Module Size Used by\n" + lsmod)
-    base = f"make:localmodconfig?lsmod={tmp_path}/lsmod&config={tmp_path}/config"
+    base = local_base(tmp_path, config + "\n", lsmod)
     with pytest.raises(NoModuleKept, match=re.escape(why)):
         built(Recipe(), source, state, base)
     assert left_in(state.images) == []

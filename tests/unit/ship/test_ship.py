@@ -18,7 +18,6 @@ from kdyno.base.files import DirectoryNotWritable
 from kdyno.runs.session import Session
 from kdyno.ship.build import PackagersMissing
 from kdyno.ship.find_card import find_card
-from kdyno.ship.make_card import DIRECTORIES
 from kdyno.ship.plan import (
     NoImageInRun,
     NoSuchLayout,
@@ -34,6 +33,7 @@ from kdyno.ship.ship import OtherFileThere, Shipped, look_ahead, ship
 from kdyno.ship.terminal import card_lines, shipped_lines, verification_lines
 from kdyno.ship.verify import OtherKernel, verify
 from kdyno.store.records import RunRecord
+from tests.unit.kernel_toy import local_base
 from tests.unit.ship_specimen import BASELINE, TUNED, experiment_of, judged_run, order_of
 
 TOOLS = ("dpkg-buildpackage", "dpkg-deb", "dh_builddeb", "rsync", "depmod", "cpio")
@@ -99,19 +99,12 @@ def test_a_card_names_no_directory_of_the_builder(shipped: Shipped, place: Path)
 def test_a_card_says_what_a_local_configuration_differs_in_from_that_of_the_distribution(
     tmp_path: Path, session: Session, output: Path
 ) -> None:
-    (tmp_path / "config").write_text("CONFIG_NET=y\nCONFIG_EXT4=y\nCONFIG_CRYPTO=y\n")
-    (tmp_path / "lsmod").write_text("Module Size Used by\next4 1003520 1\n")
-    local = f"make:localmodconfig?lsmod={tmp_path}/lsmod&config={tmp_path}/config"
+    local = local_base(tmp_path, "CONFIG_NET=y\nCONFIG_EXT4=y\n", "ext4 1003520 1\n")
     run = judged_run(experiment_of(tmp_path, {"PCI": True}, config=local), session, run_id="5" * 64)
     configuration = ship(order_of(run, output), session).card.configuration
     assert configuration.base == "make:localmodconfig?lsmod=lsmod&config=config"
     assert configuration.changed["PCI"] == ("n", "y")
     assert not {"NET", "EXT4"} & configuration.changed.keys()
-
-
-def test_each_file_of_a_configuration_keeps_its_name_without_its_directory() -> None:
-    written = "make:localmodconfig?lsmod=/home/me/server.lsmod&config=/home/me/server.config"
-    assert DIRECTORIES.sub("", written) == "make:localmodconfig?lsmod=server.lsmod&config=server.config"
 
 
 def test_headers_name_their_compiler_and_have_the_configuration(shipped: Shipped) -> None:

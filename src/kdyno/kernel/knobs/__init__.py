@@ -94,7 +94,8 @@ def check(recipe: Recipe, host: Host) -> None:
 
 def contributions(recipe: Recipe, context: KnobContext, *, only_runtime: bool = False) -> Contribution:
     """Return what the recipe adds to a build, or requests of a kernel that is built; each knob has been checked."""
-    chosen = {knob: getattr(recipe.compiled, knob.field) for knob in KNOBS if knob.runtime or not only_runtime}
+    compiled = recipe.compiled
+    chosen = {knob: getattr(compiled, knob.field) for knob in KNOBS if knob.runtime or not only_runtime}
     for knob, value in chosen.items():
         knob.check(value, context)
     return combined(knob.contribute(value, context) for knob, value in chosen.items())
