@@ -114,7 +114,7 @@ def patch_by_times(
         summary += f"; timed again {verdict_text(repeated.patch.winner)}"
     if why := _why_not(row, repeated):
         return RoutinePatch(family.name, f"{family.name if winner.is_own else summary}: no patch: {why}", "")
-    text = _with_heading(family, family.candidate_named(name), list(_measured(times, row, repeated)), place)
+    text = _with_heading(family, family.candidate_named(name), list(times_paragraphs(times, row, repeated)), place)
     return RoutinePatch(family.name, summary, text)
 
 
@@ -190,8 +190,8 @@ def _sides(arch: ArchName) -> str:
     )
 
 
-def _measured(times: LabTimes, row: RoutineTimesReport, repeated: RoutineTimesReport | None) -> Iterator[str]:
-    """Yield the verdict and its rows."""
+def times_paragraphs(times: LabTimes, row: RoutineTimesReport, repeated: RoutineTimesReport | None) -> Iterator[str]:
+    """Yield what a heading says of times: the verdict, its rows, and the second verdict. Pure."""
     winner = row.patch.winner
     yield (
         f"Cycles against {row.own}, which a kernel takes on {times.cpu}: {verdict_text(winner)}, geometric mean of "

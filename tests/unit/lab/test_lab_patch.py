@@ -24,9 +24,10 @@ from kdyno.lab.patch import (
     patch_by_times,
     read_times,
     times_of,
+    times_paragraphs,
 )
 from kdyno.lab.timing import RoutineTimes, plan_cells
-from kdyno.lab.verdicts import LabTimes, judge_times
+from kdyno.lab.verdicts import LabTimes, RoutineTimesReport, judge_times
 from tests.unit.lab_specimen import compile_routine
 
 FAMILIES = routine_families()
@@ -79,10 +80,14 @@ def test_times_that_confirm_a_candidate_judge_it_by_all_blocks_whichever_is_the_
     assert judge_times(again, chosen_before="rep-stosb").patch.winner.verdict == "undecided"
 
 
+def report_of(*families: RoutineTimesReport) -> LabTimes:
+    return LabTimes(cpu="a CPU", source="Linux 6.12", arch="x86_64", blocks=BLOCKS, families=families)
+
+
 def decided(first: RoutineTimes, again: RoutineTimes | None = None) -> str:
     """Why times of memset for `words` give no patch."""
     report = judge_times(first)
-    heading = LabTimes(cpu="a CPU", source="Linux 6.12", arch="x86_64", blocks=BLOCKS, families=(report,))
+    heading = report_of(report)
     repeated = judge_times(again, chosen_before="words") if again else None
     patch = patch_by_times(FAMILIES["memset"], heading, report, repeated, cast("PatchPlace", None))
     assert not patch.text
@@ -93,6 +98,17 @@ def test_a_candidate_that_is_not_faster_again_has_no_patch() -> None:
     lost = decided(times("memset", {"orig": 1.0, "words": 0.7}), times("memset", {"orig": 1.0, "words": 1.0}, seed=2))
     assert lost.startswith("memset: words -3") and "faster; timed again" in lost
     assert lost.endswith("equivalent: no patch: it has to be faster both times")
+
+
+def test_the_heading_has_the_first_verdict_with_its_rows_and_the_second_one() -> None:
+    first = judge_times(times("memset", {"orig": 1.0, "words": 0.7}))
+    again = judge_times(times("memset", {"orig": 1.0, "words": 0.6}, seed=2), chosen_before="words")
+    once = list(times_paragraphs(report_of(first), first, None))
+    twice = list(times_paragraphs(report_of(first), first, again))
+    assert once == twice[:-1] and len(once) == 1 + len(first.patch.rows)
+    assert once[0].startswith("Cycles against orig, which a kernel takes on a CPU: -30")
+    assert once[1].startswith("- 1-8 bytes, warm: ")
+    assert twice[-1].startswith("Timed again, with other sizes and link orders: -40")
 
 
 def test_a_candidate_that_is_slower_in_some_rows_has_no_patch() -> None:
@@ -110,8 +126,7 @@ def test_no_candidate_is_shown_where_the_kernels_own_is_the_best() -> None:
 def report(tmp_path: Path) -> Path:
     family = judge_times(times("memset", {"orig": 1.0, "words": 0.7}))
     path = tmp_path / "times.json"
-    text = LabTimes(cpu="a CPU", source="Linux 6.12", arch="x86_64", blocks=BLOCKS, families=(family,))
-    path.write_text(text.model_dump_json(), encoding="utf-8")
+    path.write_text(report_of(family).model_dump_json(), encoding="utf-8")
     return path
 
 
