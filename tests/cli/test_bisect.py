@@ -436,6 +436,21 @@ def test_one_of_more_than_200_symbols_is_found_with_a_few_kernels(toy: ToyRange)
     assert found["builds"] <= 12
 
 
+def test_a_configuration_of_a_range_is_the_same_to_the_byte_in_the_next_command(tmp_path: Path) -> None:
+    """Otherwise its kernel would be built again. Each process has another order of a set of texts."""
+    numbers = range(30)
+    (tmp_path / "good.config").write_text("".join(f"# CONFIG_GOOD_{number} is not set\n" for number in numbers))
+    (tmp_path / "bad.config").write_text(
+        "CONFIG_PLANTED=y\n" + "".join(f"# CONFIG_BAD_{number} is not set\n" for number in numbers)
+    )
+    state = State(tmp_path / "state")
+    kernels = read_recipes([f"config=file:{tmp_path}/{name}.config" for name in ("good", "bad")], tmp_path, state)
+    config = kernels.recipe(Recipe(), 1).config
+    assert config is not None
+    off = [f"# CONFIG_{end}_{number} is not set" for end in ("GOOD", "BAD") for number in numbers]
+    assert Path(config.removeprefix("file:")).read_text().splitlines() == [*off, "CONFIG_PLANTED=y"]
+
+
 def test_the_flag_that_made_pipes_slower_is_found(toy: ToyRange) -> None:
     flags = [f"-DPLANTED_{number}" for number in range(1, 5)]
     toy.record("good")

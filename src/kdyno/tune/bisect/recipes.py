@@ -208,7 +208,7 @@ def _with_absent(old: dict[str, str], new: dict[str, str]) -> tuple[dict[str, st
 
     Such a symbol is no step. Absent it would get its default as soon as what it depends on is set.
     """
-    off = {name: OFF for name in {*old, *new} if old.get(name, OFF) == new.get(name, OFF) == OFF}
+    off = {name: OFF for name in [*old, *new] if old.get(name, OFF) == new.get(name, OFF) == OFF}
     return {**old, **off}, {**new, **off}
 
 
