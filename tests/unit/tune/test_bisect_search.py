@@ -192,6 +192,16 @@ def test_a_culprit_with_most_of_the_effect_is_the_end_although_there_is_another(
     assert culprit.share == pytest.approx(14 / 18, abs=0.1)
 
 
+@pytest.mark.parametrize("small", [0.0024, 0.006, 0.02])
+@pytest.mark.parametrize("culprit", [30, 150, 294])
+def test_a_small_change_beside_the_culprit_costs_at_most_one_kernel(small: float, culprit: int) -> None:
+    """In a lane that counts exactly even a thirtieth of the effect is seen; it doesn't matter where it came from."""
+    kernels = SyntheticRange(311, {240: small, culprit: 0.0755}, noise=0.000025, luck=0.00001, layouts=16)
+    search = bisected(kernels)
+    assert found_steps(search) == [(culprit,)]
+    assert search.builds <= 11
+
+
 def test_an_improvement_within_the_range_does_not_hide_the_culprit() -> None:
     search = bisected(SyntheticRange(STEPS, {20: -0.01, 45: 0.02}, noise=0.001, luck=0.0002))
     assert found_steps(search) == [(45,)]

@@ -28,6 +28,8 @@ GROWTH = (1.5, 2.0, 4.0)
 """The factors by which the blocks of a measured state may grow."""
 LEAST_MASS = 0.01
 """Intervals that hold a culprit with a smaller probability are not divided."""
+LEAST_SIZE = 0.5
+"""Nor are those whose expected change is a smaller part of the largest one: that one may explain the range alone."""
 LEAST_HYPOTHESIS = 1e-3
 LEAST_BITS = 0.01
 """Less information than this is not worth a boot."""
@@ -130,6 +132,13 @@ def choose(
     return max(worth, key=lambda choice: choice.bits / choice.seconds, default=None)
 
 
+def suspected(posterior: Posterior) -> list[int]:
+    """Return the intervals that are worth a trial: the likely ones among those with the largest changes."""
+    likely = posterior.masses >= LEAST_MASS
+    sizes = np.where(likely, posterior.sizes, 0.0)
+    return [int(interval) for interval in np.flatnonzero(likely & (sizes >= LEAST_SIZE * sizes.max()))]
+
+
 Hypotheses = list[tuple[float, tuple[int, ...], Values]]
 
 
@@ -145,13 +154,13 @@ def _new_states(
     evidence = posterior.evidence
     # The good end's own luck in each order is known as well as the other states show it.
     good_end = 1 / (1 + len(posterior.states))
-    for interval in np.flatnonzero(posterior.masses >= LEAST_MASS):
-        for state in candidates(posterior, int(interval), costs.built):
+    for interval in suspected(posterior):
+        for state in candidates(posterior, interval, costs.built):
             is_built = state in costs.built
             if not (is_built or may_build):
                 continue
             odds = 1.0 if is_built else buildable_probability(state, evidence.untestable)
-            components = _components(posterior, hypotheses, int(interval), state)
+            components = _components(posterior, hypotheses, interval, state)
             for blocks, orders in designs(most_blocks, layouts):
                 variance = posterior.image_variance(blocks, orders) * (1 + good_end)
                 bits = odds * information(*components, math.sqrt(variance))
@@ -182,9 +191,9 @@ def _checks(
     posterior: Posterior, hypotheses: Hypotheses, costs: TrialCosts, most_blocks: int, layouts: int
 ) -> Iterator[Choice]:
     """Yield checks of intervals that no further state divides: other link orders have other luck."""
-    for interval in np.flatnonzero(posterior.masses >= LEAST_MASS):
+    for interval in suspected(posterior):
         before, after = posterior.edges[interval], posterior.edges[interval + 1]
-        if candidates(posterior, int(interval), costs.built) or (before, after) in posterior.evidence.uncheckable:
+        if candidates(posterior, interval, costs.built) or (before, after) in posterior.evidence.uncheckable:
             continue
         sizes = np.array([levels[interval + 1] - levels[interval] for _, _, levels in hypotheses])
         weights = np.array([probability for probability, _, _ in hypotheses])
