@@ -175,7 +175,15 @@ def _patch(args: argparse.Namespace) -> int:
     from kdyno.base.files import make_directory, require_directory, require_writable, write_whole
     from kdyno.kernel.routines.families import find_families
     from kdyno.kernel.source import fetch
-    from kdyno.lab.patch import PatchPlace, patch_by_name, patch_by_times, read_times, times_of
+    from kdyno.lab.patch import (
+        PatchPlace,
+        RoutinePatch,
+        kernel_comparison,
+        patch_by_name,
+        patch_by_times,
+        read_times,
+        times_of,
+    )
 
     families, talk = find_families(args.family), talk_of(args)
     if args.candidate and len(families) > 1:
@@ -189,6 +197,7 @@ def _patch(args: argparse.Namespace) -> int:
         require_writable(path)
     times = read_times(args.times, args.family[0]) if args.times else None
     place = PatchPlace(fetch(args.source, state_of(args), talk.say), args.arch, state_of(args), talk, args.sample)
+    patches = list[RoutinePatch]()
     for family in families:
         if args.candidate:
             patch = patch_by_name(family, args.candidate, place)
@@ -198,6 +207,7 @@ def _patch(args: argparse.Namespace) -> int:
             if not times and row.patch.winner.is_faster:
                 [repeated] = _time_now(args, [family], row.patch.winner.name).families
             patch = patch_by_times(family, report, row, repeated, place)
+        patches.append(patch)
         if patch.text and paths:
             make_directory(args.output)
             write_whole(paths[family.name], patch.text.encode(errors="surrogateescape"))
@@ -207,6 +217,8 @@ def _patch(args: argparse.Namespace) -> int:
         else:
             talk.say(patch.summary)
             data(patch.text)
+    if command := kernel_comparison(patches):
+        talk.say(f"what that is worth in a kernel: {command}")
     return 0
 
 

@@ -75,6 +75,14 @@ class RoutinePatch:
     """One line: the candidate and its verdict, or why there is no patch."""
     text: str
     """The patch, with a heading on its origin; empty if the kernel's own choice is the best."""
+    candidate: str = ""
+    """The candidate of the patch; empty if there is none."""
+
+
+def kernel_comparison(patches: Sequence[RoutinePatch]) -> str:
+    """Return the command that measures what patches are worth in kernels; empty if there are none. Pure."""
+    routines = ",".join(f"routines.{patch.family}={patch.candidate}" for patch in patches if patch.candidate)
+    return f"kdyno ab --machine uml plain {routines} --layouts 12" if routines else ""
 
 
 def read_times(path: Path, family: str) -> LabTimes:
@@ -115,7 +123,7 @@ def patch_by_times(
     if why := _why_not(row, repeated):
         return RoutinePatch(family.name, f"{family.name if winner.is_own else summary}: no patch: {why}", "")
     text = _with_heading(family, family.candidate_named(name), list(times_paragraphs(times, row, repeated)), place)
-    return RoutinePatch(family.name, summary, text)
+    return RoutinePatch(family.name, summary, text, name)
 
 
 def _why_not(row: RoutineTimesReport, repeated: RoutineTimesReport | None) -> str:
@@ -134,7 +142,7 @@ def patch_by_name(family: RoutineFamily, name: str, place: PatchPlace) -> Routin
     candidate = family.candidate_named(name)
     heading = ["Chosen by name: it was not compared with the kernel's own here."]
     text = _with_heading(family, candidate, heading, place)
-    return RoutinePatch(family.name, f"{family.name}: {candidate.name}, chosen by name", text)
+    return RoutinePatch(family.name, f"{family.name}: {candidate.name}, chosen by name", text, candidate.name)
 
 
 def _with_heading(family: RoutineFamily, candidate: RoutineSource, measured: list[str], place: PatchPlace) -> str:

@@ -19,8 +19,10 @@ from kdyno.lab.lines import verdict_text
 from kdyno.lab.patch import (
     FamilyNotTimed,
     PatchPlace,
+    RoutinePatch,
     TimesUnreadable,
     heading_text,
+    kernel_comparison,
     patch_by_times,
     read_times,
     times_of,
@@ -121,6 +123,14 @@ def test_a_candidate_that_is_slower_in_some_rows_has_no_patch() -> None:
 def test_no_candidate_is_shown_where_the_kernels_own_is_the_best() -> None:
     own = decided(times("memset", {"orig": 1.0, "words": 1.2}))
     assert own == "memset: no patch: orig, which a kernel takes, is the best here"
+
+
+def test_the_command_that_measures_patches_in_kernels_names_those_that_were_made() -> None:
+    none = RoutinePatch("sort", "sort: no patch: kernel, gcc, which a kernel takes, is the best here", "")
+    made = [RoutinePatch(family, "faster", "a patch", "words") for family in ("memset", "strlen")]
+    command = "kdyno ab --machine uml plain routines.memset=words,routines.strlen=words --layouts 12"
+    assert kernel_comparison([made[0], none, made[1]]) == command
+    assert kernel_comparison([none]) == ""
 
 
 def report(tmp_path: Path) -> Path:
