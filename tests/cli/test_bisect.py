@@ -397,6 +397,7 @@ def test_the_symbol_of_a_configuration_that_made_pipes_slower_is_found(toy: ToyR
     assert culprits(done) == [["7-PLANTED_6"]], done.err
     [culprit] = result_of(done)["culprits"]
     assert culprit["changes"][0]["title"] == "PLANTED_6: n to y"
+    assert result_of(done)["kernel"] == "gcc"
     assert {"DEPENDENT", "PLANTED_6"} <= {change.split(":")[0] for change in culprit["config"]}
 
 

@@ -104,7 +104,7 @@ class Bisection(Frozen):
     lane: LaneName
     machine: str
     kernel: str
-    """Compiler and base configuration."""
+    """Compiler and base configuration of the good end; the compiler alone if the configuration is what differs."""
     probability: float
     """The probability at which a culprit is named."""
     range: BisectEffect | None

@@ -22,6 +22,7 @@ from kdyno.tune.bisect.model import (
 )
 from kdyno.tune.bisect.order import BisectOrder
 from kdyno.tune.bisect.packages import PackageRange
+from kdyno.tune.bisect.recipes import RecipeRange
 from kdyno.tune.bisect.record import RecordFile
 from kdyno.tune.bisect.search import Search
 
@@ -65,9 +66,7 @@ class BisectionResult:
             better=order.better,
             lane=about.lane,
             machine=self.bench.prepared.settings.type,
-            kernel="packages of the distribution"
-            if isinstance(self.kernels, PackageRange)
-            else f"{self.bench.base.toolchain}, configuration {self.bench.base.config or self.bench.template.config}",
+            kernel=self._kernel(),
             probability=order.settings.probability,
             range=effect_of(interval_of(measured), len(measured.values)) if measured else None,
             by_benchmark=by_benchmark,
@@ -85,6 +84,15 @@ class BisectionResult:
             command=order.command,
         )
         return result.model_copy(update={"sentence": sentence(result)})
+
+    def _kernel(self) -> str:
+        """Return the compiler and the base configuration of the good end, unless that is what differs."""
+        if isinstance(self.kernels, PackageRange):
+            return "packages of the distribution"
+        good = self.kernels.recipe(self.bench.base, 0)
+        if isinstance(self.kernels, RecipeRange) and self.kernels.configs[0]:
+            return good.toolchain
+        return f"{good.toolchain}, configuration {good.config or self.bench.template.config}"
 
     def _culprits(self) -> Sequence[Culprit]:
         """Return the confirmed culprits, and the probable one that was not confirmed."""
