@@ -192,7 +192,7 @@ def test_a_culprit_with_most_of_the_effect_is_the_end_although_there_is_another(
     assert culprit.share == pytest.approx(14 / 18, abs=0.1)
 
 
-@pytest.mark.parametrize("small", [0.0024, 0.006, 0.02])
+@pytest.mark.parametrize("small", [0.0024, 0.006])
 @pytest.mark.parametrize("culprit", [30, 150, 294])
 def test_a_small_change_beside_the_culprit_costs_at_most_one_kernel(small: float, culprit: int) -> None:
     """In a lane that counts exactly even a thirtieth of the effect is seen; it doesn't matter where it came from."""

@@ -28,8 +28,9 @@ GROWTH = (1.5, 2.0, 4.0)
 """The factors by which the blocks of a measured state may grow."""
 LEAST_MASS = 0.01
 """Intervals that hold a culprit with a smaller probability are not divided."""
-LEAST_SIZE = 0.5
-"""Nor are those whose expected change is a smaller part of the largest one: that one may explain the range alone."""
+LEAST_SIZE = 1 / 8
+"""Nor are those whose expected change is a smaller part of the largest one. In simulated ranges with the luck of single
+images a larger limit names more wrong steps: 1/2 in 50 % of them, 1/8 in 40 %, none in 37.5 %."""
 LEAST_HYPOTHESIS = 1e-3
 LEAST_BITS = 0.01
 """Less information than this is not worth a boot."""
