@@ -22,8 +22,8 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.base.text import format_list, number
 from kdyno.kernel.image import ArchName
-from kdyno.kernel.routines.families import RoutineFamily, RoutineSource, SourceEdit
-from kdyno.kernel.routines.patch import require_patch, routines_patch
+from kdyno.kernel.routines.families import RoutineFamily, RoutineSource, SourceEdit, find_families
+from kdyno.kernel.routines.patch import patchable, require_patch, routines_patch
 from kdyno.kernel.source import KernelSource
 from kdyno.lab.build import BASE_SET, RoutineBench
 from kdyno.lab.code import read_function
@@ -77,12 +77,22 @@ class RoutinePatch:
     """The patch, with a heading on its origin; empty if the kernel's own choice is the best."""
     candidate: str = ""
     """The candidate of the patch; empty if there is none."""
+    own: str = ""
+    """The candidate that a kernel takes without it; empty if that was not found out."""
 
 
 def kernel_comparison(patches: Sequence[RoutinePatch]) -> str:
-    """Return the command that measures what patches are worth in kernels; empty if there are none. Pure."""
-    routines = ",".join(f"routines.{patch.family}={patch.candidate}" for patch in patches if patch.candidate)
-    return f"kdyno ab --machine uml plain {routines} --layouts 12" if routines else ""
+    """Return the command that measures what patches are worth in kernels; empty if no kernel for um takes one.
+
+    Kernels for um patch no ALTERNATIVE, so both get the candidates that others take on this processor.
+    """
+    own, chosen = list[str](), list[str]()
+    for patch in patches:
+        in_um = patchable(find_families([patch.family])[0], "um")
+        if patch.candidate in in_um:
+            chosen.append(f"routines.{patch.family}={patch.candidate}")
+            own += [f"routines.{patch.family}={patch.own}"] if patch.own in in_um else []
+    return f"kdyno ab --machine uml {','.join(own) or 'plain'} {','.join(chosen)} --layouts 12" if chosen else ""
 
 
 def read_times(path: Path, family: str) -> LabTimes:
@@ -123,7 +133,7 @@ def patch_by_times(
     if why := _why_not(row, repeated):
         return RoutinePatch(family.name, f"{family.name if winner.is_own else summary}: no patch: {why}", "")
     text = _with_heading(family, family.candidate_named(name), list(times_paragraphs(times, row, repeated)), place)
-    return RoutinePatch(family.name, summary, text, name)
+    return RoutinePatch(family.name, summary, text, name, row.own.partition(",")[0])
 
 
 def _why_not(row: RoutineTimesReport, repeated: RoutineTimesReport | None) -> str:

@@ -125,12 +125,30 @@ def test_no_candidate_is_shown_where_the_kernels_own_is_the_best() -> None:
     assert own == "memset: no patch: orig, which a kernel takes, is the best here"
 
 
-def test_the_command_that_measures_patches_in_kernels_names_those_that_were_made() -> None:
-    none = RoutinePatch("sort", "sort: no patch: kernel, gcc, which a kernel takes, is the best here", "")
-    made = [RoutinePatch(family, "faster", "a patch", "words") for family in ("memset", "strlen")]
-    command = "kdyno ab --machine uml plain routines.memset=words,routines.strlen=words --layouts 12"
-    assert kernel_comparison([made[0], none, made[1]]) == command
-    assert kernel_comparison([none]) == ""
+def made(family: str, candidate: str, own: str = "kernel") -> RoutinePatch:
+    return RoutinePatch(family, "faster", "a patch", candidate, own)
+
+
+@pytest.mark.parametrize(
+    ("patches", "sides"),
+    [
+        (
+            [made("memset", "words", "orig"), made("strlen", "words")],
+            "plain routines.memset=words,routines.strlen=words",
+        ),
+        ([made("memcpy", "words", "rep-movsb")], "routines.memcpy=rep-movsb routines.memcpy=words"),
+        ([made("clear_page", "clzero", "orig"), made("strlen", "words")], "plain routines.strlen=words"),
+        ([RoutinePatch("sort", "no patch", ""), made("strlen", "words", "")], "plain routines.strlen=words"),
+    ],
+)
+def test_the_command_that_measures_patches_in_kernels_compares_with_what_a_kernel_takes(
+    patches: list[RoutinePatch], sides: str
+) -> None:
+    assert kernel_comparison(patches) == f"kdyno ab --machine uml {sides} --layouts 12"
+
+
+def test_no_command_measures_patches_that_no_kernel_for_um_takes() -> None:
+    assert kernel_comparison([RoutinePatch("sort", "no patch", "")]) == ""
 
 
 def report(tmp_path: Path) -> Path:
