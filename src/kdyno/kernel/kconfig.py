@@ -21,6 +21,8 @@ from kdyno.kernel.knobs.origin import options_of
 
 INTERACTIVE = ("config", "menuconfig", "nconfig", "xconfig", "gconfig", "oldconfig", "helpnewconfig", "listnewconfig")
 LOCAL = ("localmodconfig", "localyesconfig")
+OF_CONFIG = re.compile(r"^(CONFIG_\w+=|# CONFIG_\w+ is not set$)", re.ASCII | re.MULTILINE)
+"""A line that sets a symbol, or says that it is off."""
 GZIP = 16 + zlib.MAX_WBITS
 RUNNING = "running"
 """The configuration of this host's kernel."""
@@ -38,6 +40,11 @@ class UnknownBase(UserError):
 class BaseMissing(UserError):
     message = "can't read {path}, which the base configuration {spec} needs: {why}"
     hint = "name a file that holds the output of lsmod, or a .config"
+
+
+class BaseEmpty(UserError):
+    message = "{path}, which the base configuration {spec} names, has no line as in a .config"
+    hint = "name a .config, as those of the distribution in /boot/config-*"
 
 
 class BaseIsInteractive(UserError):
@@ -81,7 +88,7 @@ def _read_base(spec: str) -> Base:
             raise UnknownBase(spec=spec)
         return Base(spec=spec, kind="fragment", text=bundled.read_text(encoding="utf-8"))
     if scheme == "file" and rest:
-        return Base(spec=spec, kind="config", text=_read(Path(rest), spec))
+        return Base(spec=spec, kind="config", text=_read_config(Path(rest), spec))
     if scheme == "make":
         return _make_base(spec, rest)
     raise UnknownBase(spec=spec)
@@ -98,7 +105,7 @@ def _make_base(spec: str, rest: str) -> Base:
     if target not in LOCAL:
         return Base(spec=spec, kind="make", target=target)
     lsmod = _read(Path(options["lsmod"]), spec) if "lsmod" in options else process.output(["lsmod"])
-    config = _read(Path(options["config"]), spec) if "config" in options else _running_config(spec)
+    config = _read_config(Path(options["config"]), spec) if "config" in options else _running_config(spec)
     return Base(spec=spec, kind="make", target=target, lsmod=lsmod, text=config)
 
 
@@ -107,7 +114,15 @@ def _running_config(spec: str) -> str:
     path = next((candidate for candidate in candidates if candidate.is_file()), None)
     if path is None:
         raise BaseMissing(path=candidates[0], spec=spec, why="this host doesn't tell its kernel's configuration")
-    return _read(path, spec)
+    return _read_config(path, spec)
+
+
+def _read_config(path: Path, spec: str) -> str:
+    """Return the text of a .config. Kconfig ignores what it doesn't know: it would take any file, for nothing set."""
+    text = _read(path, spec)
+    if not OF_CONFIG.search(text):
+        raise BaseEmpty(path=path, spec=spec)
+    return text
 
 
 def _read(path: Path, spec: str) -> str:

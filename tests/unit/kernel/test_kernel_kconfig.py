@@ -232,6 +232,24 @@ def test_missing_files_and_questions_are_said() -> None:
         resolve_base("make:menuconfig")
 
 
+@pytest.mark.parametrize("content", [b"", b"CONFIG_\n", b"Module Size Used by\next4 1 0\n", bytes(range(256))])
+def test_a_file_that_is_not_a_configuration_is_refused_before_a_kernel_without_any_option_is_built(
+    content: bytes, tmp_path: Path
+) -> None:
+    file = tmp_path / "other"
+    file.write_bytes(content)
+    with pytest.raises(kconfig.BaseEmpty, match="has no line as in a"):
+        resolve_base(f"file:{file}")
+    with pytest.raises(kconfig.BaseEmpty, match="has no line as in a"):
+        resolve_base(f"make:localmodconfig?lsmod={file}&config={file}")
+
+
+def test_a_configuration_may_set_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "off.config"
+    file.write_text("# a comment\n# CONFIG_EXT4 is not set\n")
+    assert resolve_base(f"file:{file}").kind == "config"
+
+
 CHOICE = """
 choice
 	prompt "Preemption"
