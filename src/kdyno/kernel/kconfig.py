@@ -15,14 +15,13 @@ from kdyno.base import process
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen
+from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs.base import KconfigRequest
 from kdyno.kernel.knobs.kconfig import MOST_BYTES, SET, refuse_commands
 from kdyno.kernel.knobs.origin import options_of
 
 INTERACTIVE = ("config", "menuconfig", "nconfig", "xconfig", "gconfig", "oldconfig", "helpnewconfig", "listnewconfig")
 LOCAL = ("localmodconfig", "localyesconfig")
-OF_CONFIG = re.compile(r"^(CONFIG_\w+=|# CONFIG_\w+ is not set$)", re.ASCII | re.MULTILINE)
-"""A line that sets a symbol, or says that it is off."""
 GZIP = 16 + zlib.MAX_WBITS
 RUNNING = "running"
 """The configuration of this host's kernel."""
@@ -120,7 +119,7 @@ def _running_config(spec: str) -> str:
 def _read_config(path: Path, spec: str) -> str:
     """Return the text of a .config. Kconfig ignores what it doesn't know: it would take any file, for nothing set."""
     text = _read(path, spec)
-    if not OF_CONFIG.search(text):
+    if not read_config(text):
         raise BaseEmpty(path=path, spec=spec)
     return text
 
