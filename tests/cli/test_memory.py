@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Lab
-from tests.cli.faults import KINDS, NO_FAULT, Ended, Fault, Faulty, faulty
+from tests.cli.faults import CRASHED, KINDS, NO_FAULT, Ended, Fault, Faulty, faulty
 from tests.cli.test_faults import artefacts, require_all_artefacts, require_whole_artefacts, starts
 
 MEMORY = KINDS.index("memory")
@@ -29,7 +29,6 @@ ENDED_BELOW = {
 """Statuses with which a process ends, when memory is refused, before kdyno is told."""
 ENDED_BY_KERNEL = {-signal.SIGSEGV: "the stack can't grow beyond RLIMIT_AS (getrlimit(2))"}
 """The same where address space is limited, and not one allocation refused."""
-CRASHED = 120
 NOT_SAID = "SchemaError: "
 """What pydantic makes of a refusal in places: a crash of kdyno, with a traceback."""
 Shortage = tuple[Fault, int | None]

@@ -14,7 +14,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
@@ -82,6 +82,14 @@ def tell_error(text: str) -> None:
     own.
     """
     _tell(clean_lines(cut(text, MOST_TOLD)).replace("\n", "\n  "))
+
+
+def tell_prepared(message: bytes) -> None:
+    """Write a message that was made beforehand to standard error: this needs next to no memory."""
+    if sys.stderr is not None:  # `kdyno ... 2>&-`
+        with suppress(OSError):
+            sys.stderr.buffer.write(message)
+            sys.stderr.buffer.flush()
 
 
 def can_ask() -> bool:

@@ -54,6 +54,10 @@ class OutOfMemory(InfrastructureError):
     hint = "free memory, or check the sizes of the input files; finished work is kept; -v prints where it happened"
 
 
+OUT_OF_MEMORY = f"kdyno: {OutOfMemory()}\nhint: {OutOfMemory().advice}\n".encode()
+"""Made beforehand: where memory was refused, even cleaning a text may fail."""
+
+
 class NestedTooDeep(InfrastructureError):
     message = "an input file is nested too deeply"
     hint = "check the input files; -v prints where it happened"
@@ -200,12 +204,21 @@ def _explain_shortage(error: MemoryError | RuntimeError | SystemError, explain: 
     _release(error)
     _note(error)
     if isinstance(error, MemoryError) or (isinstance(error, SystemError) and str(error).endswith(LOST_ERROR)):
-        return explain(OutOfMemory())
+        return _explain_out_of_memory(explain)
     if isinstance(error, RecursionError):
         return explain(NestedTooDeep())
     if shortage := SHORTAGES.get(str(error)):
         return explain(shortage())
     raise error
+
+
+def _explain_out_of_memory(explain: _Explainer) -> int:
+    """Report a shortage of memory with next to none; the JSON of it is left out if there is not enough for that."""
+    terminal.tell_prepared(OUT_OF_MEMORY)
+    with suppress(MemoryError):
+        error = OutOfMemory()
+        explain.as_json(str(error), error.advice, error.exit_code)
+    return OutOfMemory.exit_code
 
 
 def _release(error: BaseException) -> None:

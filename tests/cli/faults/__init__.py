@@ -15,6 +15,8 @@ import pytest
 
 KINDS = ("write", "sync", "name", "remove", "memory")
 """As in faults.c."""
+CRASHED = 120
+"""The status of a command that an exception ended."""
 NO_FAULT = (0, 0, 0, 0)
 Fault = tuple[int, int, int, int]
 """Kind, which call of it, errno, and whether all later ones fail, too."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kdyno.cli.main import main
-from tests.cli.faults import KINDS
+from tests.cli.faults import CRASHED, KINDS
 
 FIRST = (
     *("cli.run", "cli.store", "cli.report", "runs.run", "report.output", "runs.experiment.resolve"),
@@ -34,6 +34,7 @@ def limit_memory(more: int | None) -> None:
 
 
 def ran(faults: ctypes.CDLL, request: dict[str, Any], scratch: Path) -> dict[str, Any]:
+    (scratch / "calls").write_text("[]")
     child = os.fork()
     if child == 0:
         for number, name in ((1, "out"), (2, "err")):
@@ -47,8 +48,11 @@ def ran(faults: ctypes.CDLL, request: dict[str, Any], scratch: Path) -> dict[str
         except SystemExit as left:
             status = int(left.code or 0)
         except BaseException as error:
-            sys.excepthook(type(error), error, error.__traceback__)
-            status = 120
+            try:
+                sys.excepthook(type(error), error, error.__traceback__)
+            except BaseException:
+                os._exit(CRASHED)  # a child that went on would remove the directory
+            status = CRASHED
         limit_memory(None)
         calls = [faults.faults_calls(kind) for kind in range(len(KINDS))]
         faults.faults_arm(0, ctypes.c_long(0), 0, 0)
