@@ -21,6 +21,7 @@ from kdyno.kernel.loaded_modules import check_loaded_modules
 from kdyno.kernel.make import BuildFailed, BuildKilled, BuildWork, build_workspace, sweep
 from kdyno.kernel.plan import BuildPlan, plan_build
 from kdyno.kernel.source_trees import Say, remove_tree
+from kdyno.kernel.toolchain import ToolchainIdentity
 
 __all__ = [
     "BuildFailed",
@@ -63,12 +64,13 @@ def build_layouts(
     jobs: int | None = None,
     say: Say = lambda _: None,
     heard: Say = lambda _: None,
+    others: Sequence[BuildPlan] = (),
 ) -> list[Image]:
     """Return the images of plans that differ in nothing but layout and delegation, in the order of the plans.
 
     What isn't built yet is compiled once and linked once for each layout. If a delegation differs from the one before,
     only the objects with another choice are compiled again. An image is kept as soon as it is there: Ctrl-C loses only
-    the one under way. `heard` gets each line of the build's output.
+    the one under way. `heard` gets each line of the build's output; `others` are further plans that are carried out.
     """
     objects_key = plans[0].objects_key
     assert all(plan.objects_key == objects_key for plan in plans), "these plans can't share their objects"
@@ -80,7 +82,11 @@ def build_layouts(
                     raise StateNotWritable(path=state.images, why=why)
                 sweep(objects_key, state)
                 state.require_space(NEEDED_MB + LAYOUT_MB * (len(missing) - 1))
-                _build(missing, state, progress, jobs or os.cpu_count() or 1, say, heard)
+                is_first = _is_first(plans[0], others, state)
+                with build_workspace(missing[0], state, say, heard, is_first=is_first) as work:
+                    objects = Objects(work, jobs or os.cpu_count() or 1)
+                    for plan in missing:
+                        objects.make_image(plan, progress)
     return [load_image(plan.key, state) for plan in plans]
 
 
@@ -121,12 +127,18 @@ def _missing(plans: Sequence[BuildPlan], state: State) -> list[BuildPlan]:
     return list({plan.key: plan for plan in plans if not images.is_built(plan.key, state)}.values())
 
 
-def _build(plans: Sequence[BuildPlan], state: State, progress: Progress, jobs: int, say: Say, heard: Say) -> None:
-    """Build all of the plans from one set of objects."""
-    with build_workspace(plans[0], state, say, heard) as work:
-        objects = Objects(work, jobs)
-        for plan in plans:
-            objects.make_image(plan, progress)
+def _is_first(plan: BuildPlan, others: Sequence[BuildPlan], state: State) -> bool:
+    """Return whether no image was built with the compiler and the flags of a plan, and none with another configuration
+    is about to be.
+    """
+
+    def flags(of: BuildPlan) -> tuple[ToolchainIdentity, tuple[str, ...]]:
+        return of.toolchain.identity, of.make
+
+    configuration = plan.base, plan.asks
+    about_to_be = (other for other in others if (other.base, other.asks) != configuration)
+    was_built = any((record.toolchain, record.make) == flags(plan) for record in images.records(state))
+    return not was_built and all(flags(other) != flags(plan) for other in about_to_be)
 
 
 class Objects:

@@ -14,6 +14,7 @@ from kdyno.base import process
 from kdyno.base.errors import InfrastructureError, Unbuildable
 from kdyno.base.state import DiskFull, State, translate_disk_full
 from kdyno.kernel import build_directory, build_log, ccache, inputs, lkd
+from kdyno.kernel.arch import X86_64
 from kdyno.kernel.delegation import ccd
 from kdyno.kernel.delegation.resolved import INPUT
 from kdyno.kernel.environment import nothing_but, passed_on
@@ -166,11 +167,13 @@ def build_workspace(
     *,
     is_packaged: bool = False,
     uses_ccache: bool = True,
+    is_first: bool = False,
 ) -> Iterator[BuildWork]:
     """Yield a fresh object directory, which is removed at the end; the log is kept only if the build failed.
 
     With `is_packaged` the kernel's own packaging runs there: it finds files instead of links where it looks for files,
-    and the compiler by its name.
+    and the compiler by its name. `is_first` says that no build of another configuration could use what ccache keeps of
+    this one, or the other way round.
     """
     log = build_directory.log_file(plan.objects_key, state)
     try:
@@ -185,6 +188,8 @@ def build_workspace(
             names_compiler = is_packaged and plan.delegation is None
             if cache and names_compiler:
                 cache |= ccache.stand_in(plan.toolchain.command, objects.parent)
+            elif cache and is_first and plan.arch is X86_64 and not ccache.includes_binaries(plan.tree):
+                cache |= ccache.in_depend_mode(objects.parent)
             yield BuildWork(plan, state, objects, log, written, cache, say, heard, names_compiler=names_compiler)
         log.unlink()
     except (KeyboardInterrupt, DiskFull, build_directory.BuildNameTaken):

@@ -37,6 +37,7 @@ def build_images(plans: Plans, state: State, talk: Talk) -> Images:
                 image_by_key[plan.key] = load_image(plan.key, state)
             else:
                 plans_by_objects[plan.objects_key].append((variant, plan))
+    all_plans = [plan for group in plans_by_objects.values() for _, plan in group]
     notes: set[str] = set()
 
     def say_once(note: str) -> None:
@@ -49,7 +50,12 @@ def build_images(plans: Plans, state: State, talk: Talk) -> Images:
         with talk.working(f"building {variants}", is_estimate=True) as advance:
             missing_keys = {plan.key for _, plan in group if not is_built(plan.key, state)}
             built_images = build_layouts(
-                [plan for _, plan in group], state, advance, say=say_once, heard=talk.on_build_output
+                [plan for _, plan in group],
+                state,
+                advance,
+                say=say_once,
+                heard=talk.on_build_output,
+                others=all_plans,
             )
         talk.on_images_built(len(missing_keys))
         image_by_key |= {image.record.key: image for image in built_images}

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.base import process
 from kdyno.base.state import State
 from kdyno.kernel import ccache
 from kdyno.kernel.build import build_layouts
+from kdyno.kernel.environment import nothing_but, passed_on
 from kdyno.kernel.image import Image
 from kdyno.kernel.make import CcacheFailed
 from kdyno.kernel.recipe import Recipe
@@ -30,6 +32,13 @@ case "$*" in
     *open.c*) echo "ccache: error: /etc/ccache.conf:1: missing equal sign" >&2; exit 1;;
     *) exec "$@";;
 esac
+"""
+
+TELLS_ITS_MODE = """\
+#!/bin/sh
+for source; do :; done
+echo "$CCACHE_DEPEND:$CCACHE_NODEPEND ${source##*/}" >>"$CCACHE_DIR.log"
+exec "$@"
 """
 
 
@@ -130,3 +139,87 @@ def test_a_ccache_that_fails_even_if_it_is_told_not_to_cache_is_named(
     with pytest.raises(CcacheFailed, match=r"ccache: error: /etc/ccache\.conf:1: missing equal sign") as raised:
         built(source, state)
     assert raised.value.advice.startswith("set CCACHE_DISABLE=1 to build without it; the whole log is in ")
+
+
+def modes_in(folder: Path) -> dict[str, str]:
+    """By file: the mode in which TELLS_ITS_MODE was called last."""
+    rows = (line.split(" ") for line in (folder / "ccache.log").read_text().splitlines())
+    return {file: {"1:": "depend", ":1": "preprocess"}[mode] for mode, file in rows}
+
+
+@pytest.fixture
+def tells_its_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(TELLS_ITS_MODE, tmp_path / "bin", monkeypatch)
+
+
+@pytest.mark.usefixtures("tells_its_mode")
+def test_the_first_compilation_with_some_flags_preprocesses_nothing(
+    source: KernelSource, state: State, tmp_path: Path
+) -> None:
+    image, notes = built(source, state)
+    assert modes_in(tmp_path)["open.c"] == "depend"
+    assert notes == [] and "CC=ccache gcc" in log_of(image)
+    build_layouts([plan(Recipe(kconfig={"NET": True}), source, state)], state, no_progress, jobs=2)
+    assert modes_in(tmp_path)["open.c"] == "preprocess", "the first configuration's flags were built"
+    build_layouts([plan(Recipe(opt="O3"), source, state)], state, no_progress, jobs=2)
+    assert modes_in(tmp_path)["open.c"] == "depend", "other flags share nothing"
+
+
+@pytest.mark.usefixtures("tells_its_mode")
+@pytest.mark.parametrize(
+    ("other", "mode"),
+    [
+        (Recipe(kconfig={"NET": True}), "preprocess"),
+        (Recipe(opt="O3", kconfig={"NET": True}), "depend"),
+        (Recipe(), "depend"),
+    ],
+)
+def test_what_is_built_besides_decides_whether_sources_are_preprocessed(
+    other: Recipe, mode: str, source: KernelSource, state: State, tmp_path: Path
+) -> None:
+    plans = [plan(recipe, source, state) for recipe in (Recipe(), other)]
+    build_layouts(plans[:1], state, no_progress, jobs=2, others=plans)
+    assert modes_in(tmp_path)["open.c"] == mode
+
+
+@pytest.mark.usefixtures("tells_its_mode")
+def test_a_source_whose_headers_include_binaries_is_preprocessed(
+    source: KernelSource, state: State, tmp_path: Path
+) -> None:
+    assert not ccache.includes_binaries(source.tree)
+    (source.tree / "include/blob.h").write_text('#define BLOB asm(".incbin \\"blob\\"")\n')
+    assert ccache.includes_binaries(source.tree)
+    built(source, state)
+    assert modes_in(tmp_path)["open.c"] == "preprocess"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("piggy.S", '.incbin "kernel"\n'), ("configs.c", 'asm(".incbin \\"kernel\\"");\n')],
+)
+def test_an_object_with_another_included_binary_is_never_taken_from_depend_mode(
+    name: str, text: str, tmp_path: Path
+) -> None:
+    needs_ccache()
+    (tmp_path / name).write_text(text)
+    variables = {**passed_on(tmp_path), **ccache.environment(tmp_path), **ccache.in_depend_mode(tmp_path)}
+    for kernel in (b"first kernel", b"other kernel"):
+        (tmp_path / "kernel").write_bytes(kernel)
+        command = [*nothing_but(variables), ccache.COMMAND, "gcc", "-Wp,-MMD,made.d", "-c", "-o", "made.o", name]
+        process.output(command, cwd=tmp_path, env=variables)
+        assert kernel in (tmp_path / "made.o").read_bytes()
+
+
+def test_objects_of_depend_mode_are_found_without_it_and_the_other_way_round(tmp_path: Path) -> None:
+    needs_ccache()
+    as_usual = {**passed_on(tmp_path), **ccache.environment(tmp_path)}
+    first = {**as_usual, **ccache.in_depend_mode(tmp_path)}
+    for name, variables in (("one", (first, as_usual)), ("other", (as_usual, first))):
+        (tmp_path / f"{name}.c").write_text(f"int {name};\n")
+        for place, mode in enumerate(variables):
+            process.output(["ccache", "-z"], env=mode)
+            command = [*nothing_but(mode), "ccache", "gcc", f"-Wp,-MMD,{name}.d", "-c", "-o", f"{name}.o", f"{name}.c"]
+            process.output(command, cwd=tmp_path, env=mode)
+            counted = process.output(["ccache", "--print-stats"], env=mode)
+            assert f"direct_cache_hit\t{place}\n" in counted
+            assert f"preprocessed_cache_miss\t{int(mode is as_usual and place == 0)}\n" in counted
