@@ -16,8 +16,8 @@ from kdyno.kernel.patches import patched
 from kdyno.kernel.routines.families import RoutineFamily, RoutineSource, routine_families
 from kdyno.kernel.routines.patch import edited_files, patchable, routines_patch
 from kdyno.kernel.source import KernelSource, fetch
-from kdyno.lab.build import RoutineBench
-from kdyno.lab.prove import RoutineProof, proof_limits, prove_candidate
+from kdyno.understand.lab.build import RoutineBench
+from kdyno.understand.lab.prove import RoutineProof, proof_limits, prove_candidate
 from tests.e2e.conftest import Kdyno
 
 ARCHES: tuple[ArchName, ...] = ("x86_64", "um")

@@ -9,7 +9,7 @@ import numpy as np
 from kdyno.base import process
 from kdyno.base.cpu import read_cpu
 from kdyno.kernel.routines.families import DATA, RoutineSource, routine_families
-from kdyno.lab.build import (
+from kdyno.understand.lab.build import (
     NO_IDIOMS,
     REWRITE_FLAGS,
     BuiltCandidate,
@@ -18,8 +18,8 @@ from kdyno.lab.build import (
     link_program,
     write_assembler_headers,
 )
-from kdyno.lab.crc32c_tables import tables_header
-from kdyno.lab.prove import ProofLimits, RoutineProof, proof_limits, prove_candidate
+from kdyno.understand.lab.crc32c_tables import tables_header
+from kdyno.understand.lab.prove import ProofLimits, RoutineProof, proof_limits, prove_candidate
 
 KERNEL_FLAGS = ("-O2", "-mno-sse", "-mno-red-zone", "-mcmodel=kernel", "-fno-pie", "-fno-stack-protector", "-w")
 """The flags of a kernel that matter to a routine."""

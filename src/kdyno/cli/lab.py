@@ -14,7 +14,7 @@ from kdyno.kernel.arch import ARCHES
 
 if TYPE_CHECKING:
     from kdyno.kernel.routines.families import RoutineFamily
-    from kdyno.lab.verdicts import LabTimes
+    from kdyno.understand.lab.verdicts import LabTimes
 
 DIFFERENT = 2
 """The exit code if a candidate is not equal to its definition, or not proven."""
@@ -140,8 +140,8 @@ def act(args: argparse.Namespace) -> int:
 def _time(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable, write_whole
     from kdyno.kernel.routines.families import find_families
-    from kdyno.lab.heat_map import heat_map
-    from kdyno.lab.lines import time_lines
+    from kdyno.understand.lab.heat_map import heat_map
+    from kdyno.understand.lab.lines import time_lines
 
     families = find_families(args.family)
     if args.heat_map:
@@ -159,8 +159,8 @@ def _time(args: argparse.Namespace) -> int:
 
 def _time_now(args: argparse.Namespace, families: Sequence[RoutineFamily], chosen_before: str = "") -> LabTimes:
     """Time families as the options say, with another seed to confirm the candidate that was chosen before."""
-    from kdyno.lab.time_lab import SEED, time_families
-    from kdyno.lab.timing import read_distributions
+    from kdyno.understand.lab.time_lab import SEED, time_families
+    from kdyno.understand.lab.timing import read_distributions
 
     given = {name: value for name in ("blocks", "seed") if (value := getattr(args, name)) is not None}
     if chosen_before:
@@ -175,7 +175,7 @@ def _patch(args: argparse.Namespace) -> int:
     from kdyno.base.files import make_directory, require_directory, require_writable, write_whole
     from kdyno.kernel.routines.families import find_families
     from kdyno.kernel.source import fetch
-    from kdyno.lab.patch import (
+    from kdyno.understand.lab.patch import (
         PatchPlace,
         RoutinePatch,
         kernel_comparison,
@@ -224,7 +224,7 @@ def _patch(args: argparse.Namespace) -> int:
 
 def _prove(args: argparse.Namespace) -> int:
     from kdyno.kernel.routines.families import find_families
-    from kdyno.lab.prove import proof_lines, prove_families, prove_image
+    from kdyno.understand.lab.prove import proof_lines, prove_families, prove_image
 
     families = find_families(args.family)
     prove, subject = (prove_image, args.image) if args.image else (prove_families, args.source)
@@ -239,9 +239,9 @@ def _prove(args: argparse.Namespace) -> int:
 
 def _sizes(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable, write_whole
-    from kdyno.lab.size_lines import size_lines, size_plot
-    from kdyno.lab.sizes import count_calls, sizes_csv, subject_of
     from kdyno.runs.session import Session
+    from kdyno.understand.lab.size_lines import size_lines, size_plot
+    from kdyno.understand.lab.sizes import count_calls, sizes_csv, subject_of
 
     for path in filter(None, (args.output, args.plot)):
         require_writable(path)
@@ -265,8 +265,8 @@ def _sizes(args: argparse.Namespace) -> int:
 
 def _instructions(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable, write_whole
-    from kdyno.lab.instructions import cost_lines, time_instructions
     from kdyno.measure.cycles.instruction_costs import costs_toml
+    from kdyno.understand.lab.instructions import cost_lines, time_instructions
 
     if args.output:
         require_writable(args.output)

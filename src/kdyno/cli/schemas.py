@@ -10,7 +10,6 @@ from kdyno.base.formats import Format
 from kdyno.boot.formats import FORMATS as BOOT
 from kdyno.judge.formats import FORMATS as JUDGE
 from kdyno.kernel.formats import FORMATS as KERNEL
-from kdyno.lab.formats import FORMATS as LAB
 from kdyno.measure.formats import FORMATS as MEASURE
 from kdyno.profile.formats import FORMATS as PROFILE
 from kdyno.report.formats import FORMATS as REPORT
@@ -19,6 +18,7 @@ from kdyno.ship.formats import FORMATS as SHIP
 from kdyno.store.formats import FORMATS as STORE
 from kdyno.tune.formats import FORMATS as TUNE
 from kdyno.understand.formats import FORMATS as UNDERSTAND
+from kdyno.understand.lab.formats import FORMATS as LAB
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

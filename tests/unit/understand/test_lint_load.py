@@ -14,9 +14,9 @@ import pytest
 
 from kdyno.cli.main import main
 from kdyno.kernel.images import content_digest
-from kdyno.lab.instructions import costs_of, instruction_loops
 from kdyno.measure.cycles.instruction_costs import CostsUnreadable, costs_toml, read_costs
 from kdyno.measure.guest.pmu_parts import Function, Region
+from kdyno.understand.lab.instructions import costs_of, instruction_loops
 from kdyno.understand.lint.costly import NothingCostly, costly_rules, measured_rules
 from tests.unit.pmu_specimen import context, iteration, specimen, write
 

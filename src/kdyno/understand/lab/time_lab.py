@@ -11,9 +11,9 @@ from kdyno.boot.host.quiet import pin_to_cpu
 from kdyno.kernel.image import ArchName
 from kdyno.kernel.routines.families import RoutineFamily
 from kdyno.kernel.source import fetch
-from kdyno.lab.build import RoutineBench
-from kdyno.lab.timing import time_routines
-from kdyno.lab.verdicts import LabTimes, judge_times
+from kdyno.understand.lab.build import RoutineBench
+from kdyno.understand.lab.timing import time_routines
+from kdyno.understand.lab.verdicts import LabTimes, judge_times
 
 BLOCKS = 24
 """The default number of blocks: half of them choose, half judge."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kdyno.base.text import clean
 from kdyno.kernel.routines.families import Mode
-from kdyno.lab.verdicts import FixedCell, LabTimes, RoutineTimesReport, Winner
+from kdyno.understand.lab.verdicts import FixedCell, LabTimes, RoutineTimesReport, Winner
 
 CELL_WIDTH, CELL_HEIGHT, LABEL_WIDTH, HEADING, GAP, EDGE = 37, 20, 64, 24, 14, 12
 """Sizes in pixels; the picture is scaled to the width of the page."""

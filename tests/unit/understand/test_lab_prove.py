@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kdyno.kernel.routines.families import routine_families
-from kdyno.lab.build import code_problems
-from kdyno.lab.prove import WRONG, ProofLimits, proof_limits, read_outcome
+from kdyno.understand.lab.build import code_problems
+from kdyno.understand.lab.prove import WRONG, ProofLimits, proof_limits, read_outcome
 from tests.unit.lab_specimen import planted_build, prove_build, rewrite_build
 
 FAMILIES = routine_families()

@@ -17,8 +17,8 @@ from kdyno.judge.stats.observations import Observations, ReplicateSample
 from kdyno.judge.stats.verdict import Verdict
 from kdyno.kernel.image import ArchName
 from kdyno.kernel.routines.families import Contract, Mode, Offsets
-from kdyno.lab.build import BASE_SET, RoutineBuild
-from kdyno.lab.timing import LOAD, CallCell, RoutineTimes, class_name
+from kdyno.understand.lab.build import BASE_SET, RoutineBuild
+from kdyno.understand.lab.timing import LOAD, CallCell, RoutineTimes, class_name
 
 MARGIN = 0.02
 """Differences up to this fraction are called equivalent."""

@@ -25,12 +25,12 @@ from kdyno.kernel.image import ArchName
 from kdyno.kernel.routines.families import RoutineFamily, RoutineSource, SourceEdit, find_families
 from kdyno.kernel.routines.patch import patchable, require_patch, routines_patch
 from kdyno.kernel.source import KernelSource
-from kdyno.lab.build import BASE_SET, RoutineBench
-from kdyno.lab.code import read_function
-from kdyno.lab.lines import verdict_text
-from kdyno.lab.prove import MACHINE_CODE, RoutineProof, proof_limits, prove_candidate
-from kdyno.lab.time_lab import cpu_text
-from kdyno.lab.verdicts import LabTimes, RoutineTimesReport
+from kdyno.understand.lab.build import BASE_SET, RoutineBench
+from kdyno.understand.lab.code import read_function
+from kdyno.understand.lab.lines import verdict_text
+from kdyno.understand.lab.prove import MACHINE_CODE, RoutineProof, proof_limits, prove_candidate
+from kdyno.understand.lab.time_lab import cpu_text
+from kdyno.understand.lab.verdicts import LabTimes, RoutineTimesReport
 
 MOST_TIMES_BYTES = 256 << 20
 WIDTH = 75

@@ -15,9 +15,9 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.talk import Talk
 from kdyno.boot.host.quiet import pin_to_cpu
 from kdyno.kernel.routines.families import DATA
-from kdyno.lab.time_lab import cpu_text
 from kdyno.measure.cycles.instruction_costs import InstructionCost, InstructionCosts
 from kdyno.measure.cycles.micro_programs import TimedLoop
+from kdyno.understand.lab.time_lab import cpu_text
 from kdyno.understand.validate.micro import MicroBench
 
 PASSES = 5

@@ -9,10 +9,10 @@ import pytest
 
 from kdyno.base import process
 from kdyno.kernel.routines.families import routine_families
-from kdyno.lab.build import RoutineBuild, link_program
-from kdyno.lab.code import read_function
-from kdyno.lab.image_code import CodeUnfit, ImageFunctions, routine_source
-from kdyno.lab.prove import RoutineProof, image_candidate, proof_limits, prove_candidate
+from kdyno.understand.lab.build import RoutineBuild, link_program
+from kdyno.understand.lab.code import read_function
+from kdyno.understand.lab.image_code import CodeUnfit, ImageFunctions, routine_source
+from kdyno.understand.lab.prove import RoutineProof, image_candidate, proof_limits, prove_candidate
 
 FUNCTION = """\
 .globl {name}

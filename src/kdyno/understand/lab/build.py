@@ -23,7 +23,7 @@ from kdyno.kernel.image import ArchName
 from kdyno.kernel.routines.families import DATA, RoutineFamily, RoutineSource, flags_that_choose
 from kdyno.kernel.routines.patch import edited_files
 from kdyno.kernel.toolchain import installed
-from kdyno.lab.crc32c_tables import tables_header
+from kdyno.understand.lab.crc32c_tables import tables_header
 from kdyno.understand.validate.library_build import (
     HostOptionSet,
     OptionSet,

@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterator, Mapping
 
 from kdyno.base.text import clean, format_list
-from kdyno.lab.sizes import CallSizes, RoutineCalls, When, sum_by_size
+from kdyno.understand.lab.sizes import CallSizes, RoutineCalls, When, sum_by_size
 
 FREQUENT = 4
 """The number of sizes that are listed."""

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from kdyno.base import process
 from kdyno.cli.schemas import schema
 from kdyno.kernel.routines.families import RoutineFamily, routine_families
-from kdyno.lab.build import RoutineBuild, link_program
-from kdyno.lab.heat_map import heat_map
-from kdyno.lab.lines import time_lines, verdict_text
-from kdyno.lab.timing import (
+from kdyno.understand.lab.build import RoutineBuild, link_program
+from kdyno.understand.lab.heat_map import heat_map
+from kdyno.understand.lab.lines import time_lines, verdict_text
+from kdyno.understand.lab.timing import (
     CallCell,
     RoutineTimes,
     SizesUnreadable,
@@ -27,7 +27,7 @@ from kdyno.lab.timing import (
     read_cycles,
     read_distributions,
 )
-from kdyno.lab.verdicts import LabTimes, judge_times
+from kdyno.understand.lab.verdicts import LabTimes, judge_times
 from tests.unit.lab_specimen import rewrite_build
 
 MEMCPY = routine_families()["memcpy"]

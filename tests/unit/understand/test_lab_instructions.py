@@ -11,14 +11,14 @@ from pydantic import ValidationError
 
 from kdyno.base.talk import Talk
 from kdyno.cli.schemas import schema
-from kdyno.lab.instructions import (
+from kdyno.measure.cycles.instruction_costs import costs_toml
+from kdyno.understand.lab.instructions import (
     _InstructionFile,
     cost_lines,
     costs_of,
     instruction_loops,
     time_instructions,
 )
-from kdyno.measure.cycles.instruction_costs import costs_toml
 
 EQUAL = {loop.name: 2.0 for loop in instruction_loops()}
 

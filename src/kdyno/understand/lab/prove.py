@@ -25,8 +25,8 @@ from kdyno.kernel.image import ArchName
 from kdyno.kernel.images import find_image
 from kdyno.kernel.routines.families import Contract, RoutineFamily, RoutineSource, flags_that_choose
 from kdyno.kernel.source import fetch
-from kdyno.lab.build import BuiltCandidate, RoutineBench, RoutineBuild, code_problems, link_program
-from kdyno.lab.image_code import CodeUnfit, ImageFunctions, routine_source
+from kdyno.understand.lab.build import BuiltCandidate, RoutineBench, RoutineBuild, code_problems, link_program
+from kdyno.understand.lab.image_code import CodeUnfit, ImageFunctions, routine_source
 
 WRONG = 4
 """The harness's status for a routine that is wrong."""

@@ -13,10 +13,10 @@ from kdyno.cli.main import main
 from kdyno.kernel.routines.edits import edited
 from kdyno.kernel.routines.families import RoutineSource, routine_families
 from kdyno.kernel.routines.patch import REWRITES, read_rewrite
-from kdyno.lab.build import BuiltCandidate, RoutineBuild
-from kdyno.lab.code import NoCode, read_function
-from kdyno.lab.lines import verdict_text
-from kdyno.lab.patch import (
+from kdyno.understand.lab.build import BuiltCandidate, RoutineBuild
+from kdyno.understand.lab.code import NoCode, read_function
+from kdyno.understand.lab.lines import verdict_text
+from kdyno.understand.lab.patch import (
     FamilyNotTimed,
     PatchPlace,
     RoutinePatch,
@@ -28,8 +28,8 @@ from kdyno.lab.patch import (
     times_of,
     times_paragraphs,
 )
-from kdyno.lab.timing import RoutineTimes, plan_cells
-from kdyno.lab.verdicts import LabTimes, RoutineTimesReport, judge_times
+from kdyno.understand.lab.timing import RoutineTimes, plan_cells
+from kdyno.understand.lab.verdicts import LabTimes, RoutineTimesReport, judge_times
 from tests.unit.lab_specimen import compile_routine
 
 FAMILIES = routine_families()

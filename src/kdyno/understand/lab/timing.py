@@ -18,7 +18,7 @@ from kdyno.base.files import read_whole
 from kdyno.base.measurement import INT64_MAX
 from kdyno.base.talk import Advance
 from kdyno.kernel.routines.families import MOST_SIZE, Mode, Offsets, RoutineFamily, SizeClass
-from kdyno.lab.build import RoutineBench, RoutineBuild
+from kdyno.understand.lab.build import RoutineBench, RoutineBuild
 
 LINE = 64
 LINES_OF_PAGE = 4096 // LINE

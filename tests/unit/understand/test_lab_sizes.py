@@ -16,8 +16,9 @@ from kdyno.base import process
 from kdyno.base.installed import ProgramMissing
 from kdyno.cli.schemas import schema
 from kdyno.kernel.routines.families import routine_families
-from kdyno.lab.size_lines import quantile, size_classes, size_lines, size_plot
-from kdyno.lab.sizes import (
+from kdyno.measure.cycles.measure import QEMU_USER
+from kdyno.understand.lab.size_lines import quantile, size_classes, size_lines, size_plot
+from kdyno.understand.lab.sizes import (
     CallSizes,
     find_calls_plugin,
     read_counts,
@@ -26,8 +27,7 @@ from kdyno.lab.sizes import (
     sizes_csv,
     sum_by_size,
 )
-from kdyno.lab.timing import read_distributions
-from kdyno.measure.cycles.measure import QEMU_USER
+from kdyno.understand.lab.timing import read_distributions
 
 FAMILIES = [family for family in routine_families().values() if family.calls]
 PROGRAM = r"""

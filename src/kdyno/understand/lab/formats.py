@@ -5,10 +5,10 @@ from __future__ import annotations
 from kdyno.base.formats import Format
 
 FORMATS = {
-    "lab-time": Format("kdyno.lab.verdicts:LabTimes", "`kdyno lab time --json`"),
+    "lab-time": Format("kdyno.understand.lab.verdicts:LabTimes", "`kdyno lab time --json`"),
     "lab-instructions": Format(
         "kdyno.measure.cycles.instruction_costs:InstructionCosts", "`kdyno lab instructions --json`"
     ),
-    "lab-sizes": Format("kdyno.lab.sizes:CallSizes", "`kdyno lab sizes --json`"),
-    "lab-prove": Format("kdyno.lab.prove:LabProofs", "`kdyno lab prove --json`"),
+    "lab-sizes": Format("kdyno.understand.lab.sizes:CallSizes", "`kdyno lab sizes --json`"),
+    "lab-prove": Format("kdyno.understand.lab.prove:LabProofs", "`kdyno lab prove --json`"),
 }

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from kdyno.kernel.routines.families import DATA, UnknownRoutine, find_families, routine_families
-from kdyno.lab.build import routine_sets
-from kdyno.lab.crc32c_tables import LONG_PART, SHORT_PART, move_over_zeros, tables_header
+from kdyno.understand.lab.build import routine_sets
+from kdyno.understand.lab.crc32c_tables import LONG_PART, SHORT_PART, move_over_zeros, tables_header
 
 FAMILIES = routine_families()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdyno.base.text import format_signed, number
-from kdyno.lab.verdicts import LabTimes, PatchChoice, RoutineTimesReport, Winner
+from kdyno.understand.lab.verdicts import LabTimes, PatchChoice, RoutineTimesReport, Winner
 
 
 def time_lines(report: LabTimes) -> list[str]:
