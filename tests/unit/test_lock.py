@@ -31,11 +31,16 @@ def locked(python: str, files: tuple[str, ...] = FILES) -> dict[str, str]:
     }
 
 
+PINNED = "symbolic"
+"""An extra that set-up doesn't install: its pins are older than what the rest needs."""
+
+
 def needed() -> list[Requirement]:
     """What pyproject.toml asks for: to run, to develop and to be built."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project = settings["project"]
-    lists = (project["dependencies"], *project["optional-dependencies"].values(), settings["build-system"]["requires"])
+    extras = [texts for name, texts in project["optional-dependencies"].items() if name != PINNED]
+    lists = (project["dependencies"], *extras, settings["build-system"]["requires"])
     every = [Requirement(text) for texts in lists for text in texts]
     return [requirement for requirement in every if requirement.name != project["name"]]
 

@@ -48,6 +48,7 @@ def _add_prove(parser: argparse.ArgumentParser) -> None:
     _add_families(parser)
     parser.add_argument("--image", metavar="IMAGE", help="the routines of a built kernel, by the bytes in its vmlinux")
     parser.add_argument("--sample", action="store_true", help="smaller bounds: seconds instead of minutes")
+    parser.add_argument("--symbolic", action="store_true", help="also for every content, up to smaller bounds: by angr")
     parser.add_argument("--seed", type=number_from(0), metavar="N", default=1, help="seed of the content (default 1)")
     parser.add_argument("--json", action="store_true", help="print all statements as JSON")
     parser.set_defaults(do=_prove)
@@ -228,7 +229,8 @@ def _prove(args: argparse.Namespace) -> int:
 
     families = find_families(args.family)
     prove, subject = (prove_image, args.image) if args.image else (prove_families, args.source)
-    report = prove(subject, families, state_of(args), talk_of(args), is_sample=args.sample, seed=args.seed)
+    how = {"is_sample": args.sample, "is_symbolic": args.symbolic, "seed": args.seed}
+    report = prove(subject, families, state_of(args), talk_of(args), **how)
     if args.json:
         print_json(report.model_dump(mode="json"))
     else:

@@ -120,6 +120,27 @@ class ProofBounds(Frozen):
     """The largest exhaustive size of a sample, which takes seconds."""
 
 
+class SymbolicBounds(Frozen):
+    """The calls of a proof for every content (lab/symbolic.py)."""
+
+    least: int
+    most: int
+    """All sizes from `least` to this one."""
+    offsets: tuple[Offsets, ...]
+    salts: tuple[int, ...] = ()
+    """Numbers that the definition makes arguments of; none: any number."""
+    ends_with_zero: bool = False
+    """Whether the last byte of the memory is zero: a size then stands for all texts up to it."""
+
+    def words(self, unit: str) -> str:
+        """Return what is proven, in words; `unit` is what a size counts."""
+        if self.ends_with_zero:
+            sizes = f"texts of up to {self.most} {unit}"
+        else:
+            sizes = f"sizes from {self.least} to {self.most}" if self.least < self.most else f"size {self.most}"
+        return f"{sizes} at {len(self.offsets)} pairs of offsets"
+
+
 class CallSymbols(Frozen):
     """How the calls of a family are seen in a kernel."""
 
@@ -154,6 +175,8 @@ class RoutineFamily(Frozen):
     calls: CallSymbols | None = None
     """None: its calls can't be told from its accesses to memory."""
     proof: ProofBounds
+    symbolic: SymbolicBounds | None = None
+    """None: no tool here follows its definition with every content."""
     candidate: tuple[RoutineSource, ...]
 
     @property

@@ -27,6 +27,7 @@ from kdyno.kernel.routines.families import Contract, RoutineFamily, RoutineSourc
 from kdyno.kernel.source import fetch
 from kdyno.understand.lab.build import BuiltCandidate, RoutineBench, RoutineBuild, code_problems, link_program
 from kdyno.understand.lab.image_code import CodeUnfit, ImageFunctions, routine_source
+from kdyno.understand.lab.symbolic import SymbolicProof, prove_symbolically, require_angr
 
 WRONG = 4
 """The harness's status for a routine that is wrong."""
@@ -45,6 +46,7 @@ NOT_SHOWN = (
     "not shown: other sizes than these, content that is none of random, all zeros, all ones or bytes of both, reads "
     "that stay in the page, exception tables, objtool's rules, and the copy of the code in a running kernel"
 )
+NO_BOUNDS = "not proven for every content: this family has no bounds for that"
 AS_IN_FILE: Mapping[ArchName, str] = {
     "um": "which runs as it is in its file",
     "x86_64": "as it is in its file: the kernel patches ALTERNATIVEs when it starts, and returns are plain ones here",
@@ -69,6 +71,14 @@ class RoutineProof(Frozen):
     """What was shown, and to which bound; or what is wrong; or where the time ended."""
     digest: str
     """The SHA-256 of its object file: another compiler makes the proof void."""
+    for_every_content: SymbolicProof | None = None
+    """None: not asked for, or without bounds."""
+
+    @property
+    def is_equal(self) -> bool:
+        """Return whether nothing that was asked for is wrong or not proven."""
+        outcomes = {self.outcome, self.for_every_content.outcome if self.for_every_content else "equal"}
+        return outcomes == {"equal"}
 
 
 class FamilyProofs(Frozen):
@@ -93,7 +103,7 @@ class LabProofs(Frozen):
     def are_all_equal(self) -> bool:
         """Return whether there is a proof of each family, and all candidates are equal to their definitions."""
         return all(family.proofs for family in self.families) and all(
-            proof.outcome == "equal" for family in self.families for proof in family.proofs
+            proof.is_equal for family in self.families for proof in family.proofs
         )
 
 
@@ -108,9 +118,20 @@ class ProofLimits:
 
 
 def prove_families(
-    spec: str, families: Sequence[RoutineFamily], state: State, talk: Talk, *, is_sample: bool, seed: int = 1
+    spec: str,
+    families: Sequence[RoutineFamily],
+    state: State,
+    talk: Talk,
+    *,
+    is_sample: bool,
+    is_symbolic: bool = False,
+    seed: int = 1,
 ) -> LabProofs:
-    """Build all candidates and prove each. Raises the errors of `fetch` and RoutineBench, and ProverFailed."""
+    """Build all candidates and prove each, with `is_symbolic` for every content, too.
+
+    Raises the errors of `fetch` and RoutineBench, ProverFailed, and AngrMissing.
+    """
+    _require_tools(is_symbolic)
     cpu = read_cpu()
     source = fetch(spec, state, talk.say)
     rows = []
@@ -124,8 +145,10 @@ def prove_families(
                 proofs = []
                 for place, built in enumerate(build.built):
                     advance(place, len(build.built), built.name)
-                    proofs.append(prove_candidate(program, build, place, limits, seed))
-            rows.append(FamilyProofs(family=family.name, about=family.about, proofs=tuple(proofs), notes=build.notes))
+                    proof = prove_candidate(program, build, place, limits, seed)
+                    proofs.append(_for_every_content(proof, family, built, is_sample) if is_symbolic else proof)
+            notes = (*build.notes, *_notes(family, is_symbolic))
+            rows.append(FamilyProofs(family=family.name, about=family.about, proofs=tuple(proofs), notes=notes))
     return LabProofs(
         source=f"{source.identity.origin} ({source.identity.version})",
         cpu=cpu.name,
@@ -136,12 +159,20 @@ def prove_families(
 
 
 def prove_image(
-    named: str, families: Sequence[RoutineFamily], state: State, talk: Talk, *, is_sample: bool, seed: int = 1
+    named: str,
+    families: Sequence[RoutineFamily],
+    state: State,
+    talk: Talk,
+    *,
+    is_sample: bool,
+    is_symbolic: bool = False,
+    seed: int = 1,
 ) -> LabProofs:
-    """Prove the routines of a built image, by their bytes in its vmlinux.
+    """Prove the routines of a built image, by their bytes in its vmlinux, with `is_symbolic` for every content, too.
 
-    Raises NoSuchImage, the errors of `load_image`, ProgramMissing and ProverFailed.
+    Raises NoSuchImage, the errors of `load_image`, ProgramMissing, ProverFailed and AngrMissing.
     """
+    _require_tools(is_symbolic)
     cpu = read_cpu()
     image = find_image(named, state)
     arch = image.record.arch
@@ -167,7 +198,9 @@ def prove_image(
                 build = RoutineBuild(family, (built,), built.name, ())
                 program = link_program(scratch / family.name, family, build.built, 0, np.random.default_rng(seed))
                 proof = prove_candidate(program, build, 0, proof_limits(family, is_sample=is_sample), seed)
-            rows.append(FamilyProofs(family=family.name, about=family.about, proofs=(proof,), notes=()))
+                proof = _for_every_content(proof, family, built, is_sample) if is_symbolic else proof
+            notes = _notes(family, is_symbolic)
+            rows.append(FamilyProofs(family=family.name, about=family.about, proofs=(proof,), notes=notes))
     return LabProofs(
         source=f"image {image.record.key[:12]} (Linux {image.record.release}, ARCH={arch}), {AS_IN_FILE[arch]}",
         cpu=cpu.name,
@@ -175,6 +208,26 @@ def prove_image(
         not_shown=NOT_SHOWN,
         families=tuple(rows),
     )
+
+
+def _require_tools(is_symbolic: bool) -> None:
+    """Raise AngrMissing before anything is built."""
+    if is_symbolic:
+        require_angr()
+
+
+def _for_every_content(
+    proof: RoutineProof, family: RoutineFamily, built: BuiltCandidate, is_sample: bool
+) -> RoutineProof:
+    """Return a proof with that for every content, if its family has bounds for one."""
+    if family.symbolic is None:
+        return proof
+    symbolic = prove_symbolically(family, built, built.object.parent, is_sample=is_sample)
+    return proof.model_copy(update={"for_every_content": symbolic})
+
+
+def _notes(family: RoutineFamily, is_symbolic: bool) -> tuple[str, ...]:
+    return (NO_BOUNDS,) if is_symbolic and family.symbolic is None else ()
 
 
 def image_candidate(functions: ImageFunctions, entry: str, source: RoutineSource, directory: Path) -> BuiltCandidate:
@@ -257,6 +310,8 @@ def proof_lines(report: LabProofs) -> list[str]:
         for proof in family.proofs:
             words = " ".join(proof.flags)
             rows.append(f"  {proof.name}: {proof.outcome}: {proof.statement}")
+            if symbolic := proof.for_every_content:
+                rows.append(f"    for every content: {symbolic.outcome}: {symbolic.statement}; {symbolic.tool}")
             rows.append(f"    {proof.file}{f' {words}' if words else ''}; object {proof.digest[:12]}")
             rows.append(
                 f"    contract: overlap {proof.contract.overlap}; reads {proof.contract.reads_beyond} beyond its "

@@ -1,0 +1,99 @@
+"""Proofs for every content: a candidate and its definition are carried out with bytes that may have any value.
+
+angr follows both through their machine code, and its SMT solver (z3) looks for a content with which they differ. Sizes
+and addresses are those of the bounds (data/lab/families), so what is shown holds for these alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+from kdyno.base import process
+from kdyno.base.errors import UserError
+from kdyno.base.frozen import Frozen
+from kdyno.base.installed import find_program
+from kdyno.base.packages import install_advice
+from kdyno.kernel.routines.families import DATA, RoutineFamily, SymbolicBounds
+from kdyno.understand.lab import symbolic_program
+from kdyno.understand.lab.build import BuiltCandidate
+
+TOOL = "angr"
+PINS = ("angr==9.2.213", "bitstring<5", "pycparser==3.0")
+"""angr 9.2.213, the last one for Python 3.11, can't be imported with newer ones of its own dependencies."""
+DEFINITION_FLAGS = ("-O1", "-ffreestanding", "-fno-builtin", "-mno-sse", "-fno-pie", "-fno-stack-protector", "-w")
+"""Keep the definition a loop over bytes, with general registers and without calls."""
+LINK_FLAGS = ("-nostdlib", "-static", "-no-pie", "-Wl,-e,0", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
+UNRESOLVED = "-Wl,--unresolved-symbols=ignore-all"
+"""The harness, which only `fill` calls, isn't part of the program."""
+SECONDS = 900
+"""The limit of CPU time for one candidate."""
+SAMPLE_SIZES = 9
+"""The sizes of a sample."""
+
+
+class AngrMissing(UserError):
+    message = "a proof for every content needs angr, which is not installed in {python}"
+    hint = "install it beside kdyno (440 MB): {python} -m pip install {pins}"
+
+
+class SymbolicProof(Frozen):
+    """What was shown of a candidate for every content."""
+
+    outcome: Literal["equal", "wrong", "not proven"]
+    statement: str
+    tool: str
+    """`angr 9.2.213`."""
+
+
+def require_angr() -> str:
+    """Return the name and the version of angr. Raises AngrMissing."""
+    try:
+        return f"{TOOL} {version(TOOL)}"
+    except PackageNotFoundError:
+        pins = " ".join(f"'{pin}'" for pin in PINS)
+        raise AngrMissing(python=sys.executable, pins=pins) from None
+
+
+def prove_symbolically(
+    family: RoutineFamily, built: BuiltCandidate, directory: Path, *, is_sample: bool
+) -> SymbolicProof:
+    """Prove a candidate of a family with bounds, in a directory. Raises AngrMissing, ProgramMissing and ToolFailed."""
+    tool, bounds = require_angr(), family.symbolic
+    assert bounds, f"{family.name} has bounds for a symbolic proof"
+    if is_sample:
+        bounds = sample(bounds)
+    program = link_with_definition(family, built, directory)
+    words = [program, family.name, built.symbol, SECONDS, bounds.model_dump_json()]
+    command = [sys.executable, "-m", symbolic_program.__name__, *map(str, words)]
+    done = process.attempt(command, guarded=True)
+    outcome, complaint = read_answer(done.stdout, done.stderr)
+    return SymbolicProof(outcome=outcome, statement=complaint or bounds.words(family.size), tool=tool)
+
+
+def sample(bounds: SymbolicBounds) -> SymbolicBounds:
+    """Return bounds with fewer sizes: the smallest, or a smaller one where there is only one. Pure."""
+    least = min(bounds.least, SAMPLE_SIZES)
+    return bounds.model_copy(update={"least": least, "most": min(bounds.most, SAMPLE_SIZES)})
+
+
+def read_answer(printed: str, complaints: str) -> tuple[Literal["equal", "wrong", "not proven"], str]:
+    """Return the outcome that the program printed last, and what it says of it. Pure."""
+    lines = printed.strip().splitlines()
+    if not lines:
+        complaint = complaints.strip().rpartition("\n")[2]
+        return "not proven", complaint or "the program ended without a word"
+    answer = json.loads(lines[-1])
+    return answer["outcome"], answer["statement"]
+
+
+def link_with_definition(family: RoutineFamily, built: BuiltCandidate, directory: Path) -> Path:
+    """Link the definition and one candidate to a program that nothing can start."""
+    gcc = find_program("gcc", "linking a definition", install_advice("gcc"))
+    definition, program = directory / "definition.o", directory / f"symbolic-{built.object.stem}"
+    process.output([gcc, *DEFINITION_FLAGS, "-I", DATA / "harness", "-c", family.harness, "-o", definition])
+    process.output([gcc, *LINK_FLAGS, UNRESOLVED, definition, built.object, "-o", program])
+    return program
