@@ -229,3 +229,29 @@ ESCAPE_STARTS = [
 def test_text_is_cleaned_in_time_in_proportion_to_it(work: Callable[[str], str], start: str) -> None:
     for prefix, unit in (("", start), (start, "0"), (start, " "), (start, "x"), (start, "\x1b")):
         assert not too_steep(work, repeated(prefix, unit, ""), 1 << 14)
+
+
+def nodes(tree: Any) -> Iterator[tuple[Any, Any]]:
+    """All parts of a parsed expression, each before its own parts."""
+    for part in tree:
+        if isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], type(parser.POSSESSIVE_REPEAT)):
+            yield part
+            yield from nodes([part[1]])
+        elif isinstance(part, (tuple, list, parser.SubPattern)):
+            yield from nodes(part)
+
+
+def looks_around_possessively(expression: re.Pattern[Any]) -> bool:
+    """Whether a possessive repeat, `(?:...)*+`, has a look-around in it."""
+    tree = parser.parse(expression.pattern, expression.flags & ~re.UNICODE)
+    repeats = (value for kind, value in nodes(tree) if kind is parser.POSSESSIVE_REPEAT)
+    around = {parser.ASSERT, parser.ASSERT_NOT}
+    return any(kind in around for value in repeats for kind, _ in nodes([value]))
+
+
+def test_no_possessive_repeat_looks_around() -> None:
+    """Debian 12's Python 3.11.2 finds nothing with `(?:(?!x).)*+`, and everything with `(?>(?:(?!x).)*)`."""
+    assert looks_around_possessively(re.compile(r"a(?:(?!x).)*+x"))
+    assert looks_around_possessively(re.compile(rb"(?P<n>\S(?:b|(?=c).){2,}+)?"))
+    assert not looks_around_possessively(re.compile(r"(?!a)(?>(?:(?!x).)*)[bc]*+(?=d)"))
+    assert [str(use) for use in uses() if looks_around_possessively(use.expression)] == []

@@ -23,7 +23,7 @@ NORMAL_QUANTILE = 1.959964
 _ESTIMATES = {"mean", "median"}
 _V = r"(?P<{}>\d+(?:\.\d+)?) (?P<{}>ps|ns|[µμu]s|ms|s)"
 _TIME = re.compile(
-    r"^(?P<name>\S(?:(?!\stime:\s).)*+)?\s*+time:\s+\["
+    r"^(?P<name>\S(?>(?:(?!\stime:\s).)*))?\s*+time:\s+\["
     + " ".join(map(_V.format, ("low", "mean", "high"), ("_low", "unit", "_high")))
     + r"\]"
 )

@@ -20,7 +20,7 @@ _COLUMNS = "name,iterations,real_time,cpu_time,time_unit"
 """The header of the CSV begins like this."""
 _HEAD = re.compile(r"^Benchmark +Time +CPU(?: +Iterations)?\b")
 _ROW = re.compile(
-    r"^(?P<name>\S(?:(?! \d+(?:\.\d+)? (?:ns|us|ms|s) ).)*+) "
+    r"^(?P<name>\S(?>(?:(?! \d+(?:\.\d+)? (?:ns|us|ms|s) ).)*)) "
     r"(?P<time>\d+(?:\.\d+)?) (?P<unit>ns|us|ms|s) +\d\S*+ (?:ns|us|ms|s) +(?P<n>\d+)"
 )
 _AGGREGATE = re.compile(r"(?P<run>.*)_(?P<kind>mean|median|stddev|cv|min|max)")
