@@ -10,6 +10,7 @@ EXTRAS = {
     "postgresql": ("a store on PostgreSQL", ("psycopg",)),
     "fleet": ("a fleet", ("psycopg", "alembic", "cryptography", "distributed", "fsspec")),
     "serve": ("`kdyno serve`", ("starlette", "uvicorn")),
+    "symbolic": ("`kdyno lab prove --symbolic`", ("angr",)),
 }
 """By extra: what needs it, and the names by which its libraries are imported."""
 

@@ -90,8 +90,8 @@ def in_depend_mode(build: Path) -> dict[str, str]:
 
     ccache then takes a file's headers from what the compiler lists, and doesn't preprocess it: that saves a quarter of
     the CPU time of a first compilation. Later builds find these objects as far as all their headers are the same, which
-    those of another configuration never are: each file includes it. The compiler's list leaves out headers of the
-    system, so this is for code that has none, as a kernel's.
+    those of another configuration never are: each file includes the configuration. The compiler's list leaves out
+    headers of the system, so this is for code that has none, as a kernel's.
     """
     program, directory = shutil.which(COMMAND), build / STAND_IN
     assert program, "ccache is installed"

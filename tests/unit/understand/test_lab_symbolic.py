@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from kdyno.base import process
+from kdyno.base import extras, process
+from kdyno.base.extras import ExtraMissing
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.kernel.routines.families import SymbolicBounds, routine_families
 from kdyno.understand.lab import symbolic
 from kdyno.understand.lab.prove import RoutineProof, prove_families
 from kdyno.understand.lab.symbolic import (
-    AngrMissing,
     SymbolicProof,
     link_with_definition,
     prove_symbolically,
@@ -105,13 +104,10 @@ def test_the_definition_is_linked_without_calls_of_the_c_library(family: str, tm
 def test_without_angr_nothing_is_built_and_the_way_to_it_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def is_missing(name: str) -> str:
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(symbolic, "version", is_missing)
-    with pytest.raises(AngrMissing) as raised:
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+    with pytest.raises(ExtraMissing) as raised:
         prove_families("/nowhere", [], State(tmp_path), Talk(), is_sample=True, is_symbolic=True)
-    assert "pip install 'angr==9.2.213' 'bitstring<5' 'pycparser==3.0'" in raised.value.advice
+    assert raised.value.advice == "run: pip install 'kdyno[symbolic]'"
 
 
 def test_calls_are_those_of_the_bounds_the_smallest_first() -> None:

@@ -121,7 +121,7 @@ class ProofBounds(Frozen):
 
 
 class SymbolicBounds(Frozen):
-    """The calls of a proof for every content (lab/symbolic.py)."""
+    """The calls of a proof for every content (understand/lab/symbolic.py)."""
 
     least: int
     most: int

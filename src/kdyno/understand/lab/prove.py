@@ -18,6 +18,7 @@ import numpy as np
 from kdyno.base import process
 from kdyno.base.cpu import read_cpu
 from kdyno.base.errors import InfrastructureError
+from kdyno.base.extras import require_extra
 from kdyno.base.frozen import Frozen
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
@@ -27,7 +28,7 @@ from kdyno.kernel.routines.families import Contract, RoutineFamily, RoutineSourc
 from kdyno.kernel.source import fetch
 from kdyno.understand.lab.build import BuiltCandidate, RoutineBench, RoutineBuild, code_problems, link_program
 from kdyno.understand.lab.image_code import CodeUnfit, ImageFunctions, routine_source
-from kdyno.understand.lab.symbolic import SymbolicProof, prove_symbolically, require_angr
+from kdyno.understand.lab.symbolic import EXTRA, SymbolicProof, prove_symbolically
 
 WRONG = 4
 """The harness's status for a routine that is wrong."""
@@ -129,7 +130,7 @@ def prove_families(
 ) -> LabProofs:
     """Build all candidates and prove each, with `is_symbolic` for every content, too.
 
-    Raises the errors of `fetch` and RoutineBench, ProverFailed, and AngrMissing.
+    Raises the errors of `fetch` and RoutineBench, ProverFailed, and ExtraMissing.
     """
     _require_tools(is_symbolic)
     cpu = read_cpu()
@@ -170,7 +171,7 @@ def prove_image(
 ) -> LabProofs:
     """Prove the routines of a built image, by their bytes in its vmlinux, with `is_symbolic` for every content, too.
 
-    Raises NoSuchImage, the errors of `load_image`, ProgramMissing, ProverFailed and AngrMissing.
+    Raises NoSuchImage, the errors of `load_image`, ProgramMissing, ProverFailed and ExtraMissing.
     """
     _require_tools(is_symbolic)
     cpu = read_cpu()
@@ -211,9 +212,9 @@ def prove_image(
 
 
 def _require_tools(is_symbolic: bool) -> None:
-    """Raise AngrMissing before anything is built."""
+    """Raise ExtraMissing before anything is built."""
     if is_symbolic:
-        require_angr()
+        require_extra(EXTRA)
 
 
 def _for_every_content(

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
 from kdyno.base import process
-from kdyno.base.errors import UserError
+from kdyno.base.extras import require_extra
 from kdyno.base.frozen import Frozen
 from kdyno.base.installed import find_program
 from kdyno.base.packages import install_advice
@@ -21,9 +21,7 @@ from kdyno.kernel.routines.families import DATA, RoutineFamily, SymbolicBounds
 from kdyno.understand.lab import symbolic_program
 from kdyno.understand.lab.build import BuiltCandidate
 
-TOOL = "angr"
-PINS = ("angr==9.2.213", "bitstring<5", "pycparser==3.0")
-"""angr 9.2.213, the last one for Python 3.11, can't be imported with newer ones of its own dependencies."""
+TOOL, EXTRA = "angr", "symbolic"
 DEFINITION_FLAGS = ("-O1", "-ffreestanding", "-fno-builtin", "-mno-sse", "-fno-pie", "-fno-stack-protector", "-w")
 """Keep the definition a loop over bytes, with general registers and without calls."""
 LINK_FLAGS = ("-nostdlib", "-static", "-no-pie", "-Wl,-e,0", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
@@ -35,11 +33,6 @@ SAMPLE_SIZES = 9
 """The sizes of a sample."""
 
 
-class AngrMissing(UserError):
-    message = "a proof for every content needs angr, which is not installed in {python}"
-    hint = "install it beside kdyno (440 MB): {python} -m pip install {pins}"
-
-
 class SymbolicProof(Frozen):
     """What was shown of a candidate for every content."""
 
@@ -49,20 +42,12 @@ class SymbolicProof(Frozen):
     """`angr 9.2.213`."""
 
 
-def require_angr() -> str:
-    """Return the name and the version of angr. Raises AngrMissing."""
-    try:
-        return f"{TOOL} {version(TOOL)}"
-    except PackageNotFoundError:
-        pins = " ".join(f"'{pin}'" for pin in PINS)
-        raise AngrMissing(python=sys.executable, pins=pins) from None
-
-
 def prove_symbolically(
     family: RoutineFamily, built: BuiltCandidate, directory: Path, *, is_sample: bool
 ) -> SymbolicProof:
-    """Prove a candidate of a family with bounds, in a directory. Raises AngrMissing, ProgramMissing and ToolFailed."""
-    tool, bounds = require_angr(), family.symbolic
+    """Prove a candidate of a family with bounds, in a directory. Raises ExtraMissing, ProgramMissing and ToolFailed."""
+    require_extra(EXTRA)
+    bounds = family.symbolic
     assert bounds, f"{family.name} has bounds for a symbolic proof"
     if is_sample:
         bounds = sample(bounds)
@@ -71,7 +56,9 @@ def prove_symbolically(
     command = [sys.executable, "-m", symbolic_program.__name__, *map(str, words)]
     done = process.attempt(command, guarded=True)
     outcome, complaint = read_answer(done.stdout, done.stderr)
-    return SymbolicProof(outcome=outcome, statement=complaint or bounds.words(family.size), tool=tool)
+    return SymbolicProof(
+        outcome=outcome, statement=complaint or bounds.words(family.size), tool=f"{TOOL} {version(TOOL)}"
+    )
 
 
 def sample(bounds: SymbolicBounds) -> SymbolicBounds:
