@@ -229,8 +229,8 @@ def _prove(args: argparse.Namespace) -> int:
 
     families = find_families(args.family)
     prove, subject = (prove_image, args.image) if args.image else (prove_families, args.source)
-    how = {"is_sample": args.sample, "is_symbolic": args.symbolic, "seed": args.seed}
-    report = prove(subject, families, state_of(args), talk_of(args), **how)
+    depth = {"is_sample": args.sample, "is_symbolic": args.symbolic, "seed": args.seed}
+    report = prove(subject, families, state_of(args), talk_of(args), **depth)
     if args.json:
         print_json(report.model_dump(mode="json"))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -80,6 +81,30 @@ def test_a_routine_that_is_wrong_for_one_content_in_billions_is_found(name: str,
     assert (proof.outcome, proof.statement.partition(":")[0]) == ("wrong", complaint), proof.statement
 
 
+UNFOLLOWED = {
+    "a table that the content chooses from": (
+        "static const unsigned char wrong[1 << 16] = { [0x646b] = 1 };\n"
+        "unsigned long planted(const unsigned char *text) { unsigned long n = 0; while (text[n]) n++;\n"
+        "  return n > 2 ? n + wrong[text[0] | text[1] << 8] : n; }"
+    ),
+    "a text for which it traps": (
+        "unsigned long planted(const char *text) { unsigned long n = 0; while (text[n]) n++;\n"
+        "  if (n > 2 && text[0] == 'k') __builtin_trap();\n  return n; }"
+    ),
+}
+
+
+@needs_angr
+@pytest.mark.long
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("name", UNFOLLOWED)
+def test_where_angr_cannot_follow_every_content_nothing_is_proven(name: str, tmp_path: Path) -> None:
+    """angr tries one entry of a large table, and would find both equal."""
+    [proof] = proven("strlen", tmp_path, UNFOLLOWED[name])
+    assert proof.outcome == "not proven"
+    assert "out of time" not in proof.statement
+
+
 @needs_angr
 @pytest.mark.long
 def test_at_the_end_of_the_time_nothing_is_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,12 +150,15 @@ def test_a_sample_has_smaller_sizes_and_a_text_stands_for_all_that_are_shorter()
     assert sample(SymbolicBounds(least=0, most=40, offsets=((0, 0),))).words("bytes").startswith("sizes from 0 to 9")
 
 
-def test_the_last_answer_counts_and_a_program_without_one_proves_nothing() -> None:
+def test_the_last_answer_counts_and_a_program_that_failed_proves_nothing() -> None:
     running = '{"outcome": "not proven", "statement": "out of time: size 3"}\n'
-    assert read_answer(running, "") == ("not proven", "out of time: size 3")
-    assert read_answer(running + '{"outcome": "equal", "statement": ""}\n', "ERROR unicorn\n") == ("equal", "")
-    assert read_answer("", "Traceback\nImportError: no z3\n") == ("not proven", "ImportError: no z3")
-    assert read_answer("", "") == ("not proven", "the program ended without a word")
+    equal = running + '{"outcome": "equal", "statement": ""}\n'
+    assert read_answer(-signal.SIGXCPU, running, "") == ("not proven", "out of time: size 3")
+    assert read_answer(-signal.SIGKILL, running, "") == ("not proven", "out of time: size 3")
+    assert read_answer(0, equal, "ERROR unicorn\n") == ("equal", "")
+    assert read_answer(1, running, "Traceback\nTypeError: no lexer\n") == ("not proven", "TypeError: no lexer")
+    assert read_answer(1, equal, "")[0] == "not proven"
+    assert read_answer(0, "", "") == ("not proven", "the program ended with status 0")
 
 
 def test_a_proof_for_every_content_that_fails_is_not_equal() -> None:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from kdyno.kernel.routines.families import Contract, RoutineFamily, RoutineSourc
 from kdyno.kernel.source import fetch
 from kdyno.understand.lab.build import BuiltCandidate, RoutineBench, RoutineBuild, code_problems, link_program
 from kdyno.understand.lab.image_code import CodeUnfit, ImageFunctions, routine_source
-from kdyno.understand.lab.symbolic import EXTRA, SymbolicProof, prove_symbolically
+from kdyno.understand.lab.symbolic import EXTRA, Outcome, SymbolicProof, prove_symbolically
 
 WRONG = 4
 """The harness's status for a routine that is wrong."""
@@ -52,7 +51,6 @@ AS_IN_FILE: Mapping[ArchName, str] = {
     "um": "which runs as it is in its file",
     "x86_64": "as it is in its file: the kernel patches ALTERNATIVEs when it starts, and returns are plain ones here",
 }
-Outcome = Literal["equal", "wrong", "not proven"]
 
 
 class ProverFailed(InfrastructureError):

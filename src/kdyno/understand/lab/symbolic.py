@@ -7,6 +7,7 @@ and addresses are those of the bounds (data/lab/families), so what is shown hold
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -30,13 +31,16 @@ UNRESOLVED = "-Wl,--unresolved-symbols=ignore-all"
 SECONDS = 900
 """The limit of CPU time for one candidate."""
 SAMPLE_SIZES = 9
-"""The sizes of a sample."""
+"""The largest size of a sample."""
+
+
+Outcome = Literal["equal", "wrong", "not proven"]
 
 
 class SymbolicProof(Frozen):
     """What was shown of a candidate for every content."""
 
-    outcome: Literal["equal", "wrong", "not proven"]
+    outcome: Outcome
     statement: str
     tool: str
     """`angr 9.2.213`."""
@@ -55,24 +59,27 @@ def prove_symbolically(
     words = [program, family.name, built.symbol, SECONDS, bounds.model_dump_json()]
     command = [sys.executable, "-m", symbolic_program.__name__, *map(str, words)]
     done = process.attempt(command, guarded=True)
-    outcome, complaint = read_answer(done.stdout, done.stderr)
+    outcome, complaint = read_answer(done.returncode, done.stdout, done.stderr)
     return SymbolicProof(
         outcome=outcome, statement=complaint or bounds.words(family.size), tool=f"{TOOL} {version(TOOL)}"
     )
 
 
 def sample(bounds: SymbolicBounds) -> SymbolicBounds:
-    """Return bounds with fewer sizes: the smallest, or a smaller one where there is only one. Pure."""
+    """Return bounds without the sizes that are too large for a sample; a single size becomes the largest. Pure."""
     least = min(bounds.least, SAMPLE_SIZES)
     return bounds.model_copy(update={"least": least, "most": min(bounds.most, SAMPLE_SIZES)})
 
 
-def read_answer(printed: str, complaints: str) -> tuple[Literal["equal", "wrong", "not proven"], str]:
-    """Return the outcome that the program printed last, and what it says of it. Pure."""
+def read_answer(status: int, printed: str, complaints: str) -> tuple[Outcome, str]:
+    """Return the outcome that the program printed last, and what it says of it. Pure.
+
+    While it runs, the last line says that the time is over, which is true only if it ended by that limit.
+    """
     lines = printed.strip().splitlines()
-    if not lines:
+    if status not in (0, -signal.SIGXCPU, -signal.SIGKILL) or not lines:
         complaint = complaints.strip().rpartition("\n")[2]
-        return "not proven", complaint or "the program ended without a word"
+        return "not proven", complaint or f"the program ended with status {status}"
     answer = json.loads(lines[-1])
     return answer["outcome"], answer["statement"]
 

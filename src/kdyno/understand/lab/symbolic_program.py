@@ -12,7 +12,7 @@ import json
 import logging
 import resource
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,7 +91,7 @@ class Prover:
         """Return in what a candidate may differ from the definition; None: in nothing. Raises Unproven."""
         start, extents = self._prepared(case, ends_with_zero=ends_with_zero)
         arguments = [self._word(start, CALL + ARGUMENTS + 8 * number) for number in range(5)]
-        defined = list(self._ends(start, self.functions["define"], [CALL], extents))
+        defined = self._ends(start, self.functions["define"], [CALL], extents)
         saved = tuple(getattr(start.regs, register) for register in SAVED)
         for end in self._ends(start, self.candidate, arguments, extents):
             if _may(end, self._any_of(end.saved, saved)):
@@ -126,13 +126,22 @@ class Prover:
 
     def _ends(
         self, start: Any, function: int, arguments: Sequence[Any], extents: Sequence[tuple[int, int]]
-    ) -> Iterator[RoutineEnd]:
+    ) -> list[RoutineEnd]:
+        """Return all ways through a routine. Raises Unproven unless each content takes one of them.
+
+        angr drops ways that it can't follow, and where an address depends on the content, it may try one address alone.
+        """
+        ends = []
         for state in self._run(start, function, arguments):
             memory = tuple(state.memory.load(address, size) for address, size in extents)
             saved = tuple(getattr(state.regs, register) for register in SAVED)
             for end in self._run(state, self.functions["normalise"], [CALL, state.regs.rax]):
                 conditions = self.claripy.And(self.claripy.true(), *end.solver.constraints)
-                yield RoutineEnd(end, conditions, end.regs.rax, memory, saved)
+                ends.append(RoutineEnd(end, conditions, end.regs.rax, memory, saved))
+        others = self.claripy.Not(self.claripy.Or(*(end.conditions for end in ends), self.claripy.false()))
+        if start.solver.satisfiable(extra_constraints=[others]):
+            raise Unproven("for some content the way can't be followed")
+        return ends
 
     def _run(self, state: Any, function: int, arguments: Sequence[Any]) -> list[Any]:
         """Return the states in which a function may return. Raises Unproven."""
@@ -141,8 +150,6 @@ class Prover:
         manager.explore(find=RETURN, num_find=MOST_PATHS)
         if manager.errored:
             raise Unproven(str(manager.errored[0].error))
-        if manager.stashes.get("unconstrained") or manager.active or not manager.found:
-            raise Unproven("a jump to an address that depends on the content, or too many ways")
         return list(manager.found)
 
     def _any_of(self, some: Sequence[Any], others: Sequence[Any]) -> Any:
