@@ -21,6 +21,8 @@ FORMATS = {
     "march": Format("kdyno.kernel.march.report:MarchReport", "`kdyno march --json`"),
     "march-list": Format("kdyno.base.cpu_families:Marches", "`kdyno march list --json`", mode="validation"),
     "section": Format(
-        "kdyno.kernel.sections:GroupedSection", "what lkd lists of hot and cold functions, each line", mode="validation"
+        "kdyno.kernel.vmlinux.sections:GroupedSection",
+        "what lkd lists of hot and cold functions, each line",
+        mode="validation",
     ),
 }

@@ -14,13 +14,13 @@ from pathlib import Path
 from kdyno.base.llvm_tools import find_tool
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
+from kdyno.kernel.vmlinux.checks import require_line_tables, require_same
+from kdyno.kernel.vmlinux.sources import files_of
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.profile.balance import balanced_edges
 from kdyno.profile.coverage import ProfileNothingRan, profgen
 from kdyno.profile.export_llvm import unsymbolized
 from kdyno.profile.functions import plain_name
-from kdyno.profile.sources import files_of
-from kdyno.profile.vmlinux import require_line_tables, require_same
 
 HEADER = re.compile(r"^([^\s:][^:\n]*):\d+:\d+$")
 

@@ -16,8 +16,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from kdyno.base import elf_listing
+from kdyno.kernel.vmlinux.checks import section_addresses, segments, vmlinux_bytes
 from kdyno.measure.guest.symbols import Symbol, functions
-from kdyno.profile.vmlinux import section_addresses, segments, vmlinux_bytes
 
 FIELD = 4
 """Bytes of a distance, and of an address in the kernel's code model."""

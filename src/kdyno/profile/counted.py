@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from kdyno.base import elf_listing
 from kdyno.kernel.image import Image
+from kdyno.kernel.vmlinux.sources import NOWHERE, read_sources
 from kdyno.measure.guest.counters import BEFORE, read_snapshots
 from kdyno.measure.guest.symbols import LINE
 from kdyno.profile.instrumented import clang_counts, is_used, objects_of
 from kdyno.profile.ir_profile import CountedFunction
 from kdyno.profile.objects import CountedObjects
-from kdyno.profile.sources import NOWHERE, read_sources
 
 Flags = NDArray[np.bool_]
 STATIC = ";"

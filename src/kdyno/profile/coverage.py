@@ -13,6 +13,7 @@ from kdyno.base.errors import UserError
 from kdyno.base.files import copy_whole
 from kdyno.base.llvm_tools import find_tool
 from kdyno.base.process import attempt
+from kdyno.kernel.vmlinux.checks import require_line_tables, require_same
 from kdyno.measure.guest.pmu_parts import Region
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.edges import edge_profile
@@ -20,7 +21,6 @@ from kdyno.profile.export_llvm import unsymbolized
 from kdyno.profile.flat import flat
 from kdyno.profile.functions import plain_name
 from kdyno.profile.select import WORK
-from kdyno.profile.vmlinux import require_line_tables, require_same
 
 FUNCTION = re.compile(r"^([^\s:][^:\n]*):\d+:\d+$", re.M)
 """The first line of a function in a text profile; the lines of its body are indented."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kdyno.base.errors import UserError
+from kdyno.kernel.vmlinux.checks import load_address, require_same
 from kdyno.measure.guest.pmu_parts import Region
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.edges import edge_profile
@@ -15,7 +16,6 @@ from kdyno.profile.export_llvm import unsymbolized
 from kdyno.profile.propeller import cluster_file
 from kdyno.profile.select import WORK
 from kdyno.profile.stacks import collapse_stacks
-from kdyno.profile.vmlinux import load_address, require_same
 
 FORMATS = ("llvm", "autofdo", "lbr", "collapsed", "propeller")
 NEED_VMLINUX = {

@@ -22,8 +22,8 @@ import numpy as np
 
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
+from kdyno.kernel.vmlinux.elf_sections import MOST_BYTES, Damaged, MappedElf, MappedSection
 from kdyno.profile.counters import Counts
-from kdyno.profile.elf_sections import MOST_BYTES, Damaged, MappedElf, MappedSection
 
 DATA, NAMES, COUNTERS = "__llvm_prf_data", "__llvm_prf_names", "__llvm_prf_cnts"
 RECORD = np.dtype(

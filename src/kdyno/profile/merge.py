@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from kdyno.base.errors import UserError
+from kdyno.kernel.vmlinux.checks import RecordOfNoImage
 from kdyno.measure.guest.pmu_limits import LONGEST_NAME, MOST, limit_name
 from kdyno.measure.guest.pmu_parts import Array, ContextCounts, Function, Region, StackNode
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.measure.guest.pmu_values import Counts
 from kdyno.measure.guest.pmu_write import encode_body
 from kdyno.profile.select import sum_rows
-from kdyno.profile.vmlinux import RecordOfNoImage
 
 BLOCK_KEYS = ("start", "instructions", "last", "length")
 WORD = 1 << 64

@@ -13,7 +13,7 @@ from typing import Literal
 
 from kdyno.base.frozen import Frozen
 from kdyno.kernel.delegation.records import ObjectRecord
-from kdyno.kernel.sections import GroupedSection
+from kdyno.kernel.vmlinux.sections import GroupedSection
 
 Use = Literal["pgo", "autofdo"]
 Family = Literal["gcc", "clang"]

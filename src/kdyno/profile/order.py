@@ -14,12 +14,12 @@ from kdyno.base.installed import find_program
 from kdyno.base.process import attempt
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
+from kdyno.kernel.vmlinux.checks import require_same
 from kdyno.measure.cycles.family import load_family
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
 from kdyno.profile.order_job import PAGE, Answer, OrderSearch, job, read_answer
 from kdyno.profile.order_start import start_order
 from kdyno.profile.order_units import ALIGN, Text, text_of_vmlinux
-from kdyno.profile.vmlinux import require_same
 
 BINARY = "kdyno-layout"
 MOVES = 150_000

@@ -19,8 +19,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from kdyno.base import elf_listing
+from kdyno.kernel.vmlinux.sources import NOWHERE, Sources, read_sources
 from kdyno.measure.guest.symbols import LINE, Symbol
-from kdyno.profile.sources import NOWHERE, Sources, read_sources
 
 Kind = Literal["movable", "staying", "behind", "fixed"]
 KINDS: tuple[Kind, ...] = ("movable", "staying", "behind", "fixed")

@@ -21,6 +21,8 @@ import numpy as np
 from kdyno.base.errors import UserError
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
+from kdyno.kernel.vmlinux.checks import occurrences, require_same
+from kdyno.kernel.vmlinux.sources import NOWHERE, read_sources
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.profile.balance import balanced_edges
 from kdyno.profile.block_counts import FunctionCounts, count_blocks
@@ -28,8 +30,6 @@ from kdyno.profile.block_map import Names, read_block_map, read_names
 from kdyno.profile.block_order import HotBlocks, order_blocks
 from kdyno.profile.coverage import ProfileNothingRan
 from kdyno.profile.edges import EdgeProfile
-from kdyno.profile.sources import NOWHERE, read_sources
-from kdyno.profile.vmlinux import occurrences, require_same
 
 IRETQ = b"\x48\xcf"
 """The code of sync_core() of the kernel. objtool takes it for the end of an entry path unless it is in a symbol of type

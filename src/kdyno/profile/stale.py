@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from kdyno.base.frozen import Frozen
 from kdyno.base.state import State
 from kdyno.kernel.images import content_digest
+from kdyno.kernel.vmlinux.checks import find_recorded_vmlinux
 from kdyno.measure.guest.pmu_parts import UNKNOWN
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
 from kdyno.measure.guest.symbols import Symbol
@@ -16,7 +17,6 @@ from kdyno.profile.clang import is_record, samples
 from kdyno.profile.code import Code, same_code
 from kdyno.profile.functions import plain_name
 from kdyno.profile.shares import average_shares, shares_by_benchmark, shares_of_samples
-from kdyno.profile.vmlinux import find_recorded_vmlinux
 
 Fate = Literal["same", "code", "size", "gone"]
 """The same code, changed code of the same size, another size, no function of this name."""

@@ -17,7 +17,7 @@ from kdyno.kernel.delegation.records import read_records
 from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.images import LOG, RECORDS, SECTIONS, ImageMissing, load_image
 from kdyno.kernel.inputs import kept_at
-from kdyno.kernel.sections import read_sections
+from kdyno.kernel.vmlinux.sections import read_sections
 from kdyno.profile.counted import counted_by_clang, counted_by_gcc
 from kdyno.profile.objects import ProfileObjects, TrainingRecord, Use, name_of, profile_objects
 from kdyno.store.artefacts import ArtefactMissing, Artefacts

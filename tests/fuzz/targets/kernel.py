@@ -20,7 +20,7 @@ from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs import order
 from kdyno.kernel.patches import read_patches
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.sections import read_sections
+from kdyno.kernel.vmlinux.sections import read_sections
 from tests.fuzz.check import Target
 from tests.fuzz.inputs import DATA, TOML, files, is_shown_as_it_is
 from tests.unit import specimen

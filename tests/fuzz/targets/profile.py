@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from kdyno.kernel.vmlinux.sources import read_sources
 from kdyno.profile.block_counts import count_blocks
 from kdyno.profile.block_map import parse as parse_blocks
 from kdyno.profile.edges import EdgeProfile
 from kdyno.profile.gcda import GcovFile, GcovFunction, encode_gcda, read_gcda
 from kdyno.profile.ir_profile import counted_functions, counters_range, counts_of, text_profile
 from kdyno.profile.pgod import read_sent
-from kdyno.profile.sources import read_sources
 from tests.fuzz.check import LARGEST, Target
 from tests.unit import ir_specimen, pgod_specimen
 from tests.unit.block_map_specimen import listing

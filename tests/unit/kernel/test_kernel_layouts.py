@@ -20,8 +20,8 @@ from kdyno.kernel.inputs import InputUnreadable
 from kdyno.kernel.knobs import ContradictoryAsks, order
 from kdyno.kernel.plan import BuildPlan, check_early
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.sections import read_sections
 from kdyno.kernel.source import KernelSource
+from kdyno.kernel.vmlinux.sections import read_sections
 from tests.unit.kernel_toy import FAKELINUX, TINY, built, no_progress, plan, toy_source
 
 SEEDS = (1, 2, 3)

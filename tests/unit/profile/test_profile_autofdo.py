@@ -11,10 +11,10 @@ import pytest
 
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
+from kdyno.kernel.vmlinux.checks import NoLineTables, OtherVmlinux
 from kdyno.profile.autofdo import sample_profile, with_files
 from kdyno.profile.balance import TOTAL
 from kdyno.profile.coverage import ProfileNothingRan
-from kdyno.profile.vmlinux import NoLineTables, OtherVmlinux
 from tests.unit.pmu_specimen import context, write
 from tests.unit.profile.test_profile_coverage import build, record_of, toy
 

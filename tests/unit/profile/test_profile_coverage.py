@@ -13,6 +13,14 @@ import pytest
 
 from kdyno.base import process
 from kdyno.base.llvm_tools import LlvmToolMissing, find_tool
+from kdyno.kernel.vmlinux.checks import (
+    NoLineTables,
+    NotAVmlinux,
+    OtherVmlinux,
+    RecordOfNoImage,
+    load_address,
+    require_line_tables,
+)
 from kdyno.measure.guest.pmu_parts import CALL, Function, Region, StackNode
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile import coverage
@@ -22,14 +30,6 @@ from kdyno.profile.export import export
 from kdyno.profile.export_lbr import lbr
 from kdyno.profile.export_llvm import unsymbolized
 from kdyno.profile.select import choose
-from kdyno.profile.vmlinux import (
-    NoLineTables,
-    NotAVmlinux,
-    OtherVmlinux,
-    RecordOfNoImage,
-    load_address,
-    require_line_tables,
-)
 from tests.unit.pmu_specimen import FUNCTIONS, context, iteration, specimen
 
 SOURCE = """

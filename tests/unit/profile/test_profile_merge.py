@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kdyno.kernel.vmlinux.checks import RecordOfNoImage
 from kdyno.measure.guest.pmu_limits import MOST
 from kdyno.measure.guest.pmu_parts import BLOCK, ContextCounts, Function, Region
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
@@ -18,7 +19,6 @@ from kdyno.profile.flat import flat, totals
 from kdyno.profile.merge import MergedTooLarge, NoBenchmarkNames, NotAlike, Read, merge
 from kdyno.profile.select import sum_contexts
 from kdyno.profile.stacks import stacks
-from kdyno.profile.vmlinux import RecordOfNoImage
 from tests.unit import pmu_specimen
 from tests.unit.pmu_specimen import FUNCTIONS, WORK, iteration, specimen
 

@@ -14,7 +14,7 @@ from kdyno.kernel.build_log import compiled
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import ImageCorrupt, find_image
 from kdyno.kernel.recipe import Profile, Recipe
-from kdyno.kernel.sections import GroupedSection, SectionsUnreadable, read_sections
+from kdyno.kernel.vmlinux.sections import GroupedSection, SectionsUnreadable, read_sections
 from kdyno.profile.counted import count_by_source, counted_by_clang, counted_by_gcc, source_of
 from kdyno.profile.ir_profile import CountedFunction
 from kdyno.profile.objects import CountedObjects, Fate, ProfileObjects, TrainingRecord, count_by_folder, fate_of

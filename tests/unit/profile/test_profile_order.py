@@ -10,14 +10,14 @@ import pytest
 
 from kdyno.base.installed import find_program
 from kdyno.base.process import attempt
+from kdyno.kernel.vmlinux.sources import CompilationUnit as File
+from kdyno.kernel.vmlinux.sources import Sources
 from kdyno.measure.cycles.family import load_family
 from kdyno.profile.order import _lines
 from kdyno.profile.order_c3 import c3
 from kdyno.profile.order_job import MAGIC, Answer, OrderSearch, job, read_answer
 from kdyno.profile.order_start import start_order
 from kdyno.profile.order_units import OrderUnit, Text, text_of
-from kdyno.profile.sources import CompilationUnit as File
-from kdyno.profile.sources import Sources
 from tests.unit.pmu_specimen import COLD, ENTRY, TAIL, TEXT, WORK, traced
 
 LISTING = """

@@ -18,6 +18,8 @@ import pytest
 from kdyno.cli.main import main
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
+from kdyno.kernel.vmlinux.checks import OtherVmlinux, occurrences
+from kdyno.kernel.vmlinux.sources import CompilationUnit, Sources
 from kdyno.measure.guest.pmu_parts import Function, Region
 from kdyno.profile import propeller
 from kdyno.profile.block_map import (
@@ -32,8 +34,6 @@ from kdyno.profile.block_map import (
 from kdyno.profile.coverage import ProfileNothingRan
 from kdyno.profile.edges import EdgeProfile
 from kdyno.profile.propeller import FullLto, NoClusters, cluster_file, clusters
-from kdyno.profile.sources import CompilationUnit, Sources
-from kdyno.profile.vmlinux import OtherVmlinux, occurrences
 from tests.unit.block_map_specimen import listing
 from tests.unit.pmu_specimen import FUNCTIONS, context, iteration, specimen, write
 

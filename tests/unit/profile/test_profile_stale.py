@@ -13,11 +13,11 @@ from kdyno.base.digests import file_digest
 from kdyno.base.llvm_tools import LlvmToolMissing, find_tool
 from kdyno.base.state import State
 from kdyno.cli.main import main
+from kdyno.kernel.vmlinux.checks import NotAVmlinux, OtherVmlinux
 from kdyno.measure.guest.pmu_parts import Function, Region
 from kdyno.measure.guest.symbols import KERNEL_IMAGE
 from kdyno.profile.code import Code
 from kdyno.profile.stale import Fate, Stale, stale
-from kdyno.profile.vmlinux import NotAVmlinux, OtherVmlinux
 from tests.unit.pmu_specimen import context, iteration, write
 
 ENTRY = "call work; mov table(%rip), %eax; mov $message, %rdi; cmpl $7, table+4(%rip); jmp .Ltest; ret"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from kdyno.kernel.vmlinux.sources import CompilationUnit, Sources
 from kdyno.measure.cycles.family import load_family
-from kdyno.profile.sources import CompilationUnit, Sources
 from kdyno.tune.delegation.costs import BootCost, NoCostMeasured, boot_costs, reference_cycles, trial_of
 from tests.unit.explain_specimen import SPACING, TEXT, Kernel
 

@@ -11,9 +11,9 @@ from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.image import Image
 from kdyno.kernel.make import BuildFailed
 from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.vmlinux.sources import CompilationUnit, Sources
 from kdyno.measure.cycles.family import load_family
 from kdyno.measure.guest.pmu_record import PmuRecord
-from kdyno.profile.sources import CompilationUnit, Sources
 from kdyno.runs.experiment.tune import CompilerChoice
 from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost, PmuRun
 from kdyno.tune.delegation import kernels as kernels_module

@@ -17,9 +17,9 @@ from kdyno.cli.main import main
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.vmlinux.sources import CompilationUnit, Sources
 from kdyno.measure.paths.table import UnknownPath, paths
 from kdyno.measure.workload.needs import Load
-from kdyno.profile.sources import CompilationUnit, Sources
 from kdyno.runs.experiment.errors import BadExperiment, NoTuning
 from kdyno.runs.experiment.plan import derived_seed, recipes
 from kdyno.runs.experiment.resolve import load_experiment, load_tuning

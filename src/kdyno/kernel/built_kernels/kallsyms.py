@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
-from kdyno.kernel.segments import Segment, segments
+from kdyno.kernel.vmlinux.segments import Segment, segments
 
 DIGITS = b"".join(bytes([code, 0]) for code in b"0123456789")
 TOKENS = 256

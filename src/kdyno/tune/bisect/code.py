@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from kdyno.base.files import read_whole
-from kdyno.profile.elf_sections import MOST_BYTES, Damaged, MappedElf
+from kdyno.kernel.vmlinux.elf_sections import MOST_BYTES, Damaged, MappedElf
 
 IGNORED = frozenset({".notes", "__bug_table", ".BTF", ".BTF_ids"})
 """Sections that change with the numbers of lines, or with types alone, and are not executed or read by a benchmark."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdyno.base.errors import InfrastructureError
+from kdyno.kernel.vmlinux.sources import NOWHERE, Sources
 from kdyno.measure.cycles.family import Family
 from kdyno.measure.cycles.predict import cycles
 from kdyno.measure.guest.pmu_record import PmuRecord
-from kdyno.profile.sources import NOWHERE, Sources
 from kdyno.tune.delegation.trial import CostTrial, Ratios
 from kdyno.understand.explain.measured import MeasuredRegion
 

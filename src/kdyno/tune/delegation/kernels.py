@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from kdyno.kernel.image import Image
 from kdyno.kernel.make import BuildFailed
 from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.vmlinux.sources import read_sources
 from kdyno.measure.cycles.family import Family
 from kdyno.measure.guest.pmu_record import read_pmu_record
-from kdyno.profile.sources import read_sources
 from kdyno.runs.experiment.tune import CompilerChoice
 from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost, PmuRun
 from kdyno.tune.delegation.costs import BootCost, boot_costs, reference_cycles, timed_trial, trial_of

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdyno.base import elf_listing
+from kdyno.kernel.vmlinux.sources import NOWHERE as NO_FILE
+from kdyno.kernel.vmlinux.sources import Sources, read_sources
 from kdyno.measure.guest.symbols import functions
 from kdyno.profile.functions import NOWHERE, plain_name
-from kdyno.profile.sources import NOWHERE as NO_FILE
-from kdyno.profile.sources import Sources, read_sources
 
 PADDING_BEFORE = "__pfx_"
 """The prefix of symbols for the space before functions, which the kernel may patch (CONFIG_CALL_PADDING)."""

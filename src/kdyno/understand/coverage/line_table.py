@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kdyno.base import debuginfo
 from kdyno.base.debuginfo import PIECE, Lines
-from kdyno.profile.vmlinux import require_line_tables
+from kdyno.kernel.vmlinux.checks import require_line_tables
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ from kdyno.base.state import State
 from kdyno.base.text import clean
 from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.images import NoSuchImage, find_image, records
+from kdyno.kernel.vmlinux.checks import RecordOfNoImage, require_same
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
 from kdyno.measure.workload.named import training_load
-from kdyno.profile.vmlinux import RecordOfNoImage, require_same
 from kdyno.runs import subject as named
 from kdyno.runs.session import Session
 from kdyno.runs.single_boots import SingleBoots

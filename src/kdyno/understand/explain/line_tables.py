@@ -11,8 +11,8 @@ import numpy as np
 from kdyno.base import debuginfo
 from kdyno.base.debuginfo import ElfDamaged
 from kdyno.base.process import ToolHangs
+from kdyno.kernel.vmlinux.checks import NoLineTables, NotAVmlinux, require_line_tables
 from kdyno.profile.functions import plain_name
-from kdyno.profile.vmlinux import NoLineTables, NotAVmlinux, require_line_tables
 from kdyno.understand.explain.measured import MeasuredRegion
 from kdyno.understand.explain.model import Inlining
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from kdyno.base.errors import UserError
+from kdyno.kernel.vmlinux.checks import require_same
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.profile.balance import TOTAL, weights
 from kdyno.profile.select import sum_contexts
-from kdyno.profile.vmlinux import require_same
 from kdyno.understand.coverage.executions import count_steps
 
 PER = 1_000_000

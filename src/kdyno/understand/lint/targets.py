@@ -19,7 +19,7 @@ from kdyno.kernel.built_kernels.kallsyms import kallsyms
 from kdyno.kernel.built_kernels.modules import MOST_FILES, ModuleUnfit, name_of, read_module
 from kdyno.kernel.built_kernels.packed import NotUnpackable, payload_of
 from kdyno.kernel.image import Image
-from kdyno.profile.elf_sections import Damaged, MappedElf
+from kdyno.kernel.vmlinux.elf_sections import Damaged, MappedElf
 from kdyno.runs.subject import NamedDirectory, NamedFile, find_subject
 
 SYMBOLS = "System.map"

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdyno.base import debuginfo, elf_listing
+from kdyno.kernel.vmlinux.checks import require_line_tables
 from kdyno.measure.guest.symbols import LINE
-from kdyno.profile.vmlinux import require_line_tables
 
 NOWHERE = ""
 """The file of code that no compilation unit has."""

@@ -15,13 +15,14 @@ READ = """
 import sys
 from pathlib import Path
 from kdyno.base.errors import KdynoError
-from kdyno.profile import ir_profile, vmlinux
+from kdyno.kernel.vmlinux import checks
+from kdyno.profile import ir_profile
 try:
     {}(Path(sys.argv[1]))
 except KdynoError as error:
     print(error)
 """
-READERS = ["vmlinux.load_address", "vmlinux.require_line_tables", "ir_profile.counted_functions"]
+READERS = ["checks.load_address", "checks.require_line_tables", "ir_profile.counted_functions"]
 
 
 def with_a_hole(path: Path, size: int) -> Path:

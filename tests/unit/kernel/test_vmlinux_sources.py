@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kdyno.profile.sources import NOWHERE, CompilationUnit, Sources, files_of, in_tree, read_sources
-from kdyno.profile.vmlinux import NoLineTables, NotAVmlinux
+from kdyno.kernel.vmlinux.checks import NoLineTables, NotAVmlinux
+from kdyno.kernel.vmlinux.sources import NOWHERE, CompilationUnit, Sources, files_of, in_tree, read_sources
 
 UNITS = [
     CompilationUnit(

@@ -9,10 +9,10 @@ from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.state import State
 from kdyno.kernel.images import ImageCorrupt, content_digest, image_in, read_record
-from kdyno.kernel.segments import Segment
-from kdyno.kernel.segments import segments as read_segments
+from kdyno.kernel.vmlinux.elf_sections import MOST_BYTES
+from kdyno.kernel.vmlinux.segments import Segment
+from kdyno.kernel.vmlinux.segments import segments as read_segments
 from kdyno.measure.guest.pmu_record import PmuRecord
-from kdyno.profile.elf_sections import MOST_BYTES
 
 PF_X = 1
 CUT_OFF = "its headers point outside of the file"

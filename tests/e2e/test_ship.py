@@ -1,0 +1,125 @@
+"""Packages of real kernels, of gcc's and of clang's: built again they are the same bytes, a clean Debian installs them,
+and DKMS builds its modules from their headers, with the compiler of the kernel.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Kdyno
+
+MODULES = Path(__file__).parent / "dkms"
+"""The source of a module, as DKMS has it in /usr/src."""
+COMPILERS = {"gcc": ("gcc-12",), "clang": ("clang-19", "lld-19", "llvm-19")}
+"""The packages of a variant's compiler."""
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(shutil.which("mmdebstrap") is None, reason="missing: mmdebstrap"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="installs packages in a root file system: needs root"),
+]
+
+SMALLEST = """\
+name = "ship"
+source = "debian:linux-source-6.12"
+config = "make:tinyconfig"
+baseline = "gcc"
+blocks = 1
+
+[variants.gcc]
+toolchain = "gcc"
+kconfig = { 64BIT = true, PRINTK = true, TTY = true, SERIAL_8250 = true, SERIAL_8250_CONSOLE = true, \
+BINFMT_ELF = true, BINFMT_SCRIPT = true, BLK_DEV_INITRD = true, SYSFS = true, PROC_FS = true, DEVTMPFS = true, \
+VIRTIO_MENU = true, VIRTIO_CONSOLE = true, VIRTIO_MMIO = true, VIRTIO_MMIO_CMDLINE_DEVICES = true, \
+MODULES = true, MODULE_UNLOAD = true }
+
+[variants.clang]
+extends = "gcc"
+toolchain = "clang-19"
+lto = "thin"
+
+[workload]
+tests = ["lat_syscall"]
+"""
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """A run with the two kernels, and the command that knows it."""
+
+    kdyno: Kdyno
+    id: str
+
+
+@pytest.fixture(scope="module")
+def judged(state: Path, tmp_path_factory: pytest.TempPathFactory) -> JudgedRun:
+    directory = tmp_path_factory.mktemp("ship")
+    kdyno = Kdyno(state, f"sqlite:///{directory}/store.sqlite", directory)
+    experiment = directory / "ship.toml"
+    experiment.write_text(SMALLEST)
+    kdyno("run", str(experiment))
+    return JudgedRun(kdyno, "latest")
+
+
+@pytest.fixture(scope="module", params=COMPILERS)
+def variant(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def packages(judged: JudgedRun, variant: str) -> list[Path]:
+    """The package of the kernel, and that of its headers."""
+    place = judged.kdyno.directory / variant
+    judged.kdyno("ship", judged.id, variant, "--deb", "-o", str(place))
+    image, headers = sorted(place.glob("linux-image-*.deb")), sorted(place.glob("linux-headers-*.deb"))
+    return [*image, *headers]
+
+
+def test_packages_built_again_are_equal_to_the_byte(judged: JudgedRun, packages: list[Path]) -> None:
+    shown = judged.kdyno("verify", "--ccache", *map(str, packages)).stdout
+    assert shown.count("equal to the byte") == 2
+
+
+def test_a_clean_debian_installs_them_and_dkms_builds_its_modules(
+    packages: list[Path], variant: str, tmp_path: Path
+) -> None:
+    release = packages[0].name.removeprefix("linux-image-").partition("_")[0]
+    built = f"/var/lib/dkms/kdyno-hello/1.0/{release}/x86_64"
+    log = tmp_path / "made"
+    hooks = [
+        f"copy-in {MODULES}/kdyno-hello-1.0 /usr/src",
+        f"copy-in {' '.join(map(str, packages))} /root",
+        'chroot "$1" dkms add kdyno-hello/1.0',
+        # As apt-get does: the headers first, so that the hooks of the kernel's package find them.
+        'chroot "$1" sh -c "dpkg -i /root/linux-headers-*.deb && dpkg -i /root/linux-image-*.deb"',
+        f'chroot "$1" dkms status > {log}',
+        f'cat "$1"{built}/log/make.log >> {log}',
+        f'chroot "$1" modinfo -F vermagic -k {release} kdyno-hello >> {log}',
+        f'readelf -p .comment "$1"/lib/modules/{release}/updates/dkms/kdyno-hello.ko >> {log}',
+        f'chroot "$1" dpkg -V linux-image-{release} linux-headers-{release} >> {log}',
+        f'chroot "$1" dpkg --purge linux-image-{release} linux-headers-{release}',
+        f'echo left: $(ls -A "$1"/boot "$1"/lib/modules) >> {log}',
+    ]
+    done = subprocess.run(
+        [
+            *("mmdebstrap", "--quiet", "--variant=minbase", "--format=null"),
+            f"--include={','.join(('dkms', 'kmod', *COMPILERS[variant]))}",
+            *(f"--customize-hook={hook}" for hook in hooks),
+            *("bookworm", "/dev/null"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    shown = log.read_text() if log.exists() else ""
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}{shown}"
+    assert f"kdyno-hello/1.0, {release}, x86_64: installed" in shown
+    assert f"{release} " in shown
+    assert ("clang version 19" if variant == "clang" else "GCC: (Debian 12") in shown
+    assert "??" not in shown
+    assert shown.endswith("left:\n")
