@@ -10,9 +10,11 @@ import pytest
 
 from kdyno.base.cpu import read_cpu
 from kdyno.base.state import State
+from kdyno.kernel.build import build, plan_build
 from kdyno.kernel.image import ArchName
 from kdyno.kernel.made_patches import keep
 from kdyno.kernel.patches import patched
+from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.routines.families import RoutineFamily, RoutineSource, routine_families
 from kdyno.kernel.routines.patch import edited_files, patchable, routines_patch
 from kdyno.kernel.source import KernelSource, fetch
@@ -20,6 +22,8 @@ from kdyno.understand.lab.build import RoutineBench
 from kdyno.understand.lab.prove import RoutineProof, proof_limits, prove_candidate
 from tests.e2e.conftest import Kdyno
 
+STARTED = ("clear_page", "copy_page", "memcmp", "memcpy", "memmove", "memset", "strcmp", "strlen")
+"""Families that a kernel for x86-64 chooses by its processor, or calls often."""
 ARCHES: tuple[ArchName, ...] = ("x86_64", "um")
 CHOSEN = {
     "memcpy": "words-rep-from-256",
@@ -117,3 +121,19 @@ tests = ["lat_syscall"]
     [check] = json.loads(kdyno("report", "latest", "--json").stdout)["checks"]
     assert check["suites"] >= 6 and check["tests_passed"] > 40
     assert (check["tests_failed"], check["failures"], check["fault"]) == (0, [], "")
+
+
+def test_the_routines_of_a_kernel_that_has_started_are_equal_as_it_patched_them(kdyno: Kdyno, state: Path) -> None:
+    plan = plan_build(
+        Recipe(opt="O2", lines=True), fetch("debian:linux-source-6.12", State(state), print), "dyno", State(state)
+    )
+    key = build(plan, State(state), lambda _done, _total, _line: None).record.key
+    digests = {}
+    for way in ((), ("--started",), ("--started", "--cpu", "EPYC-Milan")):
+        report = json.loads(kdyno("lab", "prove", *STARTED, "--sample", "--image", key, "--json", *way).stdout)
+        proofs = {family["family"]: proof for family in report["families"] for proof in family["proofs"]}
+        assert {proof["outcome"] for proof in proofs.values()} == {"equal"}
+        assert set(proofs) == set(STARTED)
+        digests[way] = {family: proof["digest"] for family, proof in proofs.items()}
+    in_file, of_intel, of_amd = digests.values()
+    assert in_file["memcpy"] != of_intel["memcpy"] != of_amd["memcpy"], "each processor gets other code"

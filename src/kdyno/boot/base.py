@@ -199,6 +199,8 @@ class BootOrder:
     """False: a machine with a PMU doesn't count, and leaves no record; the guest is the same."""
     plugin: tuple[str, ...] = ()
     """Arguments of QEMU for another plugin, which a machine loads if it doesn't count."""
+    memory: Path | None = None
+    """The file for the guest's memory, from its first byte on, as the boot leaves it: of a machine of QEMU's."""
     cancelled: Event = field(default_factory=Event)
     """Set by another thread to end the boot at once, as lost."""
 

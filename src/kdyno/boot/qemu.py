@@ -228,10 +228,11 @@ class QemuMachine:
         pmu = self.pmu if order.is_counted else None
         command += pmu.words(order) if pmu else order.plugin
         start = time.monotonic()
+        memory = self.config.memory_mb * MIB if order.memory else 0
         watch = Watch(console, stream, self.config.limits.for_programs(order.job.programs))
         stopped = None
         with log_path.open("wb") as log, spawn(command, cwd=order.directory, stdout=log) as qemu:
-            watch.bound(qemu.pid, (self.config.disk_mb or 0) * MIB)
+            watch.bound(qemu.pid, (self.config.disk_mb or 0) * MIB + memory)
             while qemu.poll() is None and stopped is None and not order.cancelled.is_set():
                 time.sleep(POLL_SECONDS)
                 stopped = watch.broken_limit()

@@ -26,6 +26,11 @@ class CandidateOfSeveral(UserError):
     hint = "name one family"
 
 
+class StartOfNothing(UserError):
+    message = "{option} needs {missing}"
+    hint = "add {missing}: the routines of a built kernel, as they are in memory after its start"
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     _add_time(add_action(actions, "time", "time the candidates of each family on this processor"))
@@ -47,6 +52,10 @@ def _add_time(parser: argparse.ArgumentParser) -> None:
 def _add_prove(parser: argparse.ArgumentParser) -> None:
     _add_families(parser)
     parser.add_argument("--image", metavar="IMAGE", help="the routines of a built kernel, by the bytes in its vmlinux")
+    parser.add_argument(
+        "--started", action="store_true", help="the routines of the image as its start patched them: boots it once"
+    )
+    parser.add_argument("--cpu", metavar="MODEL", help="QEMU's CPU model of that start (default: kdyno's; max: all)")
     parser.add_argument("--sample", action="store_true", help="smaller bounds: seconds instead of minutes")
     parser.add_argument("--symbolic", action="store_true", help="also for every content, up to smaller bounds: by angr")
     parser.add_argument("--seed", type=number_from(0), metavar="N", default=1, help="seed of the content (default 1)")
@@ -225,12 +234,19 @@ def _patch(args: argparse.Namespace) -> int:
 
 def _prove(args: argparse.Namespace) -> int:
     from kdyno.kernel.routines.families import find_families
-    from kdyno.understand.lab.prove import proof_lines, prove_families, prove_image
+    from kdyno.understand.lab.prove import ProofDepth, Start, proof_lines, prove_families, prove_image
 
+    if args.started and not args.image:
+        raise StartOfNothing(option="--started", missing="--image IMAGE")
+    if args.cpu and not args.started:
+        raise StartOfNothing(option="--cpu", missing="--started")
     families = find_families(args.family)
-    prove, subject = (prove_image, args.image) if args.image else (prove_families, args.source)
-    depth = {"is_sample": args.sample, "is_symbolic": args.symbolic, "seed": args.seed}
-    report = prove(subject, families, state_of(args), talk_of(args), **depth)
+    depth = ProofDepth(args.sample, args.symbolic, args.seed)
+    state, talk = state_of(args), talk_of(args)
+    if args.image:
+        report = prove_image(args.image, families, depth, state, talk, Start(args.cpu) if args.started else None)
+    else:
+        report = prove_families(args.source, families, depth, state, talk)
     if args.json:
         print_json(report.model_dump(mode="json"))
     else:

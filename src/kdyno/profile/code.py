@@ -55,7 +55,7 @@ class Code:
 
     def at(self, address: int, size: int) -> bytes:
         """The bytes at an address; empty if the file hasn't all of them."""
-        for _, offset, start, length in self._segments:
+        for _, offset, start, _, length in self._segments:
             if start <= address and address + size <= start + length:
                 return self._data[offset + address - start : offset + address - start + size]
         return b""
@@ -75,7 +75,7 @@ class Code:
 
     def text(self, address: int) -> bytes:
         """The string at an address, as C has them; empty if there is none."""
-        for _, offset, start, length in self._segments:
+        for _, offset, start, _, length in self._segments:
             if start <= address < start + length:
                 first = offset + address - start
                 end = self._data.find(b"\0", first, min(first + LONGEST_TEXT, offset + length))

@@ -74,6 +74,22 @@ def test_all_bytes_but_calls_and_returns_are_those_of_the_kernel(tmp_path: Path)
     assert read_function(functions.vmlinux, "fill").content[:3] == b"\x48\x89\xd1"
 
 
+def test_functions_that_a_short_jump_reaches_keep_their_distance(tmp_path: Path) -> None:
+    near = FUNCTION.format(name="__memset", body="\tendbr64\n\tjmp fill\n\t.skip 30, 0x90")
+    filler = FUNCTION.format(name="fill", body=f"{FILL}\n\tmovq %rdi, %rax\n\tsubq %rdx, %rax\n\tret")
+    functions = link(tmp_path, f"{near}.skip 40, 0xcc\n{filler}")
+    assert read_function(functions.vmlinux, "__memset").content[4] == 0xEB, "a short jump"
+    proof = prove(functions, tmp_path)
+    assert proof.outcome == "equal", proof.statement
+
+
+def test_a_call_within_a_routine_stays_as_it_is(tmp_path: Path) -> None:
+    inner = "\tendbr64\n\tcall inside\n\tret\n.globl inside\n.type inside, @function\ninside:\n\tnop\n\tret\n"
+    functions = link(tmp_path, FUNCTION.format(name="__memset", body=inner) + ".size inside, 2\n")
+    assert "inside" in {row.name for row in functions.rows}
+    assert ".long" not in routine_source(functions, "__memset", "copy")
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

@@ -14,7 +14,7 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.kernel.routines.families import SymbolicBounds, routine_families
 from kdyno.understand.lab import symbolic
-from kdyno.understand.lab.prove import RoutineProof, prove_families
+from kdyno.understand.lab.prove import ProofDepth, RoutineProof, prove_families
 from kdyno.understand.lab.symbolic import (
     SymbolicProof,
     link_with_definition,
@@ -131,7 +131,7 @@ def test_without_angr_nothing_is_built_and_the_way_to_it_is_named(
 ) -> None:
     monkeypatch.setattr(extras, "find_spec", lambda _: None)
     with pytest.raises(ExtraMissing) as raised:
-        prove_families("/nowhere", [], State(tmp_path), Talk(), is_sample=True, is_symbolic=True)
+        prove_families("/nowhere", [], ProofDepth(is_sample=True, is_symbolic=True), State(tmp_path), Talk())
     assert raised.value.advice == "run: pip install 'kdyno[symbolic]'"
 
 

@@ -14,7 +14,7 @@ from kdyno.kernel.vmlinux.segments import Segment
 from kdyno.kernel.vmlinux.segments import segments as read_segments
 from kdyno.measure.guest.pmu_record import PmuRecord
 
-PF_X = 1
+PF_X, PF_W = 1, 2
 CUT_OFF = "its headers point outside of the file"
 
 
@@ -78,7 +78,7 @@ def occurrences(vmlinux: Path, code: bytes) -> list[int]:
     """Return the ascending addresses of these bytes in executable segments. Raises NotAVmlinux."""
     data = vmlinux_bytes(vmlinux)
     addresses = []
-    for flags, start, address, size in segments(data, vmlinux):
+    for flags, start, address, _, size in segments(data, vmlinux):
         place = data.find(code, start, start + size) if flags & PF_X else -1
         while place >= 0:
             addresses.append(address + place - start)

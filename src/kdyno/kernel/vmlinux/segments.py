@@ -1,4 +1,4 @@
-"""The loaded segments of a vmlinux: which address each of its bytes has. Pure."""
+"""The loaded segments of a vmlinux: which addresses each of its bytes has. Pure."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ class Segment(NamedTuple):
     start: int
     """The place of its first byte in the file."""
     address: int
+    physical: int
+    """The place of its first byte in memory."""
     size: int
     """Bytes in the file."""
 
@@ -23,5 +25,5 @@ class Segment(NamedTuple):
 def segments(vmlinux: bytes) -> list[Segment]:
     """Return the loaded segments, in the order of their headers. Raise struct.error if a header is cut off."""
     offset, size, number = struct.unpack_from("<32xQ14xHH", vmlinux)
-    headers = (struct.unpack_from("<IIQQ8xQ", vmlinux, at) for at in range(offset, offset + size * number, size or 1))
+    headers = (struct.unpack_from("<IIQQQQ", vmlinux, at) for at in range(offset, offset + size * number, size or 1))
     return [Segment(*segment) for kind, *segment in headers if kind == PT_LOAD]

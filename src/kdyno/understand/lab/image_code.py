@@ -1,13 +1,14 @@
 """The routines of a built kernel as objects for the prover: their own bytes, with those of functions that they call.
 
-A call or jump out of a function is aimed at the copy of its target; all other bytes are those of the image.
+A call or jump out of a function is aimed at the copy of its target; all other bytes are those of the image. Functions
+that a short jump can reach keep their distance.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +20,13 @@ BRANCH = re.compile(r"(?:call|jmp|j[a-z]{1,3})q? +(?:0x)?([0-9a-f]{1,16}) <")
 DATA = re.compile(r"\(%rip\)|(?:^|[ ,*])0x[0-9a-f]{6,16}\(")
 """An operand in memory at an address of its own, which a copy can't have."""
 RETURN_THUNK, TRACER = "__x86_return_thunk", "__fentry__"
+PADDING = 0xCC
+"""int3, which no routine may reach."""
 RETURN, NOTHING = b"\xc3\xcc\xcc\xcc\xcc", b"\x0f\x1f\x44\x00\x00"
 """`ret; int3 ...` and a `nop` of the five bytes of a jump or a call."""
 MOST_FUNCTIONS = 32
+NEAR = 128
+"""Bytes between two functions that keep their distance: the reach of a short jump."""
 MOST_BYTES = 1 << 16
 """Bytes of one function."""
 
@@ -72,22 +77,33 @@ def routine_source(functions: ImageFunctions, entry: str, symbol: str) -> str:
     Raises CodeUnfit if it refers to data, is too large or jumps into the middle of another function.
     """
     pending = [functions.named(entry)]
-    done: dict[int, list[str]] = {}
+    done: dict[ImageFunction, list[str]] = {}
     while pending:
         function = pending.pop()
-        if function.address in done:
+        if function in done:
             continue
         if len(done) == MOST_FUNCTIONS:
             raise CodeUnfit(f"it calls more than {MOST_FUNCTIONS} functions")
         if not 0 < function.size <= MOST_BYTES:
             raise CodeUnfit(f"{function.name} has {function.size:,} bytes")
-        lines, targets = _copy(functions, function)
-        done[function.address] = lines
+        done[function], targets = _copy(functions, function)
         pending += targets
-    address = functions.named(entry).address
-    parts = [line for lines in done.values() for line in lines]
-    alias = f".globl {symbol}\n.set {symbol}, {_label(address)}\n"
-    return f".text\n{alias}" + "".join(f"{part}\n" for part in parts) + '.section .note.GNU-stack,"",@progbits\n'
+    alias = [f".globl {symbol}", f".set {symbol}, {_label(functions.named(entry).address)}"]
+    lines = [".text", *alias, *_laid_out(done), '.section .note.GNU-stack,"",@progbits']
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _laid_out(copies: Mapping[ImageFunction, list[str]]) -> Iterator[str]:
+    """Yield the lines of all functions, by address. Raises CodeUnfit if two of them overlap."""
+    end = None
+    for function in sorted(copies, key=lambda function: function.address):
+        gap = None if end is None else function.address - end
+        if gap is not None and gap < 0:
+            raise CodeUnfit(f"{function.name} begins within another function")
+        yield ".p2align 4" if gap is None or gap > NEAR else f".skip {gap}, {PADDING:#x}"
+        yield f"{_label(function.address)}:"
+        yield from copies[function]
+        end = function.address + function.size
 
 
 def _label(address: int) -> str:
@@ -96,7 +112,7 @@ def _label(address: int) -> str:
 
 def _copy(functions: ImageFunctions, function: ImageFunction) -> tuple[list[str], list[ImageFunction]]:
     """Return the lines of one function, and the functions that it calls."""
-    lines, targets = [".p2align 4", f"{_label(function.address)}:"], list[ImageFunction]()
+    lines, targets = list[str](), list[ImageFunction]()
     for content, text, target in _instructions(functions.vmlinux, function):
         if DATA.search(text):
             raise CodeUnfit(f"{function.name} refers to data: {text}")
@@ -108,11 +124,12 @@ def _copy(functions: ImageFunctions, function: ImageFunction) -> tuple[list[str]
             lines.append(_bytes(RETURN))
         elif called.name == TRACER and content[0] == 0xE8:
             lines.append(_bytes(NOTHING))
-        elif len(content) in (5, 6):
-            lines += [_bytes(content[:-4]), f".long {_label(called.address)} - . - 4"]
-            targets.append(called)
         else:
-            raise CodeUnfit(f"{function.name} has a short jump to {called.name}")
+            is_short = len(content) == 2
+            lines += (
+                [_bytes(content)] if is_short else [_bytes(content[:-4]), f".long {_label(called.address)} - . - 4"]
+            )
+            targets.append(called)
     return lines, targets
 
 

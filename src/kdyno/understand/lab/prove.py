@@ -27,6 +27,7 @@ from kdyno.kernel.routines.families import Contract, RoutineFamily, RoutineSourc
 from kdyno.kernel.source import fetch
 from kdyno.understand.lab.build import BuiltCandidate, RoutineBench, RoutineBuild, code_problems, link_program
 from kdyno.understand.lab.image_code import CodeUnfit, ImageFunctions, routine_source
+from kdyno.understand.lab.started_code import started_code
 from kdyno.understand.lab.symbolic import EXTRA, Outcome, SymbolicProof, prove_symbolically
 
 WRONG = 4
@@ -44,12 +45,14 @@ CHECKED = (
 )
 NOT_SHOWN = (
     "not shown: other sizes than these, content that is none of random, all zeros, all ones or bytes of both, reads "
-    "that stay in the page, exception tables, objtool's rules, and the copy of the code in a running kernel"
+    "that stay in the page, exception tables, and objtool's rules"
 )
 NO_BOUNDS = "not proven for every content: this family has no bounds for that"
+KERNELS_OWN = "kernel"
+IN_FILE, IN_MEMORY = "of vmlinux", "in memory"
 AS_IN_FILE: Mapping[ArchName, str] = {
     "um": "which runs as it is in its file",
-    "x86_64": "as it is in its file: the kernel patches ALTERNATIVEs when it starts, and returns are plain ones here",
+    "x86_64": "as it is in its file, before a start patches its ALTERNATIVEs (--started); returns are plain ones here",
 }
 
 
@@ -107,6 +110,26 @@ class LabProofs(Frozen):
 
 
 @dataclass(frozen=True)
+class ProofDepth:
+    """How much is asked of the proofs."""
+
+    is_sample: bool = False
+    """Smaller bounds."""
+    is_symbolic: bool = False
+    """For every content, too."""
+    seed: int = 1
+    """Of the content."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """The start of a kernel whose code is proven as it is afterwards."""
+
+    cpu: str | None
+    """QEMU's CPU model; None: kdyno's."""
+
+
+@dataclass(frozen=True)
 class ProofLimits:
     """How far one proof goes, and for how long."""
 
@@ -117,20 +140,12 @@ class ProofLimits:
 
 
 def prove_families(
-    spec: str,
-    families: Sequence[RoutineFamily],
-    state: State,
-    talk: Talk,
-    *,
-    is_sample: bool,
-    is_symbolic: bool = False,
-    seed: int = 1,
+    spec: str, families: Sequence[RoutineFamily], depth: ProofDepth, state: State, talk: Talk
 ) -> LabProofs:
-    """Build all candidates and prove each, with `is_symbolic` for every content, too.
-
-    Raises the errors of `fetch` and RoutineBench, ProverFailed, and ExtraMissing.
+    """Build all candidates and prove each. Raise the errors of `fetch` and RoutineBench, ProverFailed, and
+    ExtraMissing.
     """
-    _require_tools(is_symbolic)
+    _require_tools(depth)
     cpu = read_cpu()
     source = fetch(spec, state, talk.say)
     rows = []
@@ -139,14 +154,14 @@ def prove_families(
         for family in families:
             with talk.working(f"proving {family.name}") as advance:
                 build = bench.build(family)
-                program = bench.link(build, 0, np.random.default_rng(seed))
-                limits = proof_limits(family, is_sample=is_sample)
+                program = bench.link(build, 0, np.random.default_rng(depth.seed))
+                limits = proof_limits(family, is_sample=depth.is_sample)
                 proofs = []
                 for place, built in enumerate(build.built):
                     advance(place, len(build.built), built.name)
-                    proof = prove_candidate(program, build, place, limits, seed)
-                    proofs.append(_for_every_content(proof, family, built, is_sample) if is_symbolic else proof)
-            notes = (*build.notes, *_notes(family, is_symbolic))
+                    proof = prove_candidate(program, build, place, limits, depth.seed)
+                    proofs.append(_for_every_content(proof, family, built, depth))
+            notes = (*build.notes, *_notes(family, depth))
             rows.append(FamilyProofs(family=family.name, about=family.about, proofs=tuple(proofs), notes=notes))
     return LabProofs(
         source=f"{source.identity.origin} ({source.identity.version})",
@@ -160,31 +175,31 @@ def prove_families(
 def prove_image(
     named: str,
     families: Sequence[RoutineFamily],
+    depth: ProofDepth,
     state: State,
     talk: Talk,
-    *,
-    is_sample: bool,
-    is_symbolic: bool = False,
-    seed: int = 1,
+    start: Start | None = None,
 ) -> LabProofs:
-    """Prove the routines of a built image, by their bytes in its vmlinux, with `is_symbolic` for every content, too.
+    """Prove the routines of a built image, by their bytes in its vmlinux, or in memory after a start.
 
-    Raises NoSuchImage, the errors of `load_image`, ProgramMissing, ProverFailed and ExtraMissing.
+    Raises NoSuchImage, the errors of `load_image` and `started_code`, ProgramMissing, ProverFailed and ExtraMissing.
     """
-    _require_tools(is_symbolic)
+    _require_tools(depth)
     cpu = read_cpu()
     image = find_image(named, state)
     arch = image.record.arch
     rows = []
     with state.scratch("lab") as scratch:
-        functions = ImageFunctions(image.vmlinux)
+        started = started_code(image, start.cpu, depth.seed, scratch, talk) if start else None
+        flags = started.flags if started else flags_that_choose(arch, cpu.flags)
+        functions = ImageFunctions(started.vmlinux if started else image.vmlinux)
         for family in families:
             if arch not in family.arches:
                 continue
             name = image.record.recipe.routines.get(family.name)
-            own = family.kernel_choice(flags_that_choose(arch, cpu.flags))
-            source = family.candidate_named(name) if name else own
-            source = source.model_copy(update={"file": f"{own.entry} of vmlinux", "words": ()})
+            own = family.kernel_choice(flags)
+            source = family.candidate_named(name) if name else own.model_copy(update={"name": KERNELS_OWN})
+            source = source.model_copy(update={"file": f"{own.entry} {IN_MEMORY if started else IN_FILE}", "words": ()})
             (scratch / family.name).mkdir()
             try:
                 built = image_candidate(functions, own.entry, source, scratch / family.name)
@@ -195,13 +210,14 @@ def prove_image(
                 continue
             with talk.working(f"proving {family.name}"):
                 build = RoutineBuild(family, (built,), built.name, ())
-                program = link_program(scratch / family.name, family, build.built, 0, np.random.default_rng(seed))
-                proof = prove_candidate(program, build, 0, proof_limits(family, is_sample=is_sample), seed)
-                proof = _for_every_content(proof, family, built, is_sample) if is_symbolic else proof
-            notes = _notes(family, is_symbolic)
+                program = link_program(scratch / family.name, family, build.built, 0, np.random.default_rng(depth.seed))
+                proof = prove_candidate(program, build, 0, proof_limits(family, is_sample=depth.is_sample), depth.seed)
+                proof = _for_every_content(proof, family, built, depth)
+            notes = _notes(family, depth)
             rows.append(FamilyProofs(family=family.name, about=family.about, proofs=(proof,), notes=notes))
+    state_of_code = started.sentence if started else AS_IN_FILE[arch]
     return LabProofs(
-        source=f"image {image.record.key[:12]} (Linux {image.record.release}, ARCH={arch}), {AS_IN_FILE[arch]}",
+        source=f"image {image.record.key[:12]} (Linux {image.record.release}, ARCH={arch}), {state_of_code}",
         cpu=cpu.name,
         checked=CHECKED,
         not_shown=NOT_SHOWN,
@@ -209,24 +225,24 @@ def prove_image(
     )
 
 
-def _require_tools(is_symbolic: bool) -> None:
+def _require_tools(depth: ProofDepth) -> None:
     """Raise ExtraMissing before anything is built."""
-    if is_symbolic:
+    if depth.is_symbolic:
         require_extra(EXTRA)
 
 
 def _for_every_content(
-    proof: RoutineProof, family: RoutineFamily, built: BuiltCandidate, is_sample: bool
+    proof: RoutineProof, family: RoutineFamily, built: BuiltCandidate, depth: ProofDepth
 ) -> RoutineProof:
-    """Return a proof with that for every content, if its family has bounds for one."""
-    if family.symbolic is None:
+    """Return a proof with that for every content, if it is asked for and its family has bounds for one."""
+    if family.symbolic is None or not depth.is_symbolic:
         return proof
-    symbolic = prove_symbolically(family, built, built.object.parent, is_sample=is_sample)
+    symbolic = prove_symbolically(family, built, built.object.parent, is_sample=depth.is_sample)
     return proof.model_copy(update={"for_every_content": symbolic})
 
 
-def _notes(family: RoutineFamily, is_symbolic: bool) -> tuple[str, ...]:
-    return (NO_BOUNDS,) if is_symbolic and family.symbolic is None else ()
+def _notes(family: RoutineFamily, depth: ProofDepth) -> tuple[str, ...]:
+    return (NO_BOUNDS,) if depth.is_symbolic and family.symbolic is None else ()
 
 
 def image_candidate(functions: ImageFunctions, entry: str, source: RoutineSource, directory: Path) -> BuiltCandidate:
