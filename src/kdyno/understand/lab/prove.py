@@ -190,7 +190,7 @@ def prove_image(
     arch = image.record.arch
     rows = []
     with state.scratch("lab") as scratch:
-        started = started_code(image, start.cpu, depth.seed, scratch, talk) if start else None
+        started = started_code(image, start.cpu, depth.seed, scratch, state, talk) if start else None
         flags = started.flags if started else flags_that_choose(arch, cpu.flags)
         functions = ImageFunctions(started.vmlinux if started else image.vmlinux)
         for family in families:

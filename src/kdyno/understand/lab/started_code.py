@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.qemu import cpu_of
 from kdyno.boot.registry import default_machine, open_machine
@@ -29,6 +30,10 @@ FIXED = ("nokaslr",)
 FLAGS = re.compile(r"^flags\s*:([^\n]*)", re.MULTILINE)
 MOST_CHANGED = 0.2
 """The share of its code that a kernel may patch. Linux 6.12 with Debian's configuration changes 5 %."""
+
+
+NEEDED_MB = 1000
+"""Megabytes of free space for the guest's memory and a vmlinux."""
 
 
 class PatchesNoCode(UserError):
@@ -71,7 +76,7 @@ class StartedCode:
         )
 
 
-def started_code(image: Image, cpu: str | None, seed: int, directory: Path, talk: Talk) -> StartedCode:
+def started_code(image: Image, cpu: str | None, seed: int, directory: Path, state: State, talk: Talk) -> StartedCode:
     """Boot an image on QEMU's CPU model, kdyno's own if it is None, and return its code as it was at the end.
 
     The copy of the vmlinux is in `directory`. Raises PatchesNoCode, NotStarted, CodeElsewhere, NotAVmlinux and what the
@@ -82,6 +87,7 @@ def started_code(image: Image, cpu: str | None, seed: int, directory: Path, talk
         raise PatchesNoCode(image=key, arch=arch)
     settings = default_machine(cpu=cpu) if cpu else default_machine()
     machine = open_machine(settings)
+    state.require_space(NEEDED_MB)
     machine.require_cpu(image.record.needs, f"image {key}")
     about = machine.describe()
     words = (*FIXED, *disable_boot_tests((), configuration_of(image)))
