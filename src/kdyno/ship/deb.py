@@ -8,7 +8,7 @@ import gzip
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from kdyno.kernel.make import BuildWork
 from kdyno.kernel.toolchain import ToolchainIdentity
 from kdyno.ship.install import with_variables
 from kdyno.ship.module_compiler import choose_compiler, major_version
+from kdyno.ship.module_programs import programs, strip_programs
 from kdyno.ship.package_content import PackageKind
 from kdyno.ship.packager import (
     ADDRESS,
@@ -92,6 +93,7 @@ class DebPackager:
     kind: PackageKind = "deb"
     programs: Mapping[str, str] = {
         "dpkg-buildpackage": "dpkg-dev",
+        "dpkg-shlibdeps": "dpkg-dev",
         "dpkg-deb": "dpkg",
         "dh_builddeb": "debhelper",
         "rsync": "rsync",
@@ -138,7 +140,7 @@ class DebPackager:
 
     def pack_headers(self, tree: Path, kernel: PackagedKernel, scratch: Path) -> Path:
         _, name = self.names(kernel)
-        finish_headers(tree, f"usr/src/linux-headers-{kernel.release}", kernel.compiler)
+        finish_headers(tree, f"usr/src/linux-headers-{kernel.release}", kernel.compiler, scratch)
         return self._pack(tree, name, kernel, scratch)
 
     def _pack(self, tree: Path, name: str, kernel: PackagedKernel, scratch: Path) -> Path:
@@ -195,16 +197,33 @@ def _extend_script(tree: Path, name: str, lines: str) -> None:
     script.chmod(0o755)
 
 
-def finish_headers(tree: Path, source: str, compiler: ToolchainIdentity) -> None:
-    """Name the compiler in the package of the headers, and in the Makefile of the directory `source`."""
+def finish_headers(tree: Path, source: str, compiler: ToolchainIdentity, scratch: Path) -> None:
+    """Name the compiler in the package of the headers, and in the Makefile of the directory `source`; and name what the
+    programs in it need.
+    """
     if not (tree / source / "Makefile").is_file():
         raise PackageOdd(package=tree.name, why=f"it has no {source}/Makefile")
     choose_compiler(tree / source, compiler, has_versions=True)
+    strip_programs(tree / source)
+    depends = library_packages(list(programs(tree / source)), scratch)
     change_control(
         tree,
-        {"Recommends": ", ".join(compiler_packages(compiler))},
+        {**({"Depends": depends} if depends else {}), "Recommends": ", ".join(compiler_packages(compiler))},
         f" The kernel was compiled by {compiler.banner}.\n Modules for it must be compiled by the same compiler.\n",
     )
+
+
+def library_packages(files: Sequence[Path], scratch: Path) -> str:
+    """Return the Debian packages of the libraries of programs, as the field Depends has them; empty if there are none,
+    or if no package of this host has them.
+    """
+    if not files:
+        return ""
+    place = scratch / "libraries"
+    (place / "debian").mkdir(parents=True)
+    (place / "debian" / "control").write_text("Source: linux\n\nPackage: linux-headers\nArchitecture: any\n")
+    words = ["dpkg-shlibdeps", "-O", "--ignore-missing-info", "--warnings=0", *(f"-e{file}" for file in files)]
+    return process.output(words, cwd=place).strip().removeprefix("shlibs:Depends=")
 
 
 def compiler_packages(compiler: ToolchainIdentity) -> tuple[str, ...]:

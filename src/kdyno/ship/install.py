@@ -14,6 +14,7 @@ from pathlib import Path
 
 from kdyno.kernel.make import BuildWork
 from kdyno.ship.module_compiler import choose_compiler
+from kdyno.ship.module_programs import strip_programs
 from kdyno.ship.packager import PackagedKernel, settle_modes
 
 SYSTEM_DIRECTORIES = ("/usr/sbin", "/sbin")
@@ -65,4 +66,5 @@ def install_headers(work: BuildWork, kernel: PackagedKernel, root: Path, directo
     shutil.copyfile(work.objects / ".config", place / ".config")
     choose_compiler(place, kernel.compiler, has_versions=False)
     settle_modes(root)
+    strip_programs(place)
     return True

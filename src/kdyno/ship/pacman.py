@@ -12,6 +12,7 @@ from pathlib import Path
 from kdyno.base import process
 from kdyno.kernel.make import BuildWork
 from kdyno.ship.install import install_headers, install_image
+from kdyno.ship.module_programs import needed_libraries
 from kdyno.ship.package_content import PackageKind
 from kdyno.ship.packager import (
     ADDRESS,
@@ -87,7 +88,11 @@ class PacmanPackager:
     def pack_headers(self, tree: Path, kernel: PackagedKernel, scratch: Path) -> Path:
         _, name = self.names(kernel)
         text = f"Files to build modules for Linux {kernel.release}, which {kernel.compiler.banner} compiled"
-        fields = [("optdepend", f"{program}: compiles modules") for program in compiler_programs(kernel)]
+        libraries = (name.partition(".so.") for name in needed_libraries(tree))
+        fields = [
+            *(("depend", f"{library}.so={version}-64") for library, _, version in libraries),
+            *(("optdepend", f"{program}: compiles modules") for program in compiler_programs(kernel)),
+        ]
         return self._pack(tree, name, text, fields, kernel, scratch)
 
     def _pack(

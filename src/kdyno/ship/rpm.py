@@ -12,6 +12,7 @@ from pathlib import Path
 from kdyno.base import process
 from kdyno.kernel.make import BuildWork
 from kdyno.ship.install import install_headers, install_image
+from kdyno.ship.module_programs import needed_libraries
 from kdyno.ship.package_content import PackageKind
 from kdyno.ship.packager import (
     ADDRESS,
@@ -201,6 +202,7 @@ class RpmPackager:
             ],
             tags=[
                 ("Provides", f"kernel-devel-{release}"),
+                *(("Requires", f"{library}()(64bit)") for library in needed_libraries(tree)),
                 *(("Recommends", program) for program in compiler_programs(kernel)),
             ],
             scripts={},
