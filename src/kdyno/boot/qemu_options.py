@@ -62,9 +62,8 @@ def qemu_options(
     words += ["-accel", guest.accel, "-cpu", guest.cpu_model, "-smp", str(guest.config.cpus)]
     words += ["-m", str(guest.config.memory_mb), "-seed", str(order.seed)]
     if order.memory:
-        words += ["-object", f"memory-backend-file,id=memory,size={guest.config.memory_mb}M,share=on,"]
-        words[-1] += f"mem-path={_value(order.memory)}"
-        words += ["-M", "memory-backend=memory"]
+        backend = f"memory-backend-file,id=memory,size={guest.config.memory_mb}M,share=on"
+        words += ["-object", f"{backend},mem-path={_value(order.memory)}", "-M", "memory-backend=memory"]
     if guest.icount:
         words += ["-icount", f"shift={guest.config.icount_shift},sleep=off,align=off"]
         words += ["-rtc", "base=2024-01-01T00:00:00,clock=vm"]

@@ -124,12 +124,14 @@ def _copy(functions: ImageFunctions, function: ImageFunction) -> tuple[list[str]
             lines.append(_bytes(RETURN))
         elif called.name == TRACER and content[0] == 0xE8:
             lines.append(_bytes(NOTHING))
-        else:
-            is_short = len(content) == 2
-            lines += (
-                [_bytes(content)] if is_short else [_bytes(content[:-4]), f".long {_label(called.address)} - . - 4"]
-            )
+        elif len(content) == 2:  # a short jump: its target keeps its distance
+            lines.append(_bytes(content))
             targets.append(called)
+        elif len(content) in (5, 6):
+            lines += [_bytes(content[:-4]), f".long {_label(called.address)} - . - 4"]
+            targets.append(called)
+        else:
+            raise CodeUnfit(f"{function.name} jumps to {called.name} by an instruction of {len(content)} bytes")
     return lines, targets
 
 
