@@ -221,7 +221,9 @@ def library_packages(files: Sequence[Path], scratch: Path) -> str:
         return ""
     place = scratch / "libraries"
     (place / "debian").mkdir(parents=True)
-    (place / "debian" / "control").write_text("Source: linux\n\nPackage: linux-headers\nArchitecture: any\n")
+    (place / "debian" / "control").write_text(
+        "Source: linux\n\nPackage: linux-headers\nArchitecture: any\n", encoding="utf-8"
+    )
     words = ["dpkg-shlibdeps", "-O", "--ignore-missing-info", "--warnings=0", *(f"-e{file}" for file in files)]
     return process.output(words, cwd=place).strip().removeprefix("shlibs:Depends=")
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from kdyno.base import process
 
 ELF = b"\x7fELF"
-NEEDED = re.compile(r"\(NEEDED\)[^\[\n]*\[([^\]\n]+)\]")
 ANYWHERE = "libc.so.6"
 """The library that every system with a compiler has."""
 
@@ -38,4 +36,5 @@ def needed_libraries(directory: Path) -> list[str]:
     listings = (
         process.output(["readelf", "--dynamic", program], env={"LC_ALL": "C"}) for program in programs(directory)
     )
-    return sorted({name for listing in listings for name in NEEDED.findall(listing)} - {ANYWHERE})
+    lines = [line for listing in listings for line in listing.splitlines() if "(NEEDED)" in line]
+    return sorted({line.partition("[")[2].rpartition("]")[0] for line in lines} - {ANYWHERE})
