@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e import debian_guest
-from tests.e2e.debian_guest import Extras
+from tests.e2e.debian_guest import Extras, Loader
 
 OWN, TESTED = "linux-image-cloud-amd64", "linux-image-6.12-cloud-amd64"
 """The box's own kernel, and the one that the tests start there."""
@@ -87,26 +87,26 @@ class Box:
     """The directory of its disk and kernels."""
     work: Path
     """The directory of its console, its monitor and its ssh configuration."""
+    own_release: str
+    """The release of the kernel that it starts by itself."""
     boot: str = "kexec"
-    """How its kernels are started; a box that starts them by firmware has no command for a reset."""
+    """How its kernels are started."""
+    console: tuple[str, ...] = ()
+    """The command that prints its console; by default the file of its first serial port is printed."""
+    reset: tuple[str, ...] = ()
+    """The command that resets it; a box that starts kernels by firmware has none."""
 
     @property
     def tested_kernel(self) -> Path:
-        return next(path for path in self.place.glob("vmlinuz-*") if "6.12" in path.name)
-
-    @property
-    def own_release(self) -> str:
-        return next(path.name for path in self.place.glob("vmlinuz-*") if "6.12" not in path.name)[len("vmlinuz-") :]
+        return next(path for path in self.place.glob("vmlinuz-*") if not path.name.endswith(f"-{self.own_release}"))
 
     @property
     def machine(self) -> str:
         """Return the lines of [machine]."""
-        reset = json.dumps(["python3", str(self.work / "reset.py"), str(self.work / "monitor")])
-        way = f"reset = {reset}\n" if self.boot == "kexec" else f'boot = "{self.boot}"\n'
-        console = json.dumps(["tail", "-c", "0", "-f", str(self.work / "console")])
+        console = self.console or ("tail", "-c", "0", "-f", str(self.work / "console"))
         return (
-            f'[machine]\ntype = "metal"\nhost = "box"\nssh_config = "{self.work}/ssh_config"\n'
-            f"{way}console = {console}\n"
+            f'[machine]\ntype = "metal"\nhost = "box"\nssh_config = "{self.work}/ssh_config"\nboot = "{self.boot}"\n'
+            f"reset = {json.dumps(self.reset)}\nconsole = {json.dumps(console)}\n"
         )
 
     def fetch(self, *files: str) -> None:
@@ -149,8 +149,10 @@ def write_ssh_files(key: Path, work: Path, port: int, host_key: str) -> None:
 
 
 @contextmanager
-def started_firmware_box(place: Path, work: Path, packages: Sequence[str] = (TESTED,)) -> Iterator[Box]:
-    """Start a box that firmware and systemd-boot start, on a copy of its disk that is thrown away."""
+def started_firmware_box(
+    place: Path, work: Path, packages: Sequence[str] = (TESTED,), loader: Loader = "systemd-boot"
+) -> Iterator[Box]:
+    """Start a box that firmware and a boot loader start, on a copy of its disk that is thrown away."""
     key = place / "key"
     if not key.exists():
         place.mkdir(parents=True, exist_ok=True)
@@ -161,13 +163,13 @@ def started_firmware_box(place: Path, work: Path, packages: Sequence[str] = (TES
         files={"root/.ssh/authorized_keys": key.with_suffix(".pub").read_text()},
         sources=("deb http://deb.debian.org/debian bookworm main", BACKPORTS),
     )
-    disk = debian_guest.make_disk("systemd-boot", place, extras)
+    disk = debian_guest.make_disk(loader, place, extras)
     for name, source in ((debian_guest.DISK, disk), (debian_guest.VARIABLES, debian_guest.FIRMWARE[1])):
         debian_guest.run("qemu-img", "convert", "-f", "raw", "-O", "qcow2", source, work / name)
     port = free_port()
-    box = Box(work, work, boot="firmware")
     with debian_guest.Guest(work, ssh_port=port) as guest:
         own = guest.wait_for_shell()
+        box = Box(work, work, own, boot="firmware")
         write_ssh_files(key, work, port, guest("cat /etc/ssh/ssh_host_ed25519_key.pub"))
         for release in {*box.run("ls /lib/modules").split(), own}:
             box.fetch(*(f"/boot/{name}-{release}" for name in ("vmlinuz", "config")))
@@ -175,24 +177,30 @@ def started_firmware_box(place: Path, work: Path, packages: Sequence[str] = (TES
 
 
 @contextmanager
-def started_box(place: Path, work: Path) -> Iterator[Box]:
-    """Start the box on a copy of its disk that is thrown away."""
+def started_box(place: Path, work: Path, devices: Sequence[str] = (), consoles: str = "console=ttyS0") -> Iterator[Box]:
+    """Start the box on a copy of its disk that is thrown away, and wait until it can be reached. `devices` are options
+    for QEMU: its second serial port and others.
+    """
     port = free_port()
     write_ssh_files(place / "key", work, port, (place / "host.pub").read_text())
     (work / "reset.py").write_text(RESET)
-    box = Box(place, work)
-    own = box.own_release
+    own = next(path.name for path in place.glob("vmlinuz-*") if "6.12" not in path.name).removeprefix("vmlinuz-")
+    box = Box(place, work, own, reset=("python3", str(work / "reset.py"), str(work / "monitor")))
     command = [
         *("qemu-system-x86_64", "-M", "q35", "-m", "1024", "-cpu", "max", "-accel", "tcg", "-nodefaults", "-snapshot"),
         *("-display", "none", "-kernel", f"{place}/vmlinuz-{own}", "-initrd", f"{place}/initrd.img-{own}"),
         # A busy host emulates a timer too slowly for the kernel's check of it.
-        *("-append", "root=/dev/vda rw console=ttyS0 no_timer_check"),
+        *("-append", f"root=/dev/vda rw {consoles} no_timer_check"),
         *("-drive", f"file={place}/disk.img,format=raw,if=virtio,cache=unsafe"),
         *("-nic", f"user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:{port}-:22"),
-        *("-serial", f"file:{work}/console", "-qmp", f"unix:{work}/monitor,server=on,wait=off"),
+        *("-serial", f"file:{work}/console", "-qmp", f"unix:{work}/monitor,server=on,wait=off", *devices),
     ]
-    with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(work)}) as qemu:
+    with (
+        (work / "qemu.log").open("wb") as log,
+        subprocess.Popen(command, env={**os.environ, "TMPDIR": str(work)}, stdout=log) as qemu,
+    ):
         try:
+            box.run("true")
             yield box
         finally:
             qemu.kill()

@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.box import Box, make_disk, own_kernel_runs, started_box, started_firmware_box
 from tests.e2e.conftest import Kdyno
-from tests.e2e.debian_guest import missing_programs
+from tests.e2e.debian_guest import Loader, missing_programs
 
 pytestmark = [
     pytest.mark.long,
@@ -42,7 +42,6 @@ def box(state: Path, tmp_path: Path) -> Iterator[Box]:
     work = tmp_path / "box"
     work.mkdir()
     with started_box(state / "box", work) as started:
-        started.run("true")
         yield started
 
 
@@ -109,16 +108,21 @@ def test_a_box_that_loses_its_network_is_reset(kdyno: Kdyno, box: Box) -> None:
 
 
 @pytest.mark.skipif(bool(missing_programs()), reason=f"missing: {', '.join(missing_programs())}")
+@pytest.mark.parametrize("loader", ["systemd-boot", "grub"])
 def test_the_boot_loader_starts_a_kernel_once_and_nothing_of_it_stays(
-    kdyno: Kdyno, state: Path, tmp_path: Path
+    kdyno: Kdyno, state: Path, tmp_path: Path, loader: Loader
 ) -> None:
     work = tmp_path / "box"
     work.mkdir()
-    with started_firmware_box(state / "firmware-box", work) as box:
+    with started_firmware_box(state / "firmware-box", work, loader=loader) as box:
         report, _ = run(kdyno, box, PLAIN, TESTS)
         assert "lat_syscall.null" in json.dumps(report)
         assert own_kernel_runs(box)
-        left = box.run("ls -R /boot; ls /sys/firmware/efi/efivars")
+        left = box.run("ls -R /boot; ls /sys/firmware/efi/efivars; cat /boot/grub/grubenv || true")
         assert "kdyno" not in left
-        assert "LoaderEntrySelected" in left
-        assert "LoaderEntryOneShot" not in left
+        if loader == "systemd-boot":
+            assert "LoaderEntrySelected" in left
+            assert "LoaderEntryOneShot" not in left
+        else:
+            assert "GRUB Environment Block" in left
+            assert "custom.cfg" not in left

@@ -1,9 +1,10 @@
 """Packages of real kernels, of gcc's and of clang's: built again they are the same bytes, a clean Debian installs them,
-and DKMS builds its modules from their headers, with the compiler of the kernel.
+and DKMS builds its modules from their headers, with the compiler of the kernel, which loads them.
 """
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import shutil
@@ -23,6 +24,11 @@ COMPILERS = {"gcc": ("gcc-12",), "clang": ("clang-19", "lld-19", "llvm-19")}
 """The packages of a variant's compiler."""
 MAKERS = {"gcc": r"GCC: \(Debian 12", "clang": r".*clang version 19"}
 """What a variant's compiler writes into what it compiles, as a pattern."""
+LOAD = """
+echo {content} | base64 -d > /kdyno-hello.ko
+insmod /kdyno-hello.ko && cat /proc/modules && rmmod kdyno_hello && uname -r && dmesg | grep kdyno-hello:
+"""
+"""What a guest does with a module, which it gets by its command line: this kernel has no file system of the host's."""
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(shutil.which("mmdebstrap") is None, reason="missing: mmdebstrap"),
@@ -90,8 +96,8 @@ def test_packages_built_again_are_equal_to_the_byte(judged: JudgedRun, packages:
     assert shown.count("equal to the byte") == 2
 
 
-def test_a_clean_debian_installs_them_and_dkms_builds_its_modules(
-    packages: list[Path], variant: str, tmp_path: Path
+def test_a_clean_debian_installs_them_and_dkms_builds_modules_that_the_kernel_loads(
+    judged: JudgedRun, packages: list[Path], variant: str, tmp_path: Path
 ) -> None:
     release = packages[0].name.removeprefix("linux-image-").partition("_")[0]
     built = f"/var/lib/dkms/kdyno-hello/1.0/{release}/x86_64"
@@ -106,6 +112,7 @@ def test_a_clean_debian_installs_them_and_dkms_builds_its_modules(
         f'cat "$1"{built}/log/make.log >> {log}',
         f'chroot "$1" modinfo -F vermagic -k {release} kdyno-hello >> {log}',
         f'readelf -p .comment "$1"/lib/modules/{release}/updates/dkms/kdyno-hello.ko >> {log}',
+        f"copy-out /lib/modules/{release}/updates/dkms/kdyno-hello.ko /boot/vmlinuz-{release} {tmp_path}",
         f"chroot \"$1\" dpkg-query -W -f 'needs ${{Depends}}\\n' linux-headers-{release} >> {log}",
         f'chroot "$1" dpkg -V linux-image-{release} linux-headers-{release} >> {log}',
         f'chroot "$1" dpkg --purge linux-image-{release} linux-headers-{release}',
@@ -131,3 +138,10 @@ def test_a_clean_debian_installs_them_and_dkms_builds_its_modules(
     altered = re.findall(r"^\?\?.{7}.* (/\S+)$", shown, re.MULTILINE)
     assert {Path(path).name for path in altered} <= LISTS, "depmod lists the module of DKMS, too"
     assert shown.endswith("left:\n")
+    module = tmp_path / "kdyno-hello.ko"
+    subprocess.run(["strip", "--strip-debug", module], check=True)
+    load = LOAD.format(content=base64.b64encode(module.read_bytes()).decode())
+    loaded = judged.kdyno("boot", str(tmp_path / f"vmlinuz-{release}"), command=["sh", "-c", load]).stdout
+    assert re.search(r"^kdyno_hello \d+ 0 - Live 0x\S+ \(O\)", loaded, re.MULTILINE), loaded
+    assert f"\n{release}\n" in loaded
+    assert re.findall(r"kdyno-hello: \w+", loaded) == ["kdyno-hello: loaded", "kdyno-hello: removed"]

@@ -28,6 +28,7 @@ from kdyno.boot.base import BootEnd, BootOrder, CpuLacks, Description, NoShell
 from kdyno.boot.conditions import conditions_between
 from kdyno.boot.ending import Exit, verdict_on_boot
 from kdyno.boot.metal.box import DIRECTORY, MARK, BoxState, RemoteBox, Starter
+from kdyno.boot.metal.box_console import BoxConsole
 from kdyno.boot.metal.facts import AT_EACH_BOOT, ONCE, box_facts, copy_files, host_facts_of
 from kdyno.boot.metal.firmware import FirmwareStarter
 from kdyno.boot.metal.kexec import KexecStarter
@@ -38,7 +39,7 @@ from kdyno.boot.metal.settings import STREAM, MetalConfig
 from kdyno.boot.metal.ssh import FAILED, BoxFailed, BoxFull, BoxUnreachable, BoxUntrusted, Ssh
 from kdyno.boot.metal.way_back import REACHED_AGAIN_SECONDS, WayBack
 from kdyno.boot.platforms import Output
-from kdyno.boot.watch import POLL_SECONDS, Watch, bound_files
+from kdyno.boot.watch import POLL_SECONDS, Watch
 from kdyno.kernel.built_kernels.header import read_header
 from kdyno.measure.guest.agent import expected_records, find_agent
 from kdyno.measure.guest.job import FileChannel
@@ -89,6 +90,7 @@ class MetalMachine:
         self.starter: Starter = (
             KexecStarter(self.ssh) if config.boot == "kexec" else FirmwareStarter(self.ssh, DIRECTORY)
         )
+        self.console = BoxConsole(config.console, int(config.limits.console_mb * 1e6))
         self.way_back = WayBack(config, self.box, Lease(self.ssh, DIRECTORY))
 
     @cached_property
@@ -177,7 +179,7 @@ class MetalMachine:
                 raise  # nothing was started there
             report = read_stream(stream, expected_records(order.job))
             return BootEnd("lost", str(error), time.monotonic() - start, None, (), console, stream, report)
-        with self._record_console(console):
+        with self.console.recording(console, self.way_back.talk):
             try:
                 left, ready, conditions = self._start_and_measure(order, installed, console, stream, start)
             except CONNECTIONS_LOST as error:
@@ -294,16 +296,6 @@ class MetalMachine:
         if state.boot_id != before.boot_id:
             return Exit(stopped="the kernel ended in the middle of the measurement: the box has restarted")
         return Exit(lost="the connection to the box broke; its kernel still runs")
-
-    @contextmanager
-    def _record_console(self, console: Path) -> Iterator[None]:
-        """Write the output of the user's command to the console's file while the body runs."""
-        if not self.config.console:
-            yield
-            return
-        with console.open("ab") as log, spawn(self.config.console, stdout=log) as child:
-            bound_files(child.pid, int(self.config.limits.console_mb * 1e6))
-            yield
 
     @contextmanager
     def _watch_conditions(self, directory: Path) -> Iterator[dict[str, float]]:
