@@ -1,5 +1,6 @@
 //! Calls that are open, and the counts of those that returned.
 
+use crate::routines::Owners;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -37,12 +38,52 @@ impl Extent {
     fn offset(self) -> u8 {
         (self.start % LINE) as u8
     }
+
+    /// Return whether it is in the lower half of the address space, which a kernel leaves to user space.
+    fn is_user(self) -> bool {
+        self.start != self.end && self.start >> 63 == 0
+    }
+}
+
+/// Which memory of a call belongs to user space.
+#[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Clone, Copy)]
+enum User {
+    Neither,
+    Read,
+    Written,
+    Both,
+}
+
+impl User {
+    fn of(read: Extent, written: Extent) -> User {
+        match (read.is_user(), written.is_user()) {
+            (false, false) => User::Neither,
+            (true, false) => User::Read,
+            (false, true) => User::Written,
+            (true, true) => User::Both,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            User::Neither => "neither",
+            User::Read => "read",
+            User::Written => "written",
+            User::Both => "both",
+        }
+    }
 }
 
 struct Open {
     routine: usize,
     written: Extent,
     read: Extent,
+}
+
+impl Open {
+    fn is_of(&self, owners: Owners) -> bool {
+        owners >> self.routine & 1 == 1
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Clone, Copy)]
@@ -53,6 +94,7 @@ struct Kind {
     read: u64,
     to: u8,
     from: u8,
+    user: User,
 }
 
 #[derive(Default)]
@@ -79,17 +121,18 @@ impl Calls {
         self.open.push(Open { routine, written: Extent::default(), read: Extent::default() });
     }
 
-    pub fn access(&mut self, routine: usize, address: u64, size: u64, is_store: bool) {
-        if let Some(open) = self.open.iter_mut().rev().find(|open| open.routine == routine) {
+    /// An access by code of these routines belongs to the innermost call of one of them.
+    pub fn access(&mut self, owners: Owners, address: u64, size: u64, is_store: bool) {
+        if let Some(open) = self.open.iter_mut().rev().find(|open| open.is_of(owners)) {
             if is_store { &mut open.written } else { &mut open.read }.add(address, size);
         }
     }
 
-    pub fn leave(&mut self, routine: usize) {
-        let Some(place) = self.open.iter().rposition(|open| open.routine == routine) else { return };
+    pub fn leave(&mut self, owners: Owners) {
+        let Some(place) = self.open.iter().rposition(|open| open.is_of(owners)) else { return };
         self.lost += (self.open.len() - place - 1) as u64;
         self.open.truncate(place + 1);
-        let Some(Open { written, read, .. }) = self.open.pop() else { return };
+        let Some(Open { routine, written, read }) = self.open.pop() else { return };
         let kind = Kind {
             routine,
             is_measured: self.is_measured,
@@ -97,6 +140,7 @@ impl Calls {
             read: read.bytes(),
             to: written.offset(),
             from: read.offset(),
+            user: User::of(read, written),
         };
         if self.counts.len() < MOST_KINDS || self.counts.contains_key(&kind) {
             *self.counts.entry(kind).or_default() += 1;
@@ -109,14 +153,15 @@ impl Calls {
     pub fn report(&self, names: &[String]) -> String {
         let mut kinds: Vec<_> = self.counts.iter().collect();
         kinds.sort();
-        let mut text = String::from("routine\twhen\twritten\tread\tto\tfrom\tcount\n");
+        let mut text = String::from("routine\twhen\twritten\tread\tto\tfrom\tuser\tcount\n");
         for (kind, count) in kinds {
             let when = if kind.is_measured { "measured" } else { "other" };
-            let Kind { written, read, to, from, .. } = kind;
+            let Kind { written, read, to, from, user, .. } = kind;
+            let (name, user) = (&names[kind.routine], user.name());
             // Writing to a String doesn't fail.
-            let _ = writeln!(text, "{}\t{when}\t{written}\t{read}\t{to}\t{from}\t{count}", names[kind.routine]);
+            let _ = writeln!(text, "{name}\t{when}\t{written}\t{read}\t{to}\t{from}\t{user}\t{count}");
         }
-        let _ = writeln!(text, "-\tlost\t0\t0\t0\t0\t{}", self.lost + self.untold + self.open.len() as u64);
+        let _ = writeln!(text, "-\tlost\t0\t0\t0\t0\t-\t{}", self.lost + self.untold + self.open.len() as u64);
         text
     }
 }
@@ -124,6 +169,10 @@ impl Calls {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MEMCPY: Owners = 1;
+    const STRLEN: Owners = 2;
+    const KERNEL: u64 = 0xffff_8880_0000_1000;
 
     fn report(calls: &Calls) -> Vec<String> {
         calls.report(&["memcpy".into(), "strlen".into()]).lines().skip(1).map(|line| line.replace('\t', " ")).collect()
@@ -136,12 +185,12 @@ mod tests {
         for _ in 0..2 {
             calls.enter(0);
             for offset in [8, 0, 5] {
-                calls.access(0, 0x1003 + offset, 8, false);
-                calls.access(0, 0x2041 + offset, 8, true);
+                calls.access(MEMCPY, KERNEL + 3 + offset, 8, false);
+                calls.access(MEMCPY, KERNEL + 0x1041 + offset, 8, true);
             }
-            calls.leave(0);
+            calls.leave(MEMCPY);
         }
-        assert_eq!(report(&calls), ["memcpy measured 16 16 1 3 2", "- lost 0 0 0 0 0"]);
+        assert_eq!(report(&calls), ["memcpy measured 16 16 1 3 neither 2", "- lost 0 0 0 0 - 0"]);
     }
 
     #[test]
@@ -149,28 +198,32 @@ mod tests {
         let mut calls = Calls::default();
         calls.enter(1);
         for address in [0x10_0040, 0x2000, 0x10_0048, 0x90_0000, 0x10_0048 + 8 + LARGEST_GAP] {
-            calls.access(1, address, 8, false);
+            calls.access(STRLEN, address, 8, false);
         }
-        calls.access(1, u64::MAX, 8, false);
-        calls.leave(1);
-        assert_eq!(report(&calls), ["strlen other 0 280 0 0 1", "- lost 0 0 0 0 0"]);
+        calls.access(STRLEN, u64::MAX, 8, false);
+        calls.leave(STRLEN);
+        assert_eq!(report(&calls), ["strlen other 0 280 0 0 read 1", "- lost 0 0 0 0 - 0"]);
     }
 
     #[test]
     fn a_call_in_an_interrupt_of_another_is_a_call_of_its_own() {
         let mut calls = Calls::default();
         calls.enter(0);
-        calls.access(0, 0x1000, 1, true);
+        calls.access(MEMCPY, 0x1000, 1, true);
         calls.enter(0);
-        calls.access(0, 0x9000, 4, true);
-        calls.leave(0);
+        calls.access(MEMCPY, 0x9000, 4, true);
+        calls.leave(MEMCPY);
         calls.enter(1);
-        calls.access(1, 0x7001, 3, false);
-        calls.leave(1);
-        calls.access(0, 0x1001, 1, true);
-        calls.leave(0);
-        let expected =
-            ["memcpy other 2 0 0 0 1", "memcpy other 4 0 0 0 1", "strlen other 0 3 0 1 1", "- lost 0 0 0 0 0"];
+        calls.access(STRLEN, 0x7001, 3, false);
+        calls.leave(STRLEN);
+        calls.access(MEMCPY, 0x1001, 1, true);
+        calls.leave(MEMCPY);
+        let expected = [
+            "memcpy other 2 0 0 0 written 1",
+            "memcpy other 4 0 0 0 written 1",
+            "strlen other 0 3 0 1 read 1",
+            "- lost 0 0 0 0 - 0",
+        ];
         assert_eq!(report(&calls), expected);
     }
 
@@ -179,9 +232,35 @@ mod tests {
         let mut calls = Calls::default();
         calls.enter(1);
         calls.enter(0);
-        calls.leave(0);
-        calls.leave(0);
-        assert_eq!(report(&calls), ["memcpy other 0 0 0 0 1", "- lost 0 0 0 0 1"]);
+        calls.leave(MEMCPY);
+        calls.leave(MEMCPY);
+        assert_eq!(report(&calls), ["memcpy other 0 0 0 0 neither 1", "- lost 0 0 0 0 - 1"]);
+    }
+
+    #[test]
+    fn memory_of_user_space_is_in_the_lower_half_of_the_addresses() {
+        let mut calls = Calls::default();
+        for (from, to) in [(0x1000, KERNEL), (KERNEL, 0x1000), (0x1000, 0x2000)] {
+            calls.enter(0);
+            calls.access(MEMCPY, from, 8, false);
+            calls.access(MEMCPY, to, 8, true);
+            calls.leave(MEMCPY);
+        }
+        let expected = ["read", "written", "both"].map(|user| format!("memcpy other 8 8 0 0 {user} 1"));
+        assert_eq!(report(&calls)[..3], expected);
+    }
+
+    #[test]
+    fn shared_code_belongs_to_the_innermost_call_of_its_owners() {
+        let mut calls = Calls::default();
+        calls.enter(0);
+        calls.enter(1);
+        calls.access(MEMCPY | STRLEN, KERNEL, 8, false);
+        calls.leave(MEMCPY | STRLEN);
+        calls.access(MEMCPY | STRLEN, KERNEL, 4, false);
+        calls.leave(MEMCPY | STRLEN);
+        let expected = ["memcpy other 0 4 0 0 neither 1", "strlen other 0 8 0 0 neither 1", "- lost 0 0 0 0 - 0"];
+        assert_eq!(report(&calls), expected);
     }
 
     #[test]
@@ -191,6 +270,6 @@ mod tests {
             calls.enter(0);
         }
         assert_eq!(calls.open.len(), MOST_OPEN);
-        assert_eq!(report(&calls), ["- lost 0 0 0 0 100"]);
+        assert_eq!(report(&calls), ["- lost 0 0 0 0 - 100"]);
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::calls::Calls;
 use crate::code::{Target, effect};
-use crate::routines::Routines;
+use crate::routines::{Owners, Routines};
 use kdyno_marker::{CLOSE, OPEN, XCHG};
 use qemu_plugin_sys as qemu;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -129,9 +129,10 @@ unsafe extern "C" fn on_translation(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qe
         for place in 0..qemu::qemu_plugin_tb_n_insns(tb) {
             let instruction = qemu::qemu_plugin_tb_get_insn(tb, place);
             let address = qemu::qemu_plugin_insn_vaddr(instruction);
-            if let Some(routine) = plugin.routines.at(address) {
+            let owners = plugin.routines.at(address);
+            if owners != 0 {
                 let bytes = bytes_of(instruction, plugin.api);
-                watch(&plugin.routines, routine, instruction, address, &bytes);
+                watch(&plugin.routines, owners, instruction, address, &bytes);
             } else if qemu::qemu_plugin_insn_size(instruction) == XCHG.len() + 1 {
                 watch_marker(instruction, &bytes_of(instruction, plugin.api));
             }
@@ -161,7 +162,7 @@ unsafe fn bytes_of(instruction: *const qemu::qemu_plugin_insn, api: c_int) -> Ve
 /// Of a translation callback.
 unsafe fn watch(
     routines: &Routines,
-    routine: usize,
+    owners: Owners,
     instruction: *mut qemu::qemu_plugin_insn,
     address: u64,
     bytes: &[u8],
@@ -169,7 +170,7 @@ unsafe fn watch(
     let effect = effect(address, bytes);
     // SAFETY: as promised.
     unsafe {
-        if routines.is_entry(address) {
+        if let Some(routine) = routines.entered_at(address) {
             on_execution(instruction, on_entry, routine);
         }
         if effect.accesses {
@@ -178,16 +179,16 @@ unsafe fn watch(
                 Some(on_access),
                 qemu::qemu_plugin_cb_flags::QEMU_PLUGIN_CB_NO_REGS,
                 qemu::qemu_plugin_mem_rw::QEMU_PLUGIN_MEM_RW,
-                without_provenance_mut(routine),
+                without_provenance_mut(owners as usize),
             );
         }
         let leaves = match effect.leaves {
             Some(Target::Unknown) => true,
-            Some(Target::Address(target)) => routines.at(target) != Some(routine),
+            Some(Target::Address(target)) => routines.at(target) & owners == 0,
             None => false,
         };
         if leaves {
-            on_execution(instruction, on_return, routine);
+            on_execution(instruction, on_return, owners as usize);
         }
     }
 }
@@ -220,9 +221,9 @@ unsafe extern "C" fn on_entry(_: c_uint, routine: *mut c_void) {
     unsafe { plugin() }.calls.enter(routine.addr());
 }
 
-unsafe extern "C" fn on_return(_: c_uint, routine: *mut c_void) {
+unsafe extern "C" fn on_return(_: c_uint, owners: *mut c_void) {
     // SAFETY: a callback.
-    unsafe { plugin() }.calls.leave(routine.addr());
+    unsafe { plugin() }.calls.leave(owners.addr() as Owners);
 }
 
 unsafe extern "C" fn on_marker(_: c_uint, is_open: *mut c_void) {
@@ -230,11 +231,11 @@ unsafe extern "C" fn on_marker(_: c_uint, is_open: *mut c_void) {
     unsafe { plugin() }.calls.set_measured(is_open.addr() == 1);
 }
 
-unsafe extern "C" fn on_access(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u64, routine: *mut c_void) {
+unsafe extern "C" fn on_access(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u64, owners: *mut c_void) {
     // SAFETY: a callback.
     unsafe {
         let size = 1 << qemu::qemu_plugin_mem_size_shift(info);
-        plugin().calls.access(routine.addr(), address, size, qemu::qemu_plugin_mem_is_store(info));
+        plugin().calls.access(owners.addr() as Owners, address, size, qemu::qemu_plugin_mem_is_store(info));
     }
 }
 

@@ -1,7 +1,10 @@
 //! Routines by address: a line `NAME ENTRY START END` for each part of a routine, addresses in hexadecimal. ENTRY is where
-//! calls begin; a part that only others of the routine jump to has 0.
+//! calls begin; a part that only others of the routine jump to or call has 0. Several routines may share a part.
 
 use std::fmt;
+
+/// A set of routines: bit N is the one of index N.
+pub type Owners = u64;
 
 #[derive(Debug, PartialEq, Eq)]
 struct Part {
@@ -49,17 +52,21 @@ impl Routines {
             self.names.push(name.into());
             self.names.len() - 1
         });
+        if routine >= Owners::BITS as usize {
+            return None;
+        }
         Some(Part { routine, entry, start, end })
     }
 
-    /// Return the routine that an address is in.
-    pub fn at(&self, address: u64) -> Option<usize> {
-        self.parts.iter().find(|part| (part.start..part.end).contains(&address)).map(|part| part.routine)
+    /// Return the routines that an address is in; 0 if it is in none.
+    pub fn at(&self, address: u64) -> Owners {
+        let parts = self.parts.iter().filter(|part| (part.start..part.end).contains(&address));
+        parts.fold(0, |owners, part| owners | 1 << part.routine)
     }
 
-    /// Return whether calls of a routine begin at an address.
-    pub fn is_entry(&self, address: u64) -> bool {
-        self.parts.iter().any(|part| part.entry == address)
+    /// Return the routine whose calls begin at an address.
+    pub fn entered_at(&self, address: u64) -> Option<usize> {
+        self.parts.iter().find(|part| part.entry == address).map(|part| part.routine)
     }
 }
 
@@ -74,8 +81,15 @@ mod tests {
         let routines = Routines::parse(TEXT).unwrap();
         assert_eq!(routines.names, ["memcpy", "strlen"]);
         let at = [0xfff, 0x1000, 0x100f, 0x1010, 0x2040, 0x3000].map(|address| routines.at(address));
-        assert_eq!(at, [None, Some(0), Some(0), None, Some(0), Some(1)]);
-        assert_eq!([0x1000, 0x2000, 0x3000].map(|address| routines.is_entry(address)), [true, false, true]);
+        assert_eq!(at, [0, 1, 1, 0, 1, 2]);
+        assert_eq!([0x1000, 0x2000, 0x3000].map(|address| routines.entered_at(address)), [Some(0), None, Some(1)]);
+    }
+
+    #[test]
+    fn a_part_may_be_one_of_several_routines() {
+        let text = "crc32 1000 1000 1010\ncrc32 0 2000 2080\ncrc32c 3000 3000 3020\ncrc32c 0 2000 2080\n";
+        let routines = Routines::parse(text).unwrap();
+        assert_eq!([0x1000, 0x2000, 0x3000].map(|address| routines.at(address)), [0b01, 0b11, 0b10]);
     }
 
     #[test]
@@ -83,5 +97,7 @@ mod tests {
         for line in ["memcpy", "memcpy 1 2 x", "memcpy 1 2 2", " 1 2 3", "memcpy 1 2 3 4", ""] {
             assert_eq!(Routines::parse(&format!("strlen 3000 3000 3020\n{line}\n")), Err(BadLine(2)), "{line}");
         }
+        let many: String = (0..65).map(|name| format!("{name} 1 1 2\n")).collect();
+        assert_eq!(Routines::parse(&many), Err(BadLine(65)), "a set has 64 routines");
     }
 }

@@ -15,7 +15,7 @@ import pytest
 from kdyno.base import process
 from kdyno.base.installed import ProgramMissing
 from kdyno.cli.schemas import schema
-from kdyno.kernel.routines.families import routine_families
+from kdyno.kernel.routines.families import counted_routines
 from kdyno.measure.cycles.measure import QEMU_USER
 from kdyno.understand.lab.size_lines import quantile, size_classes, size_lines, size_plot
 from kdyno.understand.lab.sizes import (
@@ -26,10 +26,11 @@ from kdyno.understand.lab.sizes import (
     routine_lines,
     sizes_csv,
     sum_by_size,
+    uncounted_notes,
 )
 from kdyno.understand.lab.timing import read_distributions
 
-FAMILIES = [family for family in routine_families().values() if family.calls]
+ROUTINES = counted_routines()
 PROGRAM = r"""
 	.globl _start, memcpy, strlen
 	.text
@@ -64,9 +65,44 @@ strlen:
 	jmp 1b
 2:	ret
 	.p2align 4
-	.globl after
+	.globl crc32_le, __crc32c_le, crc32_body, csum_partial_copy_generic, rep_movs_alternative, after
+crc32_le:
+	leaq table(%rip), %rcx
+	jmp crc32_body
+	.p2align 4
+__crc32c_le:
+	leaq table+1024(%rip), %rcx
+	call crc32_body
+	ret
+	.p2align 4
+crc32_body:
+	xorb (%rsi), %dil
+	movzbl %dil, %eax
+	movl (%rcx,%rax,4), %edi
+	incq %rsi
+	decq %rdx
+	jne crc32_body
+	ret
+	.p2align 4
+csum_partial_copy_generic:
+	movl %edx, %ecx
+	xchgq %rsi, %rdi
+	prefetcht0 5*64(%rsi)
+	rep movsb
+	ret
+	.p2align 4
+rep_movs_alternative:
+	cmpq $64, %rcx
+	rep movsb
+	ret
+	.p2align 4
 after:
 	ret
+	.macro sum function, from, size
+	leaq area+1024+\from(%rip), %rsi
+	movl $\size, %edx
+	call \function
+	.endm
 	.macro copy to, from, size
 	leaq area+\to(%rip), %rdi
 	leaq area+1024+\from(%rip), %rsi
@@ -86,12 +122,24 @@ _start:
 	.byte 0x66, 0x87, 0xc9
 	leaq text(%rip), %rdi
 	call strlen
+	sum crc32_le, 3, 21
+	sum __crc32c_le, 8, 9
+	leaq area+1024+6(%rip), %rdi
+	leaq area+2(%rip), %rsi
+	movl $75, %edx
+	call csum_partial_copy_generic
+	leaq area(%rip), %rdi
+	leaq area+1024(%rip), %rsi
+	movl $5, %ecx
+	call rep_movs_alternative
 	movl $60, %eax
 	xorl %edi, %edi
 	syscall
 	.bss
 	.balign 64
 area:	.skip 2048
+	.skip 4096
+table:	.skip 2048
 	.data
 	.balign 64
 text:	.asciz "routines"
@@ -118,16 +166,16 @@ def test_calls_whose_sizes_are_known_are_counted_exactly(tmp_path: Path) -> None
     source.write_text(PROGRAM, encoding="ascii")
     process.output(["gcc", "-nostdlib", "-static", "-no-pie", source, "-o", program])
     symbols = read_symbols(process.output(["nm", program]))
-    (tmp_path / "routines").write_text(routine_lines(symbols, FAMILIES), encoding="ascii")
+    (tmp_path / "routines").write_text(routine_lines(symbols, ROUTINES), encoding="ascii")
     words = f"{plugin},out={tmp_path}/out,routines={tmp_path}/routines"
     process.output([QEMU_USER, "-plugin", words, program])
-    families, lost = read_counts((tmp_path / "out").read_text(encoding="ascii"), FAMILIES)
+    counts = read_counts((tmp_path / "out").read_text(encoding="ascii"), ROUTINES)
     calls = {
         (family.family, call.size, call.to, call.from_, call.when): call.count
-        for family in families
+        for family in counts.calls
         for call in family.calls
     }
-    assert lost == 0
+    assert (counts.lost, counts.undirected) == (0, 1), "both sides of a process's copies are in the lower half"
     assert calls == {
         ("memcpy", 5, 0, 3, "other"): 1,
         ("memcpy", 0, 0, 0, "measured"): 1,
@@ -136,6 +184,9 @@ def test_calls_whose_sizes_are_known_are_counted_exactly(tmp_path: Path) -> None
         ("memcpy", 11, 0, 8, "measured"): 1,
         ("strlen", 6, 0, 2, "measured"): 1,
         ("strlen", 8, 0, 0, "other"): 1,
+        ("crc32", 21, 0, 3, "other"): 1,
+        ("crc32c", 9, 0, 8, "other"): 1,
+        ("csum_and_copy", 75, 2, 6, "other"): 1,
     }
 
 
@@ -163,33 +214,59 @@ ffffffff81000000 T __memcpy
 ffffffff81000030 t memcpy_orig
 ffffffff81000100 T strlen
 ffffffff81000120 T other
+ffffffff81000140 t crc32_body
+ffffffff81000180 T crc32_le
+ffffffff81000180 T crc32_le_base
+ffffffff81000190 T __crc32c_le
+ffffffff810001a0 T rep_movs_alternative
+ffffffff81000200 T last
 ffffffff82000000 D data
 """
 
 
 def test_the_routines_of_a_kernel_are_found_by_their_symbols() -> None:
-    lines = routine_lines(read_symbols(SYSTEM_MAP), FAMILIES).splitlines()
+    lines = routine_lines(read_symbols(SYSTEM_MAP), ROUTINES).splitlines()
     assert lines == [
+        "copy_from_user ffffffff810001a0 ffffffff810001a0 ffffffff81000200",
+        "crc32 ffffffff81000180 ffffffff81000180 ffffffff81000190",
+        "crc32 0 ffffffff81000140 ffffffff81000180",
+        "crc32c ffffffff81000190 ffffffff81000190 ffffffff810001a0",
+        "crc32c 0 ffffffff81000140 ffffffff81000180",
         "memcpy ffffffff81000000 ffffffff81000000 ffffffff81000030",
         "memcpy 0 ffffffff81000030 ffffffff81000100",
         "strlen ffffffff81000100 ffffffff81000100 ffffffff81000120",
     ]
-    assert routine_lines(read_symbols("ffffffff81000120 T other\n"), FAMILIES) == ""
+    assert routine_lines(read_symbols("ffffffff81000120 T other\n"), ROUTINES) == ""
 
 
 COUNTS = """\
-routine\twhen\twritten\tread\tto\tfrom\tcount
-memcpy\tmeasured\t40\t40\t0\t8\t30
-memcpy\tmeasured\t40\t40\t1\t8\t10
-memcpy\tother\t1500\t1500\t0\t0\t60
-strlen\tmeasured\t0\t6\t0\t3\t2
--\tlost\t0\t0\t0\t0\t7
+routine\twhen\twritten\tread\tto\tfrom\tuser\tcount
+memcpy\tmeasured\t40\t40\t0\t8\tneither\t30
+memcpy\tmeasured\t40\t40\t1\t8\tneither\t10
+memcpy\tother\t1500\t1500\t0\t0\tneither\t60
+strlen\tmeasured\t0\t6\t0\t3\tread\t2
+-\tlost\t0\t0\t0\t0\t-\t7
+"""
+USER_COPIES = """\
+routine\twhen\twritten\tread\tto\tfrom\tuser\tcount
+copy_from_user\tmeasured\t40\t40\t0\t8\tread\t3
+copy_from_user\tmeasured\t16\t16\t0\t8\twritten\t4
+copy_from_user\tmeasured\t0\t0\t0\t0\tneither\t5
 """
 
 
 def report() -> CallSizes:
-    families, lost = read_counts(COUNTS, FAMILIES)
-    return CallSizes(image="0" * 64, kernel="6.12", load=("lat_udp",), seed=1, families=families, lost=lost)
+    counts = read_counts(COUNTS, ROUTINES)
+    return CallSizes(
+        image="0" * 64,
+        kernel="6.12",
+        load=("lat_udp",),
+        seed=1,
+        families=counts.calls,
+        lost=counts.lost,
+        undirected=counts.undirected,
+        notes=uncounted_notes(read_symbols(SYSTEM_MAP), ROUTINES, {calls.family for calls in counts.calls}),
+    )
 
 
 def test_counts_are_summed_by_size_and_phase() -> None:
@@ -198,6 +275,24 @@ def test_counts_are_summed_by_size_and_phase() -> None:
     assert sum_by_size(memcpy, None) == {40: 40, 1500: 60}
     assert sum_by_size(strlen, None) == {5: 2}
     assert (memcpy.total("other"), memcpy.total()) == (60, 100)
+
+
+def test_the_direction_of_a_user_copy_is_determined_by_the_half_of_the_addresses() -> None:
+    counts = read_counts(USER_COPIES, ROUTINES)
+    assert {calls.family: sum_by_size(calls, None) for calls in counts.calls} == {
+        "copy_from_user": {40: 3},
+        "copy_to_user": {16: 4},
+    }
+    assert (counts.lost, counts.undirected) == (0, 5)
+    lines = size_lines(report().model_copy(update={"undirected": 5}), None)
+    assert "5 user copies of no bytes are left out, too" in lines
+
+
+def test_a_kernel_that_inlines_a_user_copy_is_reported() -> None:
+    text = "\n".join(size_lines(report(), None))
+    copied = "nothing called rep_movs_alternative: this kernel has it inlined as rep movsb, as on a processor with FSRM"
+    assert f"copy_from_user: {copied}, or never called it" in text and f"copy_to_user: {copied}" in text
+    assert "clear_user: not counted: this kernel has none of rep_stos_alternative, clear_user_original" in text
 
 
 def test_sizes_are_written_for_the_timing_to_read(tmp_path: Path) -> None:

@@ -147,11 +147,24 @@ class CallSymbols(Frozen):
     entries: tuple[str, ...]
     """The symbols where calls begin, in any kernel."""
     parts: tuple[str, ...]
-    """The symbols of code that only the entries jump to."""
+    """The symbols of code that the entries jump to or call; routines may share it."""
     extent: Literal["written", "read"]
     """The memory whose extent is the size."""
     beyond: int
     """The bytes of that memory that the size doesn't count: the zero at the end of a text."""
+    user: Literal["read", "written"] | None = None
+    """The memory that belongs to user space, which distinguishes routines with the same entries; None: any."""
+    inlined_as: str = ""
+    """What a kernel has in the place of each call, on some processors; empty: it never does."""
+
+
+class CountedRoutine(Frozen):
+    """A routine whose calls are counted: a family, or a row of data/lab/counted.toml."""
+
+    name: str
+    size: str
+    """What a size counts."""
+    calls: CallSymbols
 
 
 class RoutineFamily(Frozen):
@@ -213,6 +226,19 @@ def routine_families() -> dict[str, RoutineFamily]:
     paths = sorted((DATA / "families").glob("*.toml"))
     rows = [RoutineFamily.model_validate(toml.parse(path.read_text(encoding="utf-8"))) for path in paths]
     return {family.name: family for family in rows}
+
+
+@cache
+def counted_routines() -> tuple[CountedRoutine, ...]:
+    """Return the routines whose calls are counted, by name."""
+    families = [
+        CountedRoutine(name=family.name, size=family.size, calls=family.calls)
+        for family in routine_families().values()
+        if family.calls
+    ]
+    rows = toml.parse((DATA / "counted.toml").read_text(encoding="utf-8"))["routine"]
+    others = [CountedRoutine.model_validate(row) for row in rows]
+    return tuple(sorted((*families, *others), key=lambda routine: routine.name))
 
 
 def find_families(names: Sequence[str]) -> list[RoutineFamily]:

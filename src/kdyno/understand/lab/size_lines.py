@@ -30,6 +30,8 @@ def size_lines(report: CallSizes, when: When | None) -> list[str]:
         f"Linux {report.kernel}, image {report.image[:12]}: exact counts in an emulated guest",
         f"{report.lost:,} calls whose return wasn't seen are left out",
         "calls that a compiler inlined aren't among them; aligned: both addresses are multiples of 8",
+        *([f"{report.undirected:,} user copies of no bytes are left out, too"] if report.undirected else []),
+        *report.notes,
     ]
 
 

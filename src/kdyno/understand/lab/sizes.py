@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -24,7 +24,7 @@ from kdyno.base.text import format_list
 from kdyno.kernel.boot_tests import disable_boot_tests
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import configuration_of, find_image
-from kdyno.kernel.routines.families import RoutineFamily, routine_families
+from kdyno.kernel.routines.families import CountedRoutine, counted_routines
 from kdyno.measure.guest.pmu import PmuConfig, find_plugin
 from kdyno.measure.workload.named import training_load
 from kdyno.measure.workload.needs import Load
@@ -74,9 +74,10 @@ class CallCount(Frozen):
 
 
 class RoutineCalls(Frozen):
-    """The calls of one family."""
+    """The calls of one routine."""
 
     family: str
+    """The name of the routine: that of its family, if it has one."""
     size: str
     calls: tuple[CallCount, ...]
 
@@ -95,6 +96,10 @@ class CallSizes(Frozen):
     families: tuple[RoutineCalls, ...]
     lost: int
     """Calls whose return wasn't seen."""
+    undirected: int
+    """Copies of no bytes, which are neither from nor to user space."""
+    notes: tuple[str, ...]
+    """The routines that can't be counted in this kernel, with the reasons."""
 
 
 def find_calls_plugin() -> Path:
@@ -134,32 +139,34 @@ def count_calls(image: Image, load: Load, *, seed: int, session: Session) -> Cal
     key = image.record.key[:12]
     plugin = find_calls_plugin()
     symbols = read_symbols(read_whole(image.symbols, MOST_SYMBOLS_BYTES).decode(errors="replace"))
-    families = [family for family in routine_families().values() if family.calls]
-    listed = routine_lines(symbols, families)
+    routines = counted_routines()
+    listed = routine_lines(symbols, routines)
     if not listed:
-        names = [entry for family in families if family.calls for entry in family.calls.entries]
-        raise RoutinesMissing(image=key, symbols=format_list(names))
+        names = {entry: None for routine in routines for entry in routine.calls.entries}
+        raise RoutinesMissing(image=key, symbols=format_list(list(names)))
     machine = pmu_machine("edges", PmuConfig().family, load, state=state, talk=talk)
     machine.require_cpu(image.record.needs, f"image {key}")
     words = disable_boot_tests((), configuration_of(image))
     request = BootRequest(f"image {key}", image, words, pmu_job(machine.describe(), load), seed, is_counted=False)
     with state.scratch("lab") as scratch, talk.working(f"counting calls in a boot of image {key}"):
-        routines = scratch / "routines.txt"
-        routines.write_text(listed, encoding="ascii")
+        list_path = scratch / "routines.txt"
+        list_path.write_text(listed, encoding="ascii")
         out = scratch / COUNTS
-        options = (str(plugin), f"out={out}", f"routines={routines}")
+        options = (str(plugin), f"out={out}", f"routines={list_path}")
         argument = ",".join(option.replace(",", ",,") for option in options)
         end = machine.boot(replace(request.order(scratch), plugin=("-plugin", argument)))
         if end.status != "ok" or not out.is_file():
             raise CallsNotCounted(name=request.name, image=key, why=end.reason or "the plugin wrote no counts")
-        families_calls, lost = read_counts(read_whole(out, MOST_COUNT_BYTES).decode(errors="replace"), families)
+        counts = read_counts(read_whole(out, MOST_COUNT_BYTES).decode(errors="replace"), routines)
     return CallSizes(
         image=image.record.key,
         kernel=image.record.source.version,
         load=load.names,
         seed=seed,
-        families=families_calls,
-        lost=lost,
+        families=counts.calls,
+        lost=counts.lost,
+        undirected=counts.undirected,
+        notes=uncounted_notes(symbols, routines, {calls.family for calls in counts.calls}),
     )
 
 
@@ -169,50 +176,90 @@ def read_symbols(text: str) -> list[tuple[int, str]]:
     return sorted((int(row[0], 16), row[2]) for row in rows if len(row) == 3 and row[1] in "tTwW")
 
 
-def routine_lines(symbols: Sequence[tuple[int, str]], families: Iterable[RoutineFamily]) -> str:
-    """Return the file of routines for the plugin: a line for each symbol of a family that the kernel has. Pure."""
+def routine_lines(symbols: Sequence[tuple[int, str]], routines: Iterable[CountedRoutine]) -> str:
+    """Return the file of routines for the plugin: a line for each symbol of a routine that the kernel has. Pure.
+
+    Of routines with the same entries only the first is listed.
+    """
     starts = sorted({address for address, _ in symbols})
     ends = dict(pairwise(starts))
     addresses = {name: address for address, name in symbols if address in ends}
-    lines = []
-    for family in families:
-        if family.calls is None:
-            continue
-        entries = {addresses[name] for name in family.calls.entries if name in addresses}
-        parts = {addresses[name] for name in family.calls.parts if name in addresses} - entries
-        lines += [f"{family.name} {start:x} {start:x} {ends[start]:x}\n" for start in sorted(entries)]
-        lines += [f"{family.name} 0 {start:x} {ends[start]:x}\n" for start in sorted(parts) if entries]
+    lines, listed = list[str](), set[int]()
+    for routine in routines:
+        entries = {addresses[name] for name in routine.calls.entries if name in addresses} - listed
+        listed |= entries
+        parts = {addresses[name] for name in routine.calls.parts if name in addresses} - entries
+        lines += [f"{routine.name} {start:x} {start:x} {ends[start]:x}\n" for start in sorted(entries)]
+        lines += [f"{routine.name} 0 {start:x} {ends[start]:x}\n" for start in sorted(parts) if entries]
     return "".join(lines)
 
 
-def read_counts(text: str, families: Sequence[RoutineFamily]) -> tuple[tuple[RoutineCalls, ...], int]:
-    """Return the calls of each family, and the number of lost calls, from the plugin's file. Pure."""
-    by_name = {family.name: family for family in families}
-    counts: dict[str, dict[tuple[int, int, int, When], int]] = {name: {} for name in by_name}
-    lost = 0
+@dataclass(frozen=True)
+class PluginCounts:
+    """What the plugin counted."""
+
+    calls: tuple[RoutineCalls, ...]
+    lost: int
+    undirected: int
+
+
+def read_counts(text: str, routines: Sequence[CountedRoutine]) -> PluginCounts:
+    """Return the calls of each routine from the plugin's file. Pure."""
+    counts: dict[str, dict[tuple[int, int, int, When], int]] = {routine.name: {} for routine in routines}
+    lost = undirected = 0
     for row in csv.DictReader(io.StringIO(text), dialect="excel-tab"):
         if row["when"] == LOST:
             lost += int(row["count"])
             continue
-        family = by_name[row["routine"]]
-        assert family.calls
-        size = max(0, int(row[family.calls.extent]) - family.calls.beyond)
+        routine = _routine_called(row, routines)
+        if routine is None:
+            undirected += int(row["count"])
+            continue
+        size = max(0, int(row[routine.calls.extent]) - routine.calls.beyond)
         when: When = "measured" if row["when"] == "measured" else "other"
         kind = (size, int(row["to"]), int(row["from"]), when)
-        counts[family.name][kind] = counts[family.name].get(kind, 0) + int(row["count"])
+        counts[routine.name][kind] = counts[routine.name].get(kind, 0) + int(row["count"])
     calls = tuple(
         RoutineCalls(
-            family=name,
-            size=by_name[name].size,
+            family=routine.name,
+            size=routine.size,
             calls=tuple(
                 CallCount.model_validate({"size": size, "to": to, "from": from_, "when": when, "count": count})
-                for (size, to, from_, when), count in sorted(kinds.items())
+                for (size, to, from_, when), count in sorted(counts[routine.name].items())
             ),
         )
-        for name, kinds in counts.items()
-        if kinds
+        for routine in routines
+        if counts[routine.name]
     )
-    return calls, lost
+    return PluginCounts(calls, lost, undirected)
+
+
+def _routine_called(row: Mapping[str, str], routines: Sequence[CountedRoutine]) -> CountedRoutine | None:
+    """Return the routine of a row, by its entries and its memory in user space; None if that memory isn't seen."""
+    listed = next(routine for routine in routines if routine.name == row["routine"])
+    same = (routine for routine in routines if routine.calls.entries == listed.calls.entries)
+    return next((routine for routine in same if routine.calls.user in (None, row["user"])), None)
+
+
+def uncounted_notes(
+    symbols: Sequence[tuple[int, str]], routines: Iterable[CountedRoutine], called: Collection[str]
+) -> tuple[str, ...]:
+    """Return a note for each routine without calls that a kernel may have in the place of its calls. Pure."""
+    names = {name for _, name in symbols}
+    notes = []
+    for routine in routines:
+        calls = routine.calls
+        if not calls.inlined_as or routine.name in called:
+            continue
+        known = [entry for entry in calls.entries if entry in names]
+        if known:
+            notes.append(
+                f"{routine.name}: nothing called {format_list(known)}: this kernel has it inlined as "
+                f"{calls.inlined_as}, or never called it"
+            )
+        else:
+            notes.append(f"{routine.name}: not counted: this kernel has none of {format_list(calls.entries)}")
+    return tuple(notes)
 
 
 def sizes_csv(report: CallSizes, when: When | None) -> str:
