@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from kdyno.base import process
-from kdyno.kernel.routines.families import routine_families
-from kdyno.understand.lab.build import RoutineBuild, link_program
+from kdyno.kernel.routines.families import DATA, routine_families
+from kdyno.understand.lab.build import BuiltCandidate, RoutineBuild, link_program
 from kdyno.understand.lab.code import read_function
+from kdyno.understand.lab.exception_table import Recovery, read_exception_table, table_lines
 from kdyno.understand.lab.image_code import CodeUnfit, ImageFunctions, routine_source
 from kdyno.understand.lab.prove import RoutineProof, image_candidate, proof_limits, prove_candidate
+from tests.unit.lab_specimen import compile_routine
 
 FUNCTION = """\
 .globl {name}
@@ -107,3 +109,34 @@ def test_a_routine_that_can_not_stand_alone_is_refused(body: str, reason: str, t
 def test_a_kernel_without_the_routine_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CodeUnfit, match="the image has 0 functions strlen"):
         routine_source(link(tmp_path, THUNK), "strlen", "copy")
+
+
+def prove_copy(vmlinux: Path, built: BuiltCandidate, directory: Path) -> RoutineProof:
+    """Prove csum_and_copy by its bytes in an image."""
+    directory.mkdir()
+    copy = image_candidate(ImageFunctions(vmlinux), built.symbol, built.candidate, directory)
+    build = RoutineBuild(routine_families()["csum_and_copy"], (copy,), copy.name, ())
+    program = link_program(directory, build.family, build.built, 0, np.random.default_rng(1))
+    return prove_candidate(program, build, 0, proof_limits(build.family, is_sample=True), 1)
+
+
+def test_faults_of_a_routine_are_recovered_by_the_exception_table_of_its_kernel(tmp_path: Path) -> None:
+    row = routine_families()["csum_and_copy"].candidate_named("any-alignment")
+    built = compile_routine(DATA / "rewrites" / row.file, row, tmp_path)
+    vmlinux, without = tmp_path / "vmlinux", tmp_path / "without"
+    process.output(["ld", "-Ttext=0xffffffff81000000", "-e", "0", built.object, "-o", vmlinux])
+    proof = prove_copy(vmlinux, built, tmp_path / "with-table")
+    assert proof.outcome == "equal" and proof.statement.endswith("that its exception table recovers")
+    process.output(["objcopy", "--remove-section=__ex_table", vmlinux, without])
+    assert read_exception_table(vmlinux) and read_exception_table(without) == {}
+    proof = prove_copy(without, built, tmp_path / "without-table")
+    assert proof.outcome == "wrong" and proof.statement.startswith("its exception table doesn't recover a fault; ")
+
+
+def test_only_recoveries_that_go_on_elsewhere_in_the_function_are_copied() -> None:
+    recoveries = {0x1004: Recovery(0x1010, 3), 0x1008: Recovery(0x3000, 1), 0x2000: Recovery(0x2004, 1)}
+    assert list(table_lines(recoveries, [(0x1000, 0x1020, "copy")])) == [
+        '.pushsection __ex_table, "a"',
+        ".long copy + 4 - ., copy + 16 - ., 3",
+        ".popsection",
+    ]

@@ -210,7 +210,7 @@ def rewrites_in_assembler() -> list[tuple[str, RoutineSource]]:
 def test_a_patched_assembler_file_has_the_very_bytes_of_the_candidate(
     family: str, row: RoutineSource, tmp_path: Path
 ) -> None:
-    text = KERNEL_FILE.format(name=f"__{family}", local=f"{family}_orig")
+    text = KERNEL_FILE.format(name=row.edit[0].function, local=f"{family}_orig")
     for edit in row.edit:
         text = edited(text, edit, read_rewrite(row, edit), row.words)
     source = tmp_path / "patched.S"

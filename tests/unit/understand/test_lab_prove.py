@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.kernel.routines.families import routine_families
+from kdyno.kernel.routines.families import DATA, routine_families
 from kdyno.understand.lab.build import code_problems
 from kdyno.understand.lab.prove import WRONG, ProofLimits, proof_limits, read_outcome
 from tests.unit.lab_specimen import planted_build, prove_build, rewrite_build
@@ -191,6 +191,76 @@ def test_the_planted_hash_is_equal_with_all_of_its_rounds(tmp_path: Path) -> Non
     assert proof.outcome == "equal", proof.statement
 
 
+SLIPS = {
+    "a lost carry": (("adcq %r11, \\sum\n\tadcq $0, \\sum", "adcq %r11, \\sum"), "the result is"),
+    "a short tail": (("csum_user movb %r10b, (%rsi)", ""), "memory that is written differs; size 1,"),
+    "a sum of 0": (("movl $-1, %eax", "xorl %eax, %eax"), "the result is 0 instead of 0xffff; size 0,"),
+    "another result after a fault": (
+        (".Lcsum_fault:", ".Lcsum_fault:\n\tmovl $-14, %eax\n\tRET"),
+        "the result after a fault is not 0; size 1, offsets 0 and 0, bytes 0 to 0 of the read memory are missing",
+    ),
+    "a read that nothing recovers": (
+        ("csum_user movzwl (%rdi), %r9d", "movzwl (%rdi), %r9d"),
+        "its exception table doesn't recover a fault; size 2, offsets 0 and 0, bytes 0 to 0 of the read memory",
+    ),
+    "a write that nothing recovers": (
+        ("csum_user movl %r8d, (%rsi)", "movl %r8d, (%rsi)"),
+        "its exception table doesn't recover a fault; size 4, offsets 0 and 0, bytes 0 to 0 of the written memory",
+    ),
+    "a byte of its own where the fault was": (
+        (".Lcsum_fault:", ".Lcsum_fault:\n\tnotb (%rsi)"),
+        "a written byte is neither the copied one nor the previous one; size 1,",
+    ),
+    "a register that is lost by a fault": (
+        (".Lcsum_fault:", ".Lcsum_fault:\n\txorl %ebx, %ebx"),
+        "a register that a routine must leave alone changed; size 1, offsets 0 and 0, bytes 0 to 0",
+    ),
+    "a recovery that goes on with the sum": (
+        ("xorl %eax, %eax\n\tRET", "jmp .Lcsum_fold"),
+        "the result after a fault is not 0",
+    ),
+}
+
+
+COPY_SLIPS = {
+    "a fault that is not reported": (
+        ("2:\tmovq %rcx, %rax", "2:\txorl %eax, %eax"),
+        "the result after a fault is not a number of bytes that were not copied; size 1,",
+    ),
+    "a missing byte that counts as copied": (
+        ("movq %rcx, %rax", "movq %rcx, %rax\n\tcmpq $1, %rax\n\tjbe 3f\n\tdecq %rax\n3:"),
+        "a missing byte is reported as copied; size 2,",
+    ),
+    "a copy that reports nothing": (
+        ("movq %rcx, %rax", "movq %rcx, %rax\n\ttestq %rax, %rax\n\tje 3f\n\tmovq %rdx, %rax\n3:"),
+        "nothing is copied, but the first byte can be; size 2, offsets 0 and 0, bytes 1 to 1 of the read memory",
+    ),
+    "a register of inline assembler": (
+        ("movq %rcx, %rax", "movq %rcx, %rax\n\txorl %r9d, %r9d"),
+        "a register that inline assembler doesn't expect to change changed",
+    ),
+    "a fault that nothing recovers": (("_ASM_EXTABLE_UA(1b, 2b)", ""), "its exception table doesn't recover a fault"),
+}
+
+
+@pytest.mark.parametrize(
+    ("family", "entry", "slip"),
+    [
+        *(("csum_and_copy", "csum_partial_copy_generic", slip) for slip in SLIPS.values()),
+        *(("copy_user", "copy_user", slip) for slip in COPY_SLIPS.values()),
+    ],
+    ids=[*SLIPS, *COPY_SLIPS],
+)
+def test_a_wrong_user_copy_is_found_with_its_fault(
+    family: str, entry: str, slip: tuple[tuple[str, str], str], tmp_path: Path
+) -> None:
+    (right, wrong), complaint = slip
+    text = (DATA / "rewrites" / f"{family}.S").read_text(encoding="ascii").replace(f"{entry})", "planted)")
+    assert right in text
+    [proof] = prove_build(planted_build(family, text.replace(right, wrong), tmp_path, ".S"), tmp_path)
+    assert (proof.outcome, complaint in proof.statement) == ("wrong", True), proof.statement
+
+
 ASSEMBLER = ".globl planted\nplanted:\n\tmovq %rdi, %rax\n\tmovq %rdx, %rcx\n{body}\n\tret\n"
 
 
@@ -235,14 +305,19 @@ def test_a_call_that_hangs_is_not_proven(tmp_path: Path) -> None:
 
 def test_the_outcome_states_its_bounds_and_anything_else_is_not_proven() -> None:
     family = FAMILIES["csum_partial"]
-    assert read_outcome("equal: 1000 20\n", family, 80, 8, 7) == (
+    limits = ProofLimits(most_exhaustive=80, offsets=8, cases=20, seconds=1)
+    assert read_outcome("equal: 1000 20 0\n", family, limits, 7) == (
         "equal",
         "all sizes from 0 to 80 at 8 offsets of each address, beside a page without memory on either side, 7 bytes "
         "before the page behind: 1,000 cases; and 20 random cases up to 8,192 bytes",
     )
-    assert read_outcome("wrong: x; size 3\n", family, 80, 8, 0) == ("wrong", "x; size 3")
-    assert read_outcome("out of time: size 3 of 80\n", family, 80, 8, 0)[0] == "not proven"
-    assert read_outcome("", family, 80, 8, 0) == ("not proven", "it ended without a word")
+    assert read_outcome("wrong: x; size 3\n", family, limits, 0) == ("wrong", "x; size 3")
+    assert read_outcome("out of time: size 3 of 80\n", family, limits, 0)[0] == "not proven"
+    assert read_outcome("", family, limits, 0) == ("not proven", "it ended without a word")
+    _, statement = read_outcome("equal: 1000 20 30\n", family, replace(limits, most_faults=40), 0)
+    assert statement.endswith(
+        "; and 30 faults, at each byte of either memory up to size 40, that its exception table recovers"
+    )
     assert WRONG == 4
 
 

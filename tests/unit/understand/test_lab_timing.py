@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from kdyno.base import process
 from kdyno.cli.schemas import schema
-from kdyno.kernel.routines.families import RoutineFamily, routine_families
+from kdyno.kernel.routines.families import RoutineFamily, counted_routines, routine_families
 from kdyno.understand.lab.build import RoutineBuild, link_program
 from kdyno.understand.lab.heat_map import heat_map
 from kdyno.understand.lab.lines import time_lines, verdict_text
+from kdyno.understand.lab.time_lab import load_sizes
 from kdyno.understand.lab.timing import (
     CallCell,
     RoutineTimes,
@@ -199,3 +200,13 @@ def test_times_are_printed_drawn_and_written_as_their_schema_says(build: Routine
     labels = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert "D-50" in labels and "64" in labels
     jsonschema.validate(json.loads(report.model_dump_json()), schema("lab-time"))
+
+
+def test_a_family_gets_the_sizes_of_all_routines_that_are_counted_as_it() -> None:
+    families = routine_families()
+    distributions = {"copy_from_user": [(8, 2.0)], "copy_to_user": [(16, 1.0)], "": [(32, 1.0)]}
+    assert load_sizes(families["copy_user"], distributions) == [(8, 2.0), (16, 1.0)]
+    assert load_sizes(families["memcpy"], distributions) == [(32, 1.0)]
+    assert load_sizes(families["memcpy"], {"strlen": [(8, 1.0)]}) == ()
+    counted = {routine.name for routine in counted_routines()}
+    assert all(counted.issuperset(family.counted_as) for family in families.values())

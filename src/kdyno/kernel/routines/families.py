@@ -118,6 +118,8 @@ class ProofBounds(Frozen):
     """The largest size of a random case."""
     sample: int
     """The largest exhaustive size of a sample, which takes seconds."""
+    faults: Annotated[int, Field(ge=0, le=4096)] = 0
+    """The largest size of a call with a fault at each of its bytes; 0: no fault of this family is recovered."""
 
 
 class SymbolicBounds(Frozen):
@@ -187,6 +189,8 @@ class RoutineFamily(Frozen):
     """The architectures whose kernels have this routine."""
     calls: CallSymbols | None = None
     """None: its calls can't be told from its accesses to memory."""
+    counted_as: tuple[str, ...] = ()
+    """The rows of data/lab/counted.toml that are calls of this family."""
     proof: ProofBounds
     symbolic: SymbolicBounds | None = None
     """None: no tool here follows its definition with every content."""

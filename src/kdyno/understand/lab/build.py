@@ -183,10 +183,13 @@ class RoutineBench:
         self, candidate: RoutineSource, compiler: HostOptionSet, target: Path, source: Path
     ) -> tuple[str, ...]:
         """Compile a candidate, and return the words that distinguish it. Raises ToolFailed."""
+        wrapped = () if candidate.wrapper is None else (f'-DKDYNO_SOURCE="{source}"',)
+        source = source if candidate.wrapper is None else DATA / "wrappers" / candidate.wrapper
         if source.suffix == ".S":
             features = tuple(f"-DX86_FEATURE_{feature}=1" for feature in candidate.features)
             words = (*features, *candidate.words)
-            self._run([self.gcc, "-D__ASSEMBLY__", "-I", self.assembler_headers, *words, "-c", source, "-o", target])
+            headers = ("-D__ASSEMBLY__", "-I", self.assembler_headers)
+            self._run([self.gcc, *headers, *words, *wrapped, "-c", source, "-o", target])
             return words
         if candidate.origin == "kdyno":
             own = (*REWRITE_FLAGS, "-I", str(self.scratch / "rewrites"))
@@ -197,9 +200,7 @@ class RoutineBench:
         else:
             if candidate.file == "lib/crc32.c":
                 self.workshop.generate_crc32_table()
-            wrapped = () if candidate.wrapper is None else (f'-DKDYNO_SOURCE="{source}"',)
             shims = ("-include", str(DATA / "shims" / "library.h"))
-            source = source if candidate.wrapper is None else DATA / "wrappers" / candidate.wrapper
             self.workshop.compile_source(source, compiler, (SECTIONS, *candidate.words, *wrapped), target, shims)
         return (*compiler.options.words, *candidate.words)
 
@@ -241,8 +242,9 @@ def link_program(
     gcc = find_program("gcc", NEEDED_FOR, install_advice("gcc"))
     objects = directory / "harness.o", directory / "family.o"
     if not objects[0].is_file():
-        for source, target in zip((DATA / "harness" / "harness.c", family.harness), objects, strict=True):
-            _run_tool([gcc, *HARNESS_FLAGS, "-I", DATA / "harness", "-c", source, "-o", target], directory)
+        flags = (*HARNESS_FLAGS, "-I", DATA / "harness")
+        _run_tool([gcc, *flags, "-r", *sorted((DATA / "harness").glob("*.c")), "-o", objects[0]], directory)
+        _run_tool([gcc, *flags, "-c", family.harness, "-o", objects[1]], directory)
     table = directory / f"table-{number}.s"
     table.write_text(_table(built), encoding="ascii")
     words = list[str | Path]()

@@ -1,7 +1,7 @@
 """The routines of a built kernel as objects for the prover: their own bytes, with those of functions that they call.
 
 A call or jump out of a function is aimed at the copy of its target; all other bytes are those of the image. Functions
-that a short jump can reach keep their distance.
+that a short jump can reach keep their distance. Their entries of the exception table are copied, too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kdyno.base import elf_listing, process
+from kdyno.understand.lab.exception_table import read_exception_table, table_lines
 
 SYMBOL = re.compile(r"([0-9a-f]{1,16}) ([0-9a-f]{1,16}) [tTwW] (\S+)")
 INSTRUCTION = re.compile(r"([0-9a-f]{1,16}):\t((?:[0-9a-f]{2} ){1,16}) *(?:\t(.*))?")
@@ -55,6 +56,7 @@ class ImageFunctions:
             key=lambda row: row.address,
         )
         self.addresses = [row.address for row in self.rows]
+        self.recoveries = read_exception_table(vmlinux)
 
     def named(self, name: str) -> ImageFunction:
         """Return the function of a name. Raises CodeUnfit unless there is one."""
@@ -89,7 +91,9 @@ def routine_source(functions: ImageFunctions, entry: str, symbol: str) -> str:
         done[function], targets = _copy(functions, function)
         pending += targets
     alias = [f".globl {symbol}", f".set {symbol}, {_label(functions.named(entry).address)}"]
-    lines = [".text", *alias, *_laid_out(done), '.section .note.GNU-stack,"",@progbits']
+    places = [(function.address, function.address + function.size, _label(function.address)) for function in done]
+    table = table_lines(functions.recoveries, places)
+    lines = [".text", *alias, *_laid_out(done), *table, '.section .note.GNU-stack,"",@progbits']
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -45,7 +45,7 @@ CHECKED = (
 )
 NOT_SHOWN = (
     "not shown: other sizes than these, content that is none of random, all zeros, all ones or bytes of both, reads "
-    "that stay in the page, exception tables, and objtool's rules"
+    "that stay in the page, exception tables other than of the faults above, and objtool's rules"
 )
 NO_BOUNDS = "not proven for every content: this family has no bounds for that"
 KERNELS_OWN = "kernel"
@@ -137,6 +137,8 @@ class ProofLimits:
     offsets: int
     cases: int
     seconds: int
+    most_faults: int = 0
+    """The largest size of a call with a fault at each of its bytes."""
 
 
 def prove_families(
@@ -202,6 +204,8 @@ def prove_image(
             source = source.model_copy(update={"file": f"{own.entry} {IN_MEMORY if started else IN_FILE}", "words": ()})
             (scratch / family.name).mkdir()
             try:
+                if own.wrapper or own.origin == "kdyno":
+                    raise CodeUnfit(f"a kernel has no function that is called like {own.entry}")
                 built = image_candidate(functions, own.entry, source, scratch / family.name)
             except CodeUnfit as error:
                 rows.append(
@@ -267,12 +271,13 @@ def prove_candidate(program: Path, build: RoutineBuild, place: int, limits: Proo
         family.proof.most,
         slack,
         limits.seconds,
+        limits.most_faults,
         seed,
     ]
     done = process.attempt([program, "prove", *map(str, numbers)], guarded=True)
     if done.returncode not in (0, WRONG):
         raise ProverFailed(name=built.name, why=done.stderr.strip() or f"status {done.returncode}")
-    outcome, statement = read_outcome(done.stdout, family, limits.most_exhaustive, limits.offsets, slack)
+    outcome, statement = read_outcome(done.stdout, family, limits, slack)
     if built.problems and outcome == "equal":
         outcome, statement = "wrong", "; ".join(built.problems)
     return RoutineProof(
@@ -291,22 +296,31 @@ def proof_limits(family: RoutineFamily, *, is_sample: bool) -> ProofLimits:
     proof = family.proof
     if is_sample:
         return ProofLimits(
-            proof.sample, min(proof.offsets, SAMPLE_OFFSETS), min(proof.cases, SAMPLE_CASES), SAMPLE_SECONDS
+            proof.sample,
+            min(proof.offsets, SAMPLE_OFFSETS),
+            min(proof.cases, SAMPLE_CASES),
+            SAMPLE_SECONDS,
+            min(proof.faults, proof.sample),
         )
-    return ProofLimits(proof.exhaustive, proof.offsets, proof.cases, SECONDS)
+    return ProofLimits(proof.exhaustive, proof.offsets, proof.cases, SECONDS, proof.faults)
 
 
-def read_outcome(output: str, family: RoutineFamily, most: int, offsets: int, slack: int) -> tuple[Outcome, str]:
+def read_outcome(output: str, family: RoutineFamily, limits: ProofLimits, slack: int) -> tuple[Outcome, str]:
     """Return the outcome and its statement from what the harness printed. Pure."""
     line = output.strip().rpartition("\n")[2]
-    if match := re.fullmatch(r"equal: (\d+) (\d+)", line):
-        least = family.proof.least
+    if match := re.fullmatch(r"equal: (\d+) (\d+) (\d+)", line):
+        least, most, offsets = family.proof.least, limits.most_exhaustive, limits.offsets
         sizes = f"size {most:,}" if least == most else f"all sizes from {least:,} to {most:,}"
         spread = f" at {offsets} offsets of each address," if offsets > 1 else ","
         beyond = f", {slack} bytes before the page behind" if slack else ""
+        faults = (
+            f"; and {int(match[3]):,} faults, at each byte of either memory up to size {limits.most_faults}, that its "
+            "exception table recovers"
+        )
         return "equal", (
             f"{sizes}{spread} beside a page without memory on either side{beyond}: {int(match[1]):,} cases; "
             f"and {int(match[2]):,} random cases up to {family.proof.most:,} {family.size}"
+            f"{faults if limits.most_faults else ''}"
         )
     if line.startswith("wrong: "):
         return "wrong", line.removeprefix("wrong: ")

@@ -51,7 +51,7 @@ def time_families(
             with talk.working(f"building {family.name}"):
                 build = bench.build(family, arch)
             with talk.working(f"timing {family.name}") as advance:
-                sizes = by_family.get(family.name, by_family.get("", ()))
+                sizes = load_sizes(family, by_family)
                 times = time_routines(bench, build, blocks, seed, advance, distribution=sizes)
             reports.append(judge_times(times, arch, chosen_before))
     return LabTimes(
@@ -61,6 +61,14 @@ def time_families(
         blocks=blocks,
         families=tuple(reports),
     )
+
+
+def load_sizes(
+    family: RoutineFamily, distributions: Mapping[str, Sequence[tuple[int, float]]]
+) -> Sequence[tuple[int, float]]:
+    """Return the sizes of a family's calls, which may be counted by other names, or those for any family. Pure."""
+    counted = [row for name in (family.name, *family.counted_as) for row in distributions.get(name, ())]
+    return counted or distributions.get("", ())
 
 
 def cpu_text(cpu: Cpu) -> str:

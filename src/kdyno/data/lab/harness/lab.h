@@ -20,6 +20,15 @@ struct call {
 	word argument[5];
 };
 
+/* Bytes that are missing of the memory that a call writes or reads. */
+struct fault {
+	int is_written;
+	/* From the byte `first` to the one before `end`, which are missing. */
+	word first, end;
+	/* What the written memory had before the call. */
+	const byte *before;
+};
+
 enum { ALIGNMENTS = 64 };
 
 struct family {
@@ -39,6 +48,10 @@ struct family {
 	word (*define)(struct call *call);
 	/* The part of a result that counts, independent of addresses. */
 	word (*normalise)(const struct call *call, word result);
+	/* Returns what is wrong with a call that met this fault, or null; null for routines that recover none. */
+	const char *(*judge_fault)(const struct call *call, const struct fault *fault, word result);
+	/* True if inline assembler calls the routine: it changes no register but rax, rcx, rsi and rdi. */
+	int keeps_others;
 };
 
 extern const struct family family;

@@ -22,8 +22,12 @@
 #define ANNOTATE_NOENDBR
 #define __stringify_expanded(...) #__VA_ARGS__
 #define __stringify(...) __stringify_expanded(__VA_ARGS__)
-#define _ASM_EXTABLE(from, to)
-#define _ASM_EXTABLE_UA(from, to)
+
+/* An entry of the table of recovered faults: where one is, where to go on, and its type. */
+#define EXCEPTION_TABLE_ENTRY(from, to, type) \
+	.pushsection __ex_table, "a"; .balign 4; .long (from) - .; .long (to) - .; .long type; .popsection
+#define _ASM_EXTABLE(from, to) EXCEPTION_TABLE_ENTRY(from, to, 1)
+#define _ASM_EXTABLE_UA(from, to) EXCEPTION_TABLE_ENTRY(from, to, 3)
 
 #ifndef X86_FEATURE_FSRM
 #define X86_FEATURE_FSRM 0
