@@ -128,11 +128,17 @@ class SymbolicBounds(Frozen):
     least: int
     most: int
     """All sizes from `least` to this one."""
+    larger: tuple[int, ...] = ()
+    """Single larger sizes, in order: turns of a routine's loops."""
     offsets: tuple[Offsets, ...]
     salts: tuple[int, ...] = ()
     """Numbers that the definition makes arguments of; none: any number."""
     ends_with_zero: bool = False
     """Whether the last byte of the memory is zero: a size then stands for all texts up to it."""
+    at_page_end: bool = False
+    """Whether each size is also proven where the read memory ends with its page."""
+    folds_sums: bool = False
+    """Whether a result is a sum that `normalise` of the harness folds to 16 bits (understand/lab/sum_program.py)."""
 
     def words(self, unit: str) -> str:
         """Return what is proven, in words; `unit` is what a size counts."""
@@ -140,7 +146,9 @@ class SymbolicBounds(Frozen):
             sizes = f"texts of up to {self.most} {unit}"
         else:
             sizes = f"sizes from {self.least} to {self.most}" if self.least < self.most else f"size {self.most}"
-        return f"{sizes} at {len(self.offsets)} pairs of offsets"
+        sizes += f" and {len(self.larger)} larger ones up to {self.larger[-1]}" if self.larger else ""
+        places = f"{len(self.offsets)} pairs of offsets{' and at the end of a page' if self.at_page_end else ''}"
+        return f"{sizes} at {places}{', as sums that are folded to 16 bits' if self.folds_sums else ''}"
 
 
 class CallSymbols(Frozen):

@@ -19,12 +19,14 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.installed import find_program
 from kdyno.base.packages import install_advice
 from kdyno.kernel.routines.families import DATA, RoutineFamily, SymbolicBounds
-from kdyno.understand.lab import symbolic_program
+from kdyno.understand.lab import sum_program, symbolic_program
 from kdyno.understand.lab.build import BuiltCandidate
 
 TOOL, EXTRA = "angr", "symbolic"
 DEFINITION_FLAGS = ("-O1", "-ffreestanding", "-fno-builtin", "-mno-sse", "-fno-pie", "-fno-stack-protector", "-w")
 """Keep the definition a loop over bytes, with general registers and without calls."""
+KEEP_FUNCTIONS = "-fno-inline"
+"""Keeps the function by which a definition folds sums."""
 LINK_FLAGS = ("-nostdlib", "-static", "-no-pie", "-Wl,-e,0", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
 UNRESOLVED = "-Wl,--unresolved-symbols=ignore-all"
 """The harness, which only `fill` calls, isn't part of the program."""
@@ -57,7 +59,8 @@ def prove_symbolically(
         bounds = sample(bounds)
     program = link_with_definition(family, built, directory)
     words = [program, family.name, built.symbol, SECONDS, bounds.model_dump_json()]
-    command = [sys.executable, "-m", symbolic_program.__name__, *map(str, words)]
+    module = sum_program if bounds.folds_sums else symbolic_program
+    command = [sys.executable, "-m", module.__name__, *map(str, words)]
     done = process.attempt(command, guarded=True)
     outcome, complaint = read_answer(done.returncode, done.stdout, done.stderr)
     return SymbolicProof(
@@ -68,7 +71,7 @@ def prove_symbolically(
 def sample(bounds: SymbolicBounds) -> SymbolicBounds:
     """Return bounds without the sizes that are too large for a sample; a single size becomes the largest. Pure."""
     least = min(bounds.least, SAMPLE_SIZES)
-    return bounds.model_copy(update={"least": least, "most": min(bounds.most, SAMPLE_SIZES)})
+    return bounds.model_copy(update={"least": least, "most": min(bounds.most, SAMPLE_SIZES), "larger": ()})
 
 
 def read_answer(status: int, printed: str, complaints: str) -> tuple[Outcome, str]:
@@ -88,6 +91,7 @@ def link_with_definition(family: RoutineFamily, built: BuiltCandidate, directory
     """Link the definition and one candidate to a program that nothing can start."""
     gcc = find_program("gcc", "linking a definition", install_advice("gcc"))
     definition, program = directory / "definition.o", directory / f"symbolic-{built.object.stem}"
-    process.output([gcc, *DEFINITION_FLAGS, "-I", DATA / "harness", "-c", family.harness, "-o", definition])
+    inlining = (KEEP_FUNCTIONS,) if family.symbolic and family.symbolic.folds_sums else ()
+    process.output([gcc, *DEFINITION_FLAGS, *inlining, "-I", DATA / "harness", "-c", family.harness, "-o", definition])
     process.output([gcc, *LINK_FLAGS, UNRESOLVED, definition, built.object, "-o", program])
     return program

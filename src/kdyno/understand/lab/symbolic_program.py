@@ -27,6 +27,7 @@ ARGUMENTS = 48
 """The offset of the arguments in `struct call`; before them are to, from, size, to_offset, from_offset and salt."""
 CALL, TO, FROM, RETURN = 0x6000000, 0x10001000, 0x20001000, 0x7000000
 """Addresses at which the program has nothing."""
+PAGE = 4096
 GUARD = 16
 """The bytes on either side of a call's memory that are compared, too."""
 SAVED = ("rbx", "rbp", "r12", "r13", "r14", "r15")
@@ -47,9 +48,19 @@ class Case:
     from_offset: int
     salt: int | None
     """None: any."""
+    is_at_page_end: bool = False
+    """Whether the read memory ends with its page; its offset is another one then."""
+    ends_with_zero: bool = False
+    """Whether the last byte of the memory is zero."""
+
+    @property
+    def read_address(self) -> int:
+        """The address of the read memory."""
+        return FROM + (-self.size % PAGE if self.is_at_page_end else self.from_offset)
 
     def __str__(self) -> str:
-        return f"size {self.size}, offsets {self.to_offset} and {self.from_offset}"
+        place = f"offsets {self.to_offset} and {self.from_offset}"
+        return f"size {self.size}, {'at the end of a page' if self.is_at_page_end else place}"
 
 
 @dataclass(frozen=True)
@@ -87,26 +98,26 @@ class Prover:
         for register in (*SAVED, *OTHERS):
             setattr(self.blank.regs, register, claripy.BVS(register, 64))
 
-    def difference(self, case: Case, *, ends_with_zero: bool) -> str | None:
-        """Return in what a candidate may differ from the definition; None: in nothing. Raises Unproven."""
-        start, extents = self._prepared(case, ends_with_zero=ends_with_zero)
+    def difference(self, case: Case) -> str | None:
+        """Return how a candidate may differ from the definition; None: it doesn't. Raises Unproven."""
+        start, extents = self._prepared(case)
         arguments = [self._word(start, CALL + ARGUMENTS + 8 * number) for number in range(5)]
         defined = self._ends(start, self.functions["define"], [CALL], extents)
         saved = tuple(getattr(start.regs, register) for register in SAVED)
         for end in self._ends(start, self.candidate, arguments, extents):
             if _may(end, self._any_of(end.saved, saved)):
-                return "a register that a routine must leave alone"
+                return "a register that a routine must leave alone may differ"
             for other in defined:
                 if _may(end, self._both(other.conditions, self._any_of(end.memory, other.memory))):
-                    return "memory"
+                    return "memory may differ"
                 if _may(end, self._both(other.conditions, self._any_of([end.result], [other.result]))):
-                    return "the result"
+                    return "the result may differ"
         return None
 
-    def _prepared(self, case: Case, *, ends_with_zero: bool) -> tuple[Any, list[tuple[int, int]]]:
+    def _prepared(self, case: Case) -> tuple[Any, list[tuple[int, int]]]:
         """Return the state before a call, and addresses and sizes of the memory that is compared."""
         claripy, state = self.claripy, self.blank.copy()
-        to, origin = TO + case.to_offset, FROM + case.from_offset
+        to, origin = TO + case.to_offset, case.read_address
         for place, value in enumerate((to, origin, case.size, case.to_offset, case.from_offset, case.salt)):
             word = claripy.BVS("salt", 64) if value is None else claripy.BVV(value, 64)
             state.memory.store(CALL + 8 * place, word, endness="Iend_LE")
@@ -117,7 +128,7 @@ class Prover:
             if size:
                 extents.append((address - GUARD, size + 2 * GUARD))
                 state.memory.store(address - GUARD, claripy.BVS("content", 8 * (size + 2 * GUARD)))
-                if ends_with_zero:
+                if case.ends_with_zero:
                     state.memory.store(address + size - 1, claripy.BVV(0, 8))
         states = self._run(state, self.functions["arguments"], [CALL])
         if len(states) != 1:
@@ -175,15 +186,19 @@ def _may(end: RoutineEnd, condition: Any) -> bool:
 
 def cases(bounds: dict[str, Any]) -> list[Case]:
     """Return the calls that are proven, the smallest first. Pure."""
+    ends_with_zero = bounds["ends_with_zero"]
     return [
-        Case(size, to_offset, from_offset, salt)
-        for size in range(bounds["least"], bounds["most"] + 1)
-        for to_offset, from_offset in bounds["offsets"]
+        Case(size, to_offset, from_offset, salt, is_at_page_end, ends_with_zero)
+        for size in (*range(bounds["least"], bounds["most"] + 1), *bounds["larger"])
+        for to_offset, from_offset, is_at_page_end in (
+            *((to_offset, from_offset, False) for to_offset, from_offset in bounds["offsets"]),
+            *([(0, 0, True)] if bounds["at_page_end"] else []),
+        )
         for salt in bounds["salts"] or [None]
     ]
 
 
-def main(words: Sequence[str]) -> None:
+def main(words: Sequence[str], prover_class: type[Prover]) -> None:
     """Prove, and print the outcome. At the limit of CPU time the kernel ends the program (SIGXCPU)."""
     program, family, candidate, seconds, bounds_text = words
     resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
@@ -191,11 +206,11 @@ def main(words: Sequence[str]) -> None:
     bounds, case = json.loads(bounds_text), None
     outcome, statement = "equal", ""
     try:
-        prover = Prover(program, family, candidate)
+        prover = prover_class(program, family, candidate)
         for case in cases(bounds):
             _answer("not proven", f"out of time: {case}")
-            if difference := prover.difference(case, ends_with_zero=bounds["ends_with_zero"]):
-                outcome, statement = "wrong", f"{difference} may differ: {case}"
+            if difference := prover.difference(case):
+                outcome, statement = "wrong", f"{difference}: {case}"
                 break
     except (Unproven, MemoryError) as error:
         outcome, statement = "not proven", f"{error or 'out of memory'}: {case}"
@@ -209,4 +224,4 @@ def _answer(outcome: str, statement: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1:], Prover)
