@@ -15,7 +15,7 @@ from threading import Thread
 
 from bench_figures import Row
 
-from kdyno.base.lanes import LANES, LaneName
+from kdyno.base.lanes import GUEST_LANES, GuestLaneName
 from kdyno.base.measurement import value
 from kdyno.base.process import output, spawn
 from kdyno.base.state import State
@@ -141,10 +141,10 @@ def root_rows(experiment: Experiment, state: State, scratch: Path, pairs: int) -
     variants = {experiment.baseline: fit}
     plans = plan_builds(experiment.model_copy(update={"variants": variants}), state, Talk()).plans
     kernel = build_images(plans, state, Talk())[experiment.baseline][0].program
-    return [root_row(kernel, lane, state, scratch, pairs) for lane in LANES]
+    return [root_row(kernel, lane, state, scratch, pairs) for lane in GUEST_LANES]
 
 
-def root_row(kernel: Path, lane: LaneName, state: State, scratch: Path, pairs: int) -> Row:
+def root_row(kernel: Path, lane: GuestLaneName, state: State, scratch: Path, pairs: int) -> Row:
     """Compare two guests that are the same up to where the program is run, in turns."""
     machine = QemuMachine(QemuConfig(lane=lane))
     machine.provide(Needs(packages=ROOT_PACKAGES), state, Talk())

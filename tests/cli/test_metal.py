@@ -70,6 +70,15 @@ def test_a_run_on_a_box_that_is_out_of_reach_is_refused_before_anything_is_built
     assert not list(lab.state.glob("images/*"))
 
 
+def test_a_run_in_the_lane_of_the_core_pmu_is_refused_before_anything_is_built(lab: Lab, box: FakeBox) -> None:
+    (lab.directory / "metal.toml").write_text(f'{EXPERIMENT}lane = "pmu"\n')
+    result = lab("run", str(lab.directory / "metal.toml"))
+    assert (result.status, result.out) == (1, "")
+    assert "the lane pmu needs a PMU of the processor, and the kernel of box drives none" in result.err
+    assert not list(lab.state.glob("images/*"))
+    assert box.text("restarts") == "0"
+
+
 def test_the_requirement_names_the_packages_of_the_load() -> None:
     needs = Needs(packages=("nginx-light", "wrk"))
     assert MetalConfig(host="box").requirement(needs).endswith(", with the Debian packages nginx-light, wrk")

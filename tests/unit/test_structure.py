@@ -221,6 +221,15 @@ NOT_A_NAME = {
     ("wall", "kdyno.judge.foreign.parts"): "the same",
     ("model", "kdyno.understand.validate.kvm"): "a field and a heading of its report",
     ("wall", "kdyno.understand.validate.kvm"): "the same",
+    ("pmu", "kdyno.boot.qemu_config"): "a key of [machine], the emulated PMU",
+    ("pmu", "kdyno.boot.uml"): "the same",
+    ("pmu", "kdyno.tune.space.bench"): "the same",
+    ("pmu", "kdyno.measure.guest.pmu"): "the plugin that emulates it",
+    ("pmu", "kdyno.runs.single_boots"): "its record",
+    ("pmu", "kdyno.store.schema"): "the same",
+    ("pmu", "kdyno.store.whole"): "the same",
+    ("pmu", "kdyno.tune.fit.bench"): "the same",
+    ("pmu", "kdyno.understand.explain.records"): "the same",
 }
 """Words that only look like the name of a machine or of a lane."""
 

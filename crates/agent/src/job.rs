@@ -39,8 +39,13 @@ impl Plan {
             let test = bench::find(&asked.name)?;
             Ok(Planned { test, params: test.resolve(job.lane, &asked.params)? })
         };
+        let timed = job.programs.iter().find(|program| program.measured.is_some());
+        if let (true, Some(program)) = (job.lane.uses_core_pmu(), timed) {
+            let (lane, name) = (job.lane, &program.name);
+            return Err(format!("lane {lane} counts on one CPU, and the runs of {name} are measured on all of them"));
+        }
         let tests = job.tests.iter().map(plan).collect::<Result<_, String>>()?;
-        let clock = Clock::with_shift(job.icount_shift);
+        let clock = Clock::of(job.lane, job.icount_shift);
         let settings = Settings { lane: job.lane, clock, iterations: job.iterations };
         let Job { programs, soak, interactive, channel, counters, .. } = job;
         Ok(Plan { settings, tests, programs, soak, interactive, channel, counters })
@@ -84,6 +89,20 @@ mod tests {
         assert_eq!(plan.tests[0].params.get("size_kb"), 128);
         assert_eq!(plan.tests[1].params.get("processes"), 8);
         assert_eq!(plan.settings.icount_shift(), Some(5));
+    }
+
+    #[test]
+    fn a_program_that_is_measured_on_all_cpus_is_refused_in_a_lane_that_counts_on_one() {
+        let measured = r#""measured":{"benchmark":"x.y","description":"","operations":1}"#;
+        for (lane, rest, is_refused) in
+            [("pmu", measured, true), ("wall", measured, false), ("pmu", r#""runs":1"#, false)]
+        {
+            let program = format!(r#"{{"name":"x","command":["true"],"seconds":1,{rest}}}"#);
+            let text = format!(r#"{{"v":1,"lane":"{lane}","iterations":1,"programs":[{program}]}}"#);
+            let error = Plan::of(Job::parse(&text).unwrap()).err();
+            assert_eq!(error.is_some(), is_refused, "{lane}: {error:?}");
+            assert!(error.is_none_or(|error| error.contains("counts on one CPU, and the runs of x")));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::processes::{self, Death};
 use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::sys::peer::{Fate, PEER_DIED, die_with};
-use crate::sys::{Failure, Stop, check};
+use crate::sys::{Failure, Stop, check, cpu};
 use crate::test::{Metric, Test};
 use crate::watchdog::{still_alive, too_long};
 use kdyno_proto::Record;
@@ -65,18 +65,20 @@ fn isolate(
     // SAFETY: the agent has one thread, so the child may go on as if nothing happened.
     let (agent, pid) = unsafe { (libc::getpid(), libc::fork()) };
     if check("fork()", pid)? == 0 {
-        enter_cell(agent, settings.clock);
-        let recorder = Recorder {
-            benchmark,
-            index,
-            model_operations: metric.model_operations,
-            settings,
-            sink,
-            scratch: &scratch.path,
-        };
         // A panic must not unwind into the agent's half of this function.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            if let Err(stop) = (metric.run)(&recorder, params) {
+            let measured = enter_cell(agent, settings.clock).and_then(|clock| {
+                let recorder = Recorder {
+                    benchmark,
+                    index,
+                    model_operations: metric.model_operations,
+                    settings: &Settings { clock, ..*settings },
+                    sink,
+                    scratch: &scratch.path,
+                };
+                (metric.run)(&recorder, params)
+            });
+            if let Err(stop) = measured {
                 // A peer that failed is the cause; that it has gone is what this side saw.
                 record_stop(benchmark, fate.failure().unwrap_or(stop), sink);
             }
@@ -94,26 +96,26 @@ fn isolate(
     }
 }
 
-/// Do what the benchmark's process does before it measures.
-fn enter_cell(agent: libc::pid_t, clock: Clock) {
+/// Do what the benchmark's process does before it measures, and return the clock for it.
+fn enter_cell(agent: libc::pid_t, clock: Clock) -> Result<Clock, Stop> {
     die_with(agent);
     still_alive(clock);
-    // SAFETY: `one` is a cpu_set_t of the size said, and `no_priority` a sched_param; nothing else has pointers. Failure
-    // of any of these costs only precision or tidiness.
+    // SAFETY: no pointers. Failure costs only tidiness.
+    unsafe { libc::setpgid(0, 0) };
+    // One CPU for it and its peers, as in the model lane: where the scheduler puts two of them is another experiment, and
+    // would make two clusters of samples out of one. Failure costs only precision, except for a clock of one CPU.
+    let cpu = cpu::stay();
+    // SAFETY: `no_priority` is a sched_param. Failure costs only precision.
     unsafe {
-        libc::setpgid(0, 0);
-        // One CPU for it and its peers, as in the model lane: where the scheduler puts two of them is another
-        // experiment, and would make two clusters of samples out of one.
-        let mut one: libc::cpu_set_t = std::mem::zeroed();
-        if let Ok(cpu) = usize::try_from(libc::sched_getcpu()) {
-            libc::CPU_SET(cpu, &mut one);
-            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &one);
-        }
         // Of two processes that wake each other, the scheduler lets the woken one run at once, or not, as their virtual
         // run times have it, which each instruction moves. One round trip then costs a wake-up more than the next. Those
         // of SCHED_BATCH, in the same class with the same queue, never push each other aside: they switch where one waits.
         let no_priority: libc::sched_param = std::mem::zeroed();
         libc::sched_setscheduler(0, libc::SCHED_BATCH, &no_priority);
+    }
+    match clock {
+        Clock::Cycles(counter) => counter.open(cpu?).map(Clock::Cycles).map_err(Stop::Broken),
+        Clock::Wall | Clock::Model { .. } => Ok(clock),
     }
 }
 
@@ -146,13 +148,20 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::counter::specimen;
     use crate::sys::fd;
     use crate::sys::peer::Peer;
     use kdyno_proto::{Kind, Lane};
     use std::collections::BTreeMap;
     use std::io::Read;
 
-    fn records_of(run: fn(&Recorder, &Params) -> Result<(), Stop>) -> Vec<Record> {
+    type Run = fn(&Recorder, &Params) -> Result<(), Stop>;
+
+    fn records_of(run: Run) -> Vec<Record> {
+        records_by(Clock::Wall, run)
+    }
+
+    fn records_by(clock: Clock, run: Run) -> Vec<Record> {
         let metrics: &'static [Metric] = Box::leak(Box::new([Metric {
             suffix: "one",
             kind: Kind::Latency,
@@ -164,7 +173,7 @@ mod tests {
             Box::leak(Box::new(Test { name: "toy", suite: None, description: "d", params: &[], metrics }));
         let lane = Lane::usual(false);
         let params = test.resolve(lane, &BTreeMap::new()).unwrap();
-        let settings = Settings { lane, clock: Clock::with_shift(None), iterations: 2 };
+        let settings = Settings { lane, clock, iterations: 2 };
         let (read, write) = fd::pipe().unwrap();
         let sink = Sink::new(write).unwrap();
         super::run(&Planned { test, params }, 0, &settings, &sink);
@@ -192,6 +201,15 @@ mod tests {
 
         let samples = records_of(|recorder, _| recorder.measure(Ok));
         assert_eq!(samples.len(), 2);
+        if specimen::may_count() {
+            let counted = records_by(Clock::Cycles(specimen::closed()), |recorder, _| recorder.measure(Ok));
+            assert!(matches!(counted.as_slice(), [Record::Sample { .. }, Record::Sample { .. }]), "{counted:?}");
+        }
+        let not_counted = reason(|recorder, _| {
+            let settings = Settings { clock: Clock::Cycles(specimen::closed()), ..*recorder.settings };
+            Recorder { settings: &settings, ..*recorder }.measure(Ok)
+        });
+        assert_eq!(not_counted, "the cycle counter cannot be read: read(counter): EBADF");
         let unsupported = records_of(|_, _| Err(Stop::Unsupported("no".into())));
         assert_eq!(unsupported, [Record::Unsupported { benchmark: "toy.one".into(), reason: "no".into() }]);
 

@@ -14,7 +14,7 @@ pub struct Settings {
 impl Settings {
     pub fn icount_shift(&self) -> Option<u8> {
         match self.clock {
-            Clock::Wall => None,
+            Clock::Wall | Clock::Cycles(_) => None,
             Clock::Model { shift } => Some(shift),
         }
     }

@@ -261,7 +261,7 @@ mod tests {
             (r#"{"v":1,"lane":"wall","iterations":1,"soak":{"seconds":0,"every":1}}"#, "seconds must be"),
             (r#"{"v":1,"lane":"wall","iterations":1,"soak":{"seconds":1,"every":0}}"#, "seconds must be"),
             (r#"{"v":1,"lane":"wall","iterations":1,"tset":[]}"#, "unknown field `tset`"),
-            (r#"{"v":1,"lane":"pmu","iterations":1}"#, "unknown lane `pmu`, expected one of model, wall"),
+            (r#"{"v":1,"lane":"pm","iterations":1}"#, "unknown lane `pm`, expected one of model, wall, pmu"),
             (r#"{"v":1,"lane":"wall","iterations":1,"tests":[{"name":"x","parms":{}}]}"#, "unknown field `parms`"),
             (r#"{"v":2,"lane":"other"}"#, "version 2, expected 1"),
         ] {

@@ -30,6 +30,9 @@ pub struct LaneRow {
     /// The clock is that of QEMU's `-icount`: a job must say its shift.
     #[serde(rename(deserialize = "is_icount"))]
     pub icount: bool,
+    /// The clock is a counter of the core PMU, on one CPU.
+    #[serde(skip_serializing)]
+    uses_core_pmu: bool,
 }
 
 pub static LANES: LazyLock<Vec<LaneRow>> = LazyLock::new(|| {
@@ -52,7 +55,13 @@ impl Lane {
         self.row().icount
     }
 
-    /// Return the lane that applies where nobody names one: it is known whether QEMU runs with `-icount`.
+    /// Return whether the clock is a counter of the processor's own PMU, which counts on one CPU.
+    pub fn uses_core_pmu(self) -> bool {
+        self.row().uses_core_pmu
+    }
+
+    /// Return the lane that applies where nobody names one, the first of its kind: it is known whether QEMU runs with
+    /// `-icount`.
     pub fn usual(is_icount: bool) -> Lane {
         Lane::all().find(|lane| lane.is_icount() == is_icount).expect("there are lanes of both kinds")
     }

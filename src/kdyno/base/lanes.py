@@ -45,6 +45,9 @@ class Lane:
     is_icount: bool
     """The clock is the executed instructions of one emulated CPU: the machine must have QEMU's TCG with -icount, and
     may have the emulated PMU. Otherwise time passes."""
+    uses_core_pmu: bool
+    """The clock is a counter of the core PMU, the processor's own, not the emulated one, on the CPU that a benchmark is
+    bound to: the machine's kernels must drive it, and programs, which run on all CPUs, can't be measured as a whole."""
     is_repeatable: bool
     """The same boot gives the same samples, to the bit, on any host: a boot on record needn't be done again."""
     is_disturbed_by_host: bool
@@ -74,17 +77,23 @@ searches."""
 TIMED_LANE = LANES["wall"]
 """The lane in which real time passes: of this host itself, of a kernel under KVM, of a shell, of hours under load."""
 
+GUEST_LANES = tuple(lane.name for lane in LANES.values() if not lane.uses_core_pmu)
+"""The lanes of guests and of kernels that are processes: these drive no core PMU."""
+
 CLOCKS = [lane.clock for lane in LANES.values()]
 
 if TYPE_CHECKING:
     LaneName = str
     RealTimeLaneName = str
+    GuestLaneName = str
     ClockUnit = str
 else:
     LaneName = Literal[tuple(LANES)]
     """The name of a lane, for settings and records."""
     RealTimeLaneName = Literal[tuple(name for name, lane in LANES.items() if not lane.is_icount)]
     """The same of one for which no CPU must be emulated."""
+    GuestLaneName = Literal[GUEST_LANES]
+    """The same of one that guests and kernels that are processes can have."""
     ClockUnit = Literal[(*(clock.cost_unit for clock in CLOCKS), *(clock.bandwidth_unit for clock in CLOCKS))]
     """What a lane's own clock is read in."""
 

@@ -97,7 +97,7 @@ class MachineSettings(Frozen):
     """What carries a workload out."""
 
     own_clock: ClassVar[Clock | None] = None
-    """What samples are read in, where that is not the lane's clock."""
+    """What samples are read in, where that is not the lane's clock; a clock of the core PMU is always the lane's."""
 
     type: str
     lane: LaneName = DEFAULT_LANE.name

@@ -32,6 +32,7 @@ from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootLimits, BootOrder, Description, MachineSettings, NoShell
 from kdyno.boot.conditions import watched
 from kdyno.boot.ending import Exit, verdict_on_boot
+from kdyno.boot.host.core_pmu import require_core_pmu
 from kdyno.boot.host.journal import boot_id, running_state
 from kdyno.boot.host.turn import KnobRefused, turned
 from kdyno.boot.host.words import values_of
@@ -85,7 +86,8 @@ class LocalMachine:
         self.root = root
 
     def describe(self) -> Description:
-        """Describe this host. Raises NoSuchCpus."""
+        """Describe this host. Raises NoSuchCpus and CorePmuMissing."""
+        require_core_pmu(self.config.lane, "this host", self.root)
         allowed = os.sched_getaffinity(0)
         if self.config.cpus and not allowed.issuperset(self.config.cpus):
             named, may = (", ".join(map(str, sorted(cpus))) for cpus in (self.config.cpus, allowed))

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field
 
 from kdyno.base.errors import UserError
-from kdyno.base.lanes import COUNTED_LANE, DEFAULT_LANE, LANES, TIMED_LANE, LaneName
+from kdyno.base.lanes import COUNTED_LANE, DEFAULT_LANE, LANES, TIMED_LANE, GuestLaneName
 from kdyno.base.names import absolute
 from kdyno.boot.base import BootLimits, MachineSettings
 from kdyno.boot.disk import MOST_DISK_MB, NEED
@@ -27,7 +27,7 @@ class QemuConfig(MachineSettings):
     """A guest under QEMU, on this host."""
 
     type: Literal["qemu"] = "qemu"
-    lane: LaneName = DEFAULT_LANE.name
+    lane: GuestLaneName = DEFAULT_LANE.name
     """`model`: TCG with -icount, exact and repeatable; `wall`: time."""
     accel: Literal["auto", "kvm", "tcg"] = "auto"
     """Wall lane: `auto` uses KVM if a proof succeeds here, otherwise TCG, with a notice."""

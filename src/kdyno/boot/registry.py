@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kdyno.base.errors import UserError
 from kdyno.base.frozen import one_of
-from kdyno.base.lanes import PMU_CLOCKS, Clock
+from kdyno.base.lanes import LANES, PMU_CLOCKS, Clock, LaneName
 from kdyno.base.machine_facts import recorded_pmu_clock
 from kdyno.base.mistakes import problems
 from kdyno.boot.base import MachineBackend, MachineSettings
@@ -96,8 +96,10 @@ def kind_on_record(facts: Mapping[str, Any]) -> type[MachineSettings]:
     return settings_type(str(facts.get("type")))
 
 
-def clock_on_record(facts: Mapping[str, Any]) -> Clock | None:
-    """What the samples of a run were read in, by its machine's facts; None: in the clock of its lane."""
+def clock_on_record(facts: Mapping[str, Any], lane: LaneName) -> Clock | None:
+    """What the samples of a run were read in, by its machine's facts and its lane; None: in the clock of the lane."""
+    if LANES[lane].uses_core_pmu:
+        return None
     return PMU_CLOCKS.get(recorded_pmu_clock(facts) or "") or kind_on_record(facts).own_clock
 
 

@@ -23,7 +23,7 @@ from kdyno.base.cpu import Cpu, read_cpu
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.frozen import digest
 from kdyno.base.host import host_facts
-from kdyno.base.lanes import CORE_CLOCK, COUNTED_LANE, LANES, TIMED_LANE, Clock, LaneName
+from kdyno.base.lanes import CORE_CLOCK, COUNTED_LANE, LANES, TIMED_LANE, Clock, GuestLaneName
 from kdyno.base.measurement import DISTURBED_PATHS
 from kdyno.base.packages import install_advice
 from kdyno.base.process import attempt, output, spawn
@@ -131,7 +131,7 @@ class UmlConfig(MachineSettings):
     own_clock: ClassVar[Clock | None] = CORE_CLOCK
 
     type: Literal["uml"] = "uml"
-    lane: LaneName = TIMED_LANE.name
+    lane: GuestLaneName = TIMED_LANE.name
     """`wall`: cycles of this processor's core; `model`: counted by the emulated PMU."""
     cpu: Annotated[int, Field(ge=0, lt=8192)] | None = None
     """Lane wall: the CPU of this host that it runs on; None: the last one that kdyno may use."""

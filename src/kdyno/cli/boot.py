@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kdyno.base.lanes import LANES, TIMED_LANE
+from kdyno.base.lanes import GUEST_LANES, TIMED_LANE
 from kdyno.cli.common import number_from, state_of, talk_of
 
 OUTPUT_MB = 256
@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernel", help="a bzImage, a kernel build directory, or the key of an image that kdyno built")
     parser.set_defaults(command=[])
     parser.add_argument(
-        "--lane", choices=tuple(LANES), default=TIMED_LANE.name, help="clock of the guest (default: %(default)s)"
+        "--lane", choices=GUEST_LANES, default=TIMED_LANE.name, help="clock of the guest (default: %(default)s)"
     )
     parser.add_argument("--accel", choices=["auto", "kvm", "tcg"], default="auto", help="wall lane: the accelerator")
     parser.add_argument("--platform", choices=["microvm", "q35"], default="microvm", help="QEMU's machine type")

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kdyno.base.errors import UserError
-from kdyno.base.lanes import DEFAULT_LANE, LANES, PMU_CLOCKS
+from kdyno.base.lanes import DEFAULT_LANE, GUEST_LANES, LANES, PMU_CLOCKS
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
 from kdyno.runs.session import Session
 
@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="run N experiments with one kernel in two link orders: 2 N links, 10 s each (as many as the "
         "experiment has layouts, or 20)",
     )
-    parser.add_argument("--lane", choices=tuple(LANES), help=f"lane, without an experiment ({DEFAULT_LANE.name})")
+    parser.add_argument("--lane", choices=GUEST_LANES, help=f"lane, without an experiment ({DEFAULT_LANE.name})")
     parser.add_argument("--experiments", type=number_from(20), metavar="N", help="number of A/A experiments (200)")
     parser.add_argument(
         "--blocks",

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kdyno.base import terminal
-from kdyno.base.lanes import LANES, TIMED_LANE
+from kdyno.base.lanes import GUEST_LANES, LANES, TIMED_LANE
 from kdyno.cli.common import add_common, print_json, state_of, talk_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="run it in a guest with this kernel: a bzImage, a kernel build directory, or the key of an image",
     )
     trial.add_argument(
-        "--lane", choices=tuple(LANES), default=TIMED_LANE.name, help="clock of the guest (default: %(default)s)"
+        "--lane", choices=GUEST_LANES, default=TIMED_LANE.name, help="clock of the guest (default: %(default)s)"
     )
     trial.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="set a parameter to VALUE")
     trial.add_argument("--json", action="store_true", help="print everything as JSON")

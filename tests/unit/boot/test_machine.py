@@ -20,6 +20,7 @@ from kdyno.boot.initramfs import directory, file, initramfs, link, newc
 from kdyno.boot.kvm import proof_rom, why_not_kvm
 from kdyno.boot.qemu import KvmUnusable, QemuMachine, TooSmallForHugePages
 from kdyno.boot.qemu_config import KvmInModelLane, ModelLaneIsUniprocessor, QemuConfig
+from kdyno.boot.registry import BadMachine, read_machine
 from kdyno.boot.watch import Watch
 from kdyno.kernel.recipe import page_size_words
 from kdyno.measure.guest.job import Job, Program
@@ -229,6 +230,12 @@ def test_a_comma_in_a_path_does_not_begin_another_option_of_qemu(tmp_path: Path)
 def test_what_the_model_lane_cannot_be_is_refused(config: QemuConfig, error: type[KdynoError]) -> None:
     with pytest.raises(error):
         QemuMachine(config)
+
+
+@pytest.mark.parametrize("kind", ["qemu", "uml"])
+def test_guests_and_kernels_that_are_processes_are_refused_in_the_lane_of_the_core_pmu(kind: str) -> None:
+    with pytest.raises(BadMachine, match="`lane`: 'model' or 'wall' is expected"):
+        read_machine({"type": kind, "lane": "pmu"}, "[machine]")
 
 
 def test_a_fall_back_to_tcg_is_the_first_thing_said(monkeypatch: pytest.MonkeyPatch) -> None:

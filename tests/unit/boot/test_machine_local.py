@@ -20,6 +20,7 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootLimits, BootOrder
 from kdyno.boot.host import journal
+from kdyno.boot.host.core_pmu import PLACES, CorePmuMissing
 from kdyno.boot.host.journal import RUNNING, journal_path, running_state
 from kdyno.boot.host.turn import KnobRefused, restore, restore_all, turned, write_value
 from kdyno.boot.host.words import HostLacks, NeedsBoot, values_of
@@ -67,6 +68,14 @@ def round_of(
     machine = LocalMachine(LocalConfig(limits=BootLimits(total=total)), root)
     job = Job(lane="wall", iterations=1, programs=(Program(name="command", command=command),))
     return machine.boot(BootOrder("a round", None, words, job, 1, directory, cancelled=cancelled or Event()))
+
+
+def test_a_host_that_drives_no_pmu_is_refused_in_the_lane_of_the_core_pmu(root: Path) -> None:
+    machine = LocalMachine(LocalConfig(lane="pmu"), root)
+    with pytest.raises(CorePmuMissing, match="the kernel of this host drives none"):
+        machine.describe()
+    put(root, PLACES[0], "4\n")
+    assert machine.describe().lane == "pmu"
 
 
 @pytest.mark.parametrize(

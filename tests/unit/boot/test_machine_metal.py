@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from threading import Event
@@ -19,6 +20,7 @@ from kdyno.base.errors import KdynoError
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootLimits
+from kdyno.boot.host.core_pmu import DEVICES, PLACES, CorePmuMissing
 from kdyno.boot.metal import box as box_module
 from kdyno.boot.metal import lease as lease_module
 from kdyno.boot.metal import way_back
@@ -40,7 +42,7 @@ from kdyno.boot.metal.ssh import (
 from kdyno.boot.metal.way_back import BoxGone, ResetFailed
 from kdyno.boot.platforms import KernelNotStartable
 from kdyno.boot.registry import BadMachine, read_machine
-from kdyno.measure.guest.job import Program
+from kdyno.measure.guest.job import Job, Program, TestOrder
 from kdyno.measure.workload.needs import Needs
 from tests.at_once import at_once
 from tests.unit.boot.fake_box import OWN_WORDS, RELEASE, FakeBox, order
@@ -140,6 +142,31 @@ def test_a_box_that_cannot_start_kernels_is_refused(
     box.put(file, content)
     with pytest.raises(BoxLacks, match=missing):
         machine.describe()
+
+
+def test_a_box_that_drives_no_pmu_is_refused_in_the_lane_of_the_core_pmu(box: FakeBox) -> None:
+    counting = MetalMachine(MetalConfig(host="box", lane="pmu"))
+    with pytest.raises(CorePmuMissing, match="the kernel of box drives none") as refused:
+        counting.describe()
+    assert 'set lane = "wall" in [machine]' in refused.value.advice
+    assert box.stored == []
+
+
+@pytest.mark.parametrize("device", ["cpu", "cpu_core"])
+def test_a_box_that_drives_a_pmu_has_the_lane_of_the_core_pmu(box: FakeBox, device: str) -> None:
+    box.put("copied", f"{(box.root / 'copied').read_text()}/{DEVICES}/{device}/type:4\n")
+    assert MetalMachine(MetalConfig(host="box", lane="pmu")).describe().lane == "pmu"
+
+
+@pytest.mark.skipif(any(Path("/", place).exists() for place in PLACES), reason="this host drives a PMU")
+def test_a_kernel_that_drives_no_pmu_fails_its_boot_before_anything_is_measured(
+    machine: MetalMachine, tmp_path: Path
+) -> None:
+    job = Job(lane="pmu", iterations=1, tests=(TestOrder(name="lat_syscall"),))
+    end = machine.boot(replace(order(tmp_path), job=job))
+    assert end.status == "failed"
+    assert end.reason.startswith("agent: kdyno-agent: lane pmu: perf_event_open(): E")
+    assert end.report.benchmarks == ()
 
 
 def test_an_image_that_is_not_a_kernel_for_x86_is_refused_before_the_box_restarts(

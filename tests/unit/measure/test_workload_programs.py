@@ -33,7 +33,7 @@ from kdyno.measure.workload.definition import (
 from kdyno.measure.workload.metrics import AnyMetric, Output
 from kdyno.measure.workload.named import NoTrainingLoad, OneProgramTwice, training_load
 from kdyno.measure.workload.needs import Load, Needs
-from kdyno.measure.workload.programs import NotInUse, OneNameTwice, ProgramsWorkload, WorkloadOfOtherLane
+from kdyno.measure.workload.programs import NotInUse, OneNameTwice, ProgramsWorkload, RunsOnAllCpus, WorkloadOfOtherLane
 from kdyno.runs.experiment.resolve import load_experiment
 from kdyno.runs.one_boot import attach_samples
 
@@ -264,6 +264,20 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     wall = small(tmp_path, SMALL.replace("runs = 2", 'lanes = ["wall"]'))
     with pytest.raises(WorkloadOfOtherLane, match="no meaning in the lane model"):
         ProgramsWorkload(use=(str(wall),)).located(tmp_path).part("model")
+
+
+def test_a_program_that_is_measured_as_a_whole_is_refused_in_a_lane_that_counts_on_one_cpu(tmp_path: Path) -> None:
+    whole = small(tmp_path, f'{SMALL}\n[operation]\nname = "run"\ncount = [1]')
+    workload = ProgramsWorkload(use=(str(whole),)).located(tmp_path)
+    with pytest.raises(RunsOnAllCpus, match="small cannot be measured in the lane pmu") as refused:
+        workload.part("pmu")
+    assert 'set lane = "wall"' in refused.value.advice
+    assert workload.part("wall").programs[0].measured
+
+
+def test_a_program_that_prints_its_numbers_is_measured_in_a_lane_that_counts_on_one_cpu(tmp_path: Path) -> None:
+    [program] = used(tmp_path).part("pmu").programs
+    assert (program.name, program.measured) == ("small", None)
 
 
 def test_a_workload_may_be_in_use_twice_under_two_names_with_parameters_of_their_own(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from kdyno.base.lanes import LANES
 from kdyno.judge.verdicts.lane import lane_line
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.report.summary import summary_lines
@@ -50,6 +51,16 @@ def test_cycles_are_never_called_instructions(report: RunReport) -> None:
     machine = {**report.run.machine, "pmu_clock": "cycles"}
     line = lane_line(report.run.model_copy(update={"machine": machine}))
     assert line == "lane: model — cycles modelled from what the emulated PMU counted in the measured loops, not time"
+
+
+@pytest.mark.parametrize("machine", ["metal", "local"])
+def test_cycles_of_the_core_pmu_are_not_called_nanoseconds_of_a_box(report: RunReport, machine: str) -> None:
+    lines = {
+        lane: lane_line(report.run.model_copy(update={"machine": {"type": machine}, "lane": lane}))
+        for lane in ("wall", "pmu")
+    }
+    assert lines["wall"].startswith("lane: wall — nanoseconds")
+    assert lines["pmu"] == f"lane: pmu — {LANES['pmu'].clock.title}"
 
 
 @pytest.mark.parametrize("width", [80, 100, 140, 250])

@@ -115,7 +115,7 @@ fn parse_run(mut arguments: Arguments) -> Result<Verb, String> {
     }
     let lane = Lane::usual(shift.is_some());
     let iterations = iterations.unwrap_or(lane.row().iterations);
-    let settings = Settings { lane, clock: Clock::with_shift(shift), iterations };
+    let settings = Settings { lane, clock: Clock::of(lane, shift), iterations };
     Ok(Verb::Run(Run { plan: plan(&tests, &given, lane)?, settings, json }))
 }
 

@@ -1,10 +1,13 @@
-//! The number of operations of an iteration in the wall lane: as many as last long enough.
+//! The number of operations of an iteration where it isn't fixed: as many as last long enough.
 
 use crate::sys::Stop;
 
-/// How long one iteration should last in the wall lane, in nanoseconds: the clock's own cost and resolution are then
+/// How long one iteration should last where time passes, in nanoseconds: the clock's own cost and resolution are then
 /// less than 1 in 10^4, and a suite of 40 benchmarks still takes seconds.
-const TARGET: u64 = 5_000_000;
+pub const NANOSECONDS: u64 = 5_000_000;
+
+/// How long one iteration should last where cycles are counted: the same at 3 GHz.
+pub const CYCLES: u64 = 15_000_000;
 
 /// An iteration may last so many times the target.
 const LEAST: f64 = 0.95;
@@ -16,16 +19,16 @@ const MOST_OPERATIONS: u64 = 1 << 24;
 /// On a host that is too restless the last try has to do.
 const TRIES: u32 = 40;
 
-/// Find the number of operations with which `once`, which returns the time that it took and the work, lasts 0.95 to 1.2
-/// times the target, and warm up by doing so. Two tries in a row must agree: a single one may be an outlier. Where one
+/// Find the number of operations with which `once`, which returns what it took and the work, lasts 0.95 to 1.2 times
+/// `target`, and warm up by doing so. Two tries in a row must agree: a single one may be an outlier. Where one
 /// operation is a large part of the target, it is the smallest number that lasts long enough.
-pub fn calibrate(once: &mut impl FnMut(u64) -> Result<(u64, u64), Stop>) -> Result<u64, Stop> {
+pub fn calibrate(target: u64, once: &mut impl FnMut(u64) -> Result<(u64, u64), Stop>) -> Result<u64, Stop> {
     let mut operations = 1;
     let mut was_good = false;
     for _ in 0..TRIES {
         let (elapsed, _) = once(operations)?;
-        let better = better(operations, elapsed);
-        let ratio = elapsed as f64 / TARGET as f64;
+        let better = better(target, operations, elapsed);
+        let ratio = elapsed as f64 / target as f64;
         let is_good = (LEAST..=MOST).contains(&ratio) || better == operations;
         if is_good && was_good {
             break;
@@ -40,8 +43,8 @@ pub fn calibrate(once: &mut impl FnMut(u64) -> Result<(u64, u64), Stop>) -> Resu
 
 /// Return the smallest number of operations that lasts long enough, if so many took that long. The first tries are cold
 /// and say little, so no step is larger than ten times.
-fn better(operations: u64, elapsed: u64) -> u64 {
-    let least = (u128::from(operations) * u128::from(TARGET)).div_ceil(u128::from(elapsed.max(1)));
+fn better(target: u64, operations: u64, elapsed: u64) -> u64 {
+    let least = (u128::from(operations) * u128::from(target)).div_ceil(u128::from(elapsed.max(1)));
     u64::try_from(least).unwrap_or(u64::MAX).clamp(1, operations * 10).min(MOST_OPERATIONS)
 }
 
@@ -52,7 +55,7 @@ mod tests {
     /// Calibrate against a clock that returns `elapsed(try, operations)`; return the operations, and the tries.
     fn calibrated(elapsed: impl Fn(u32, u64) -> u64) -> (u64, u32) {
         let mut tries = 0;
-        let operations = calibrate(&mut |operations| {
+        let operations = calibrate(NANOSECONDS, &mut |operations| {
             tries += 1;
             Ok((elapsed(tries, operations), operations))
         })
@@ -102,6 +105,6 @@ mod tests {
     #[test]
     fn a_failure_is_passed_on() {
         let stop = Stop::Broken("no".into());
-        assert_eq!(calibrate(&mut |_| Err(stop.clone())), Err(stop));
+        assert_eq!(calibrate(NANOSECONDS, &mut |_| Err(stop.clone())), Err(stop));
     }
 }

@@ -2,6 +2,7 @@
 
 mod calibration;
 pub mod clock;
+pub mod counter;
 pub mod recorder;
 mod ticks;
 mod warm_up;

@@ -1,7 +1,7 @@
 //! Turns a benchmark's loop into samples: warm-up, size of an iteration, iterations.
 
 use super::Clock;
-use super::calibration::calibrate;
+use super::calibration::{self, calibrate};
 use super::ticks::Ticks;
 use super::warm_up::warm_up;
 use crate::settings::Settings;
@@ -54,7 +54,7 @@ impl Recorder<'_> {
     pub fn measure_parts(&self, mut body: impl FnMut(u64, &mut Stopwatch) -> Result<u64, Stop>) -> Result<(), Stop> {
         let mut ticks = match self.settings.clock {
             Clock::Model { shift } => Ticks::find().map(|ticks| (ticks, shift)),
-            Clock::Wall => None,
+            Clock::Wall | Clock::Cycles(_) => None,
         };
         // Of the last iteration, in all: what is set up between measured parts takes its time too.
         let mut lasted = 0;
@@ -68,6 +68,9 @@ impl Recorder<'_> {
             let mut watch = Stopwatch { clock: self.settings.clock, elapsed: 0 };
             let work = body(operations, &mut watch)?;
             lasted = self.settings.clock.elapsed(start, self.settings.clock.now());
+            if let Some(fault) = self.settings.clock.fault() {
+                return Err(Stop::Broken(fault));
+            }
             Ok((watch.elapsed, work))
         };
         let operations = match self.settings.clock {
@@ -77,7 +80,12 @@ impl Recorder<'_> {
                 once(self.model_operations, kdyno_marker::WARM_UP)?;
                 self.model_operations
             }
-            Clock::Wall => calibrate(&mut |operations| once(operations, kdyno_marker::UNSEEN))?,
+            Clock::Wall => {
+                calibrate(calibration::NANOSECONDS, &mut |operations| once(operations, kdyno_marker::UNSEEN))?
+            }
+            Clock::Cycles(_) => {
+                calibrate(calibration::CYCLES, &mut |operations| once(operations, kdyno_marker::UNSEEN))?
+            }
         };
         for iteration in 0..self.settings.iterations {
             let (elapsed, work) = once(operations, iteration as u16)?;

@@ -1,5 +1,6 @@
 //! System calls as the measured code wants them: raw, without allocation, failing with the call's name.
 
+pub mod cpu;
 pub mod errno;
 pub mod failure;
 pub mod fd;

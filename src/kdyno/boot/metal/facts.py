@@ -13,6 +13,7 @@ from typing import Any
 
 from kdyno.base.host import described_host, proc_field
 from kdyno.boot.host import cpus, files
+from kdyno.boot.host.core_pmu import PLACES
 from kdyno.boot.host.knobs import CPU, KNOBS
 from kdyno.boot.host.look import knob_fact
 from kdyno.boot.metal.ssh import Ssh
@@ -28,6 +29,7 @@ ONCE = (
     "sys/class/dmi/id/product_name",
     f"{CPU}/online",
     f"{CPU}/isolated",
+    *PLACES,
     *(setting.pattern for knob in KNOWN for setting in knob.settings),
 )
 AT_EACH_BOOT = (

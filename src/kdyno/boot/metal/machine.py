@@ -27,6 +27,7 @@ from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootOrder, CpuLacks, Description, NoShell
 from kdyno.boot.conditions import conditions_between
 from kdyno.boot.ending import Exit, verdict_on_boot
+from kdyno.boot.host.core_pmu import require_core_pmu
 from kdyno.boot.metal.box import DIRECTORY, MARK, BoxState, RemoteBox, Starter
 from kdyno.boot.metal.box_console import BoxConsole
 from kdyno.boot.metal.facts import AT_EACH_BOOT, ONCE, box_facts, copy_files, host_facts_of
@@ -120,6 +121,7 @@ class MetalMachine:
             if command and which(command[0]) is None:
                 raise CommandMissing(key=key, program=command[0])
         own, root, config = self._own, self._root, self.config
+        require_core_pmu(config.lane, config.host, root)
         require_knobs(root, config.knobs, config.host, own.release)
         facts = {
             **({"set": sorted(config.knobs)} if config.knobs else {}),

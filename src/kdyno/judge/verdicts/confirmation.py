@@ -49,7 +49,7 @@ def _said(mean: GeometricMean | None, run: RunRecord) -> str:
 
 def _source(run: RunRecord) -> str:
     """Return what the gains of a run are from."""
-    if clock_on_record(run.machine) == PMU_CLOCKS["cycles"]:
+    if clock_on_record(run.machine, run.lane) == PMU_CLOCKS["cycles"]:
         return "the model"
     return "counts of instructions" if LANES[run.lane].is_icount else "times of guests"
 

@@ -8,4 +8,4 @@ from kdyno.store.records import RunRecord
 
 
 def lane_line(run: RunRecord) -> str:
-    return LANES[run.lane].headline(clock_on_record(run.machine))
+    return LANES[run.lane].headline(clock_on_record(run.machine, run.lane))

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from kdyno.base.errors import UserError
-from kdyno.base.lanes import LANES, LaneName
+from kdyno.base.lanes import LANES, TIMED_LANE, LaneName
 from kdyno.base.measurement import Benchmark, Sample
 from kdyno.measure.guest.agent import benchmark_names, test_orders
 from kdyno.measure.guest.steps import failure
@@ -30,6 +30,14 @@ RUN_SECONDS = 10.0
 class WorkloadOfOtherLane(UserError):
     message = "the workload {name} has no meaning in the lane {lane}: it is for {lanes}"
     hint = 'set lane = "{first}" in [machine], or leave the workload out'
+
+
+class RunsOnAllCpus(UserError):
+    message = (
+        "the workload {name} cannot be measured in the lane {lane}: its runs are measured as a whole, on all CPUs, and "
+        "the lane counts on one"
+    )
+    hint = 'set lane = "{other}" in [machine], or leave the workload out'
 
 
 class NotInUse(UserError):
@@ -82,11 +90,13 @@ class ProgramsWorkload(WorkloadSettings):
         return max((workload.cpus for workload in self.definitions), default=1)
 
     def part(self, lane: LaneName) -> JobPart:
-        """Raises WorkloadOfOtherLane, NoSuchParameter and UnknownTest."""
+        """Raises WorkloadOfOtherLane, RunsOnAllCpus, NoSuchParameter and UnknownTest."""
         for workload in self.definitions:
             if lane not in workload.lanes:
                 lanes = " and ".join(workload.lanes)
                 raise WorkloadOfOtherLane(name=workload.name, lane=lane, lanes=lanes, first=workload.lanes[0])
+            if workload.operation and LANES[lane].uses_core_pmu:
+                raise RunsOnAllCpus(name=workload.name, lane=lane, other=TIMED_LANE.name)
         programs = tuple(
             workload.program(self.parameters.get(workload.name, {}), lane, self.runs) for workload in self.definitions
         )

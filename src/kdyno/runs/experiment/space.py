@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import LaneName
+from kdyno.base.lanes import GuestLaneName
 
 MOST_KNOBS = 60
 MOST_CHOICES = 50
@@ -79,7 +79,7 @@ class RungSpec(Frozen):
     """Boots of the recipe and of the baseline."""
     tests: tuple[str, ...] = ()
     """The tests of [workload] that run; empty: all."""
-    lane: LaneName | None = None
+    lane: GuestLaneName | None = None
     """The lane, where it is to be another than the machine's."""
 
 
