@@ -27,7 +27,7 @@ SizeClass = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
 """The smallest and the largest size."""
 DATA = Path(str(files("kdyno"))) / "data" / "lab"
 MOST_SIZE = 1 << 20
-"""MOST_SIZE of data/lab/harness/harness.c."""
+"""MOST_SIZE of data/lab/harness/timing.c."""
 
 
 class UnknownRoutine(UserError):

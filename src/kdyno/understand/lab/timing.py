@@ -23,7 +23,7 @@ from kdyno.understand.lab.build import RoutineBench, RoutineBuild
 LINE = 64
 LINES_OF_PAGE = 4096 // LINE
 REQUESTS = 48
-"""The number of different calls of a cell; MOST_REQUESTS of data/lab/harness/harness.c is the limit."""
+"""The number of different calls of a cell; MOST_REQUESTS of data/lab/harness/timing.c is the limit."""
 LOAD_CELLS = 8
 """The number of cells that a distribution of sizes is drawn for."""
 MOST_DISTRIBUTION_BYTES = 16 << 20

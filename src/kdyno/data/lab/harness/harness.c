@@ -12,41 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-static word random_state;
-
-/* splitmix64 (Steele, Lea, Flood, 2014). */
-word lab_random(void)
-{
-	word mixed = random_state += 0x9e3779b97f4a7c15UL;
-	mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9UL;
-	mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebUL;
-	return mixed ^ mixed >> 31;
-}
-
-void fail(const char *what)
-{
-	perror(what);
-	exit(REFUSED);
-}
-
-byte *pages(word bytes)
-{
-	byte *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (start == MAP_FAILED)
-		fail("mmap");
-	madvise(start, bytes, MADV_NOHUGEPAGE);
-	return start;
-}
-
-void randomise(byte *at, word bytes)
-{
-	for (word done = 0; done < bytes; done += sizeof(word)) {
-		word value = lab_random();
-		memcpy(at + done, &value, bytes - done < sizeof(word) ? bytes - done : sizeof(word));
-	}
-}
 
 int main(int count, char **word_of)
 {
@@ -56,14 +21,14 @@ int main(int count, char **word_of)
 	for (int index = 2; index < count && index < 16; index++)
 		number[index] = strtoul(word_of[index], NULL, 10);
 	if (count == 3 && !strcmp(word_of[1], "time")) {
-		random_state = number[2];
+		seed_random(number[2]);
 		time_all(known);
 	} else if (count == 12 && !strcmp(word_of[1], "prove") && number[2] < known && number[5] <= ALIGNMENTS) {
 		const struct bounds bounds = {
 			.least = number[3], .most = number[4], .offsets = number[5], .cases = number[6],
 			.most_random = number[7], .slack = number[8], .seconds = number[9], .most_faults = number[10],
 		};
-		random_state = number[11];
+		seed_random(number[11]);
 		prove(number[2], &bounds);
 	} else {
 		return WRONG_USAGE;

@@ -15,6 +15,9 @@ void fail(const char *what);
 /* Memory in pages of 4 kB: large pages would make a TLB's misses go away on some hosts only. */
 byte *pages(word bytes);
 
+/* Sets the seed of lab_random(). */
+void seed_random(word seed);
+
 void randomise(byte *at, word bytes);
 
 /* Times this many candidates in the cells of standard input. */
