@@ -232,6 +232,12 @@ def test_what_does_not_go_together_is_refused_as_in_a_file() -> None:
         variants("plain", "opt=O3", lane="model", machine="lane=wall")
 
 
+@pytest.mark.parametrize(("machine", "named"), [("", "qemu"), ("uml", "uml"), ("qemu,smp=1", "qemu,smp=1")])
+def test_a_lane_that_a_machine_does_not_have_is_refused_with_the_name_of_the_machine(machine: str, named: str) -> None:
+    with pytest.raises(BadMachine, match=rf"^--machine {named}: .*`lane`: 'model' or 'wall' is expected"):
+        experiment_for(["plain", "opt=O3"], Options(lane="pmu", machine=machine), NOWHERE)
+
+
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
 PLAIN_WORDS = st.from_regex(r"[a-z0-9_-]{1,12}", fullmatch=True)
 
@@ -269,7 +275,7 @@ OPTIONS = st.builds(
     tests=st.sampled_from([(), ("lat_pipe",), ("lmbench", "redis")]),
     blocks=st.sampled_from([None, 1, 7, "auto"]),
     margin=st.none() | st.floats(0.0001, 0.5),
-    lane=st.sampled_from([None, "model", "wall"]),
+    lane=st.sampled_from([None, "model", "wall", "pmu"]),
     machine=st.sampled_from(["", "memory_mb=700,limits.boot=40", "qemu,share=x", "local"]),
     source=st.sampled_from(["", ".#base", "linux"]),
     config=st.sampled_from([None, "make:defconfig", "file:x.config"]),

@@ -234,7 +234,7 @@ def _machine(options: Options, base: Path) -> tuple[MachineSettings, dict[str, A
     machine_pieces = [*([Piece(kind, "type", kind)] if kind else []), *pieces(short), *pieces(lane)]
     type_name = kind_named({piece.key: piece.value for piece in reversed(machine_pieces)})
     content = table(machine_pieces, settings_type(type_name))
-    machine = read_machine(content, f"--machine {options.machine[:SHOWN]}")
+    machine = read_machine(content, f"--machine {options.machine[:SHOWN] or type_name}")
     return machine, _set_keys(machine.located(base), machine)
 
 
