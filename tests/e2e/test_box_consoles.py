@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e import debian_guest
 from tests.e2e.box import Box, free_port, make_disk, own_kernel_runs, started_box
 from tests.e2e.conftest import Kdyno
 from tests.e2e.test_metal import COMMAND, PLAIN, TESTS, run
@@ -25,7 +26,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can make the disk of the box"),
     *(
         pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed")
-        for program in ("mmdebstrap", "ipmi_sim", "ipmitool", "nc")
+        for program in ("mmdebstrap", "ipmitool", "nc")
     ),
 ]
 
@@ -61,14 +62,30 @@ def work(state: Path, tmp_path: Path) -> Path:
     return work
 
 
+def unpacked_simulator(directory: Path) -> Path:
+    """Return the root of OpenIPMI's packages. They aren't installed: a service of theirs loads drivers at each start of
+    the host.
+    """
+    root = directory / "openipmi"
+    if not root.exists():
+        scratch = directory / "openipmi-scratch"
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        debian_guest.run("apt-get", "download", "openipmi", "libopenipmi0", cwd=scratch)
+        for package in scratch.glob("*.deb"):
+            debian_guest.run("dpkg-deb", "--extract", package, scratch)
+        scratch.rename(root)
+    return root
+
+
 @contextmanager
-def started_bmc(work: Path) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+def started_bmc(simulator: Path, work: Path) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Start a BMC; yield the options for the QEMU that it controls, and the command that speaks to it."""
     lan, vm, line = free_port(), free_port(), free_port()
     (work / "lan.conf").write_text(BMC.format(lan=lan, vm=vm, line=line))
     (work / "controller").write_text(CONTROLLER)
     (work / "bmc").mkdir()
-    words = ["ipmi_sim", "-n", "-c", "lan.conf", "-f", "controller", "-s", "bmc"]
+    words = [f"{simulator}/usr/bin/ipmi_sim", "-n", "-c", "lan.conf", "-f", "controller", "-s", "bmc"]
     devices = (
         *("-chardev", f"socket,id=line,host=127.0.0.1,port={line},server=on,wait=off", "-serial", "chardev:line"),
         *("-chardev", f"socket,id=bmc,host=127.0.0.1,port={vm},reconnect=1"),
@@ -78,12 +95,19 @@ def started_bmc(work: Path) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]
     tool = ("ipmitool", "-I", "lanplus", "-C", "3", "-H", "127.0.0.1", "-p", str(lan), "-U", "kdyno", "-P", "secret")
     with (
         (work / "bmc.log").open("wb") as log,
-        subprocess.Popen(words, cwd=work, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as simulator,
+        subprocess.Popen(
+            words,
+            cwd=work,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={"LD_LIBRARY_PATH": f"{simulator}/usr/lib/x86_64-linux-gnu"},
+        ) as bmc,
     ):
         try:
             yield devices, tool
         finally:
-            simulator.kill()
+            bmc.kill()
 
 
 def terminal_of(box: Box) -> str:
@@ -108,7 +132,7 @@ def test_a_panic_is_read_from_a_serial_line(kdyno: Kdyno, state: Path, work: Pat
 
 def test_ipmi_reads_a_panic_and_resets_a_box_that_stays_there(kdyno: Kdyno, state: Path, work: Path) -> None:
     with (
-        started_bmc(work) as (devices, tool),
+        started_bmc(unpacked_simulator(state / "machines"), work) as (devices, tool),
         started_box(state / "box", work, devices, "console=ttyS1,115200") as box,
     ):
         by_ipmi = replace(box, console=(*tool, "sol", "activate"), reset=(*tool, "chassis", "power", "reset"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,8 @@ except OSError:
 print("session closed", flush=True)
 """
 
+NUMBER = "import os, sys; print(os.getpid(), flush=True)"
+
 
 class Listener(Talk):
     """Keeps warnings."""
@@ -39,11 +42,24 @@ def program(text: str) -> BoxConsole:
     return BoxConsole((sys.executable, "-c", text), MOST)
 
 
-def wait_for(target: Path, text: str) -> None:
+def wait_until(is_so: Callable[[], bool]) -> None:
     end = time.monotonic() + 60
-    while text not in target.read_text():
+    while not is_so():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def wait_for(target: Path, text: str) -> None:
+    wait_until(lambda: text in target.read_text())
+
+
+def wait_for_end(target: Path) -> None:
+    """Wait until the program has ended whose number is the last line of the console: it isn't reaped before the boot
+    ends.
+    """
+    wait_for(target, "\n")
+    number = target.read_text().split()[-1]
+    wait_until(lambda: ") Z " in Path(f"/proc/{number}/stat").read_text())
 
 
 def test_the_command_has_a_terminal_for_as_long_as_the_boot_and_time_to_close_its_session(tmp_path: Path) -> None:
@@ -66,28 +82,28 @@ def test_a_command_that_ignores_the_end_of_its_terminal_is_ended(
 
 
 def test_a_command_that_ended_before_the_boot_is_reported_once_with_its_message(tmp_path: Path) -> None:
-    console, talk, target = program("import sys; sys.exit('SOL is in use \\x1b[31m')"), Listener(), tmp_path / "console"
-    for _ in range(2):
-        with console.recording(target, talk):
-            time.sleep(1)
+    console, talk = program(f"{NUMBER}; sys.exit('SOL is in use \\x1b[31m')"), Listener()
+    for name in ("first", "second"):
+        with console.recording(tmp_path / name, talk):
+            wait_for_end(tmp_path / name)
+        assert (tmp_path / name).read_text().count("\n") == 1, "its messages are not the box's"
     assert len(talk.warnings) == 1
     assert talk.warnings[0].startswith("`console` ended before the boot did: ")
     assert talk.warnings[0].endswith(": SOL is in use")
-    assert target.read_bytes() == b"", "its messages are not the box's"
 
 
 def test_a_command_without_a_message_is_reported_with_its_status(tmp_path: Path) -> None:
     talk = Listener()
-    with program("import sys; sys.exit(3)").recording(tmp_path / "console", talk):
-        time.sleep(1)
+    with program(f"{NUMBER}; sys.exit(3)").recording(tmp_path / "console", talk):
+        wait_for_end(tmp_path / "console")
     assert talk.warnings[0].endswith(": status 3")
 
 
 def test_a_command_that_prints_without_end_is_bounded(tmp_path: Path) -> None:
     target = tmp_path / "console"
     with program("while True: print('y' * 1000)").recording(target, Listener()):
-        time.sleep(1)
-    assert target.stat().st_size <= MOST
+        wait_until(lambda: target.stat().st_size == MOST)
+    assert target.stat().st_size == MOST
 
 
 def test_what_was_recorded_before_stays(tmp_path: Path) -> None:

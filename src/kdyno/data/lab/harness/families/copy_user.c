@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * size_t copy_user(void *to, const void *from, size_t size): copies the bytes, and returns how many it did not copy. Behind
- * a fault those before them are copied, and those are as they were; none is copied only if the first one can't be.
+ * size_t copy_user(void *to, const void *from, size_t size): copies the bytes, and returns how many it did not copy. After
+ * a fault these are the last ones, which are as they were. It copies none only if the first one can't be copied.
  */
 #include "copies.h"
 
